@@ -135,6 +135,12 @@ pub(crate) const PLANTS: &[Plant] = &[
         system: "calls",
         seeds: 2000,
     },
+    Plant {
+        name: "consumers-kept",
+        what: "keeps the consumers that wait in a lane when the channel ends",
+        system: "events",
+        seeds: 100,
+    },
 ];
 
 /// The place of the one that is on, and 1; 0 for none.

@@ -33,7 +33,7 @@ pub(crate) struct Simulation {
 }
 
 /// The systems of `simulation/`.
-const WITH_THREADS: [&str; 2] = ["calls", "lanes"];
+const WITH_THREADS: [&str; 3] = ["calls", "lanes", "events"];
 /// The systems that are tests.
 const TESTS: [&str; 2] = ["engines", "one-thread"];
 

@@ -154,7 +154,11 @@ fn no_reply(error: ReplyError, endpoint: &Arc<Endpoint>, deadline: Deadline) -> 
     };
     let completion = error.completion();
     #[cfg(simulation)]
-    let completion = if rtorb_os::simulation::is_planted("completion-untrue") { rtorb_wire::exception::CompletionStatus::No } else { completion };
+    let completion = if rtorb_os::simulation::is_planted("completion-untrue") {
+        rtorb_wire::exception::CompletionStatus::No
+    } else {
+        completion
+    };
     SystemException::new(kind, minor, completion).with_cause(Cause {
         phase,
         endpoint: Some(Arc::clone(endpoint)),

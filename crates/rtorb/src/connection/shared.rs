@@ -354,7 +354,8 @@ impl SharedConnection {
             let request_id = request_id.map_err(ReplyError::Malformed)?;
             self.state.note_reply(kind);
             #[cfg(simulation)]
-            let request_id = request_id ^ u32::from(rtorb_os::simulation::is_planted("reply-swapped"));
+            let request_id =
+                request_id ^ u32::from(rtorb_os::simulation::is_planted("reply-swapped"));
             let entry = self.waiting.lock().pending.remove(request_id);
             if let Some(entry) = entry {
                 entry.waiter.deliver(|delivery| {

@@ -84,7 +84,11 @@ impl EventLoop {
             let token = token_of_listener(number);
             let interest = EventFlags::IN;
             #[cfg(simulation)]
-            let interest = if rtorb_os::simulation::is_planted("client-unheard") { ONCE } else { interest };
+            let interest = if rtorb_os::simulation::is_planted("client-unheard") {
+                ONCE
+            } else {
+                interest
+            };
             self.poller.add(&listener.socket, token, interest)?;
         }
         Ok(())

@@ -296,7 +296,11 @@ impl Connections {
         let open = self.open.lock();
         let leaving = self.leaving.lock();
         #[cfg(simulation)]
-        let leaving = if rtorb_os::simulation::is_planted("leaving-forgotten") { &[] } else { &leaving[..] };
+        let leaving = if rtorb_os::simulation::is_planted("leaving-forgotten") {
+            &[]
+        } else {
+            &leaving[..]
+        };
         let all = open.iter().chain(leaving.iter());
         all.filter_map(Weak::upgrade).collect()
     }

@@ -128,7 +128,9 @@ impl Waiter {
 
     fn set(&self, state: u32) {
         #[cfg(simulation)]
-        if rtorb_os::simulation::is_planted("wake-lost") && self.state.load(Ordering::Acquire) == AWAKE {
+        if rtorb_os::simulation::is_planted("wake-lost")
+            && self.state.load(Ordering::Acquire) == AWAKE
+        {
             (0..20).for_each(|_| rtorb_os::simulation::point());
             return self.state.store(state, Ordering::Release);
         }
