@@ -22,12 +22,6 @@ pub(crate) const PLANTS: &[Plant] = &[
         seeds: 1000,
     },
     Plant {
-        name: "lead-dropped",
-        what: "gives the lead to a thread that has given up, and to no other",
-        system: "calls",
-        seeds: 5000,
-    },
-    Plant {
         name: "lead-kept",
         what: "never passes the lead on",
         system: "calls",
@@ -85,7 +79,7 @@ pub(crate) const PLANTS: &[Plant] = &[
         name: "slow-client-kept",
         what: "sets no timer for clients that do not read",
         system: "calls",
-        seeds: 1000,
+        seeds: 5000,
     },
     Plant {
         name: "client-unheard",
@@ -115,25 +109,37 @@ pub(crate) const PLANTS: &[Plant] = &[
         name: "inheritance-lost",
         what: "lets nobody inherit the priority of a thread that waits for a lock",
         system: "lanes",
-        seeds: 1000,
+        seeds: 5000,
     },
     Plant {
-        name: "loan-kept",
-        what: "does not count a borrowed thread that has returned",
+        name: "help-unwanted",
+        what: "does not say that a lane wants a thread",
         system: "lanes",
         seeds: 1000,
     },
     Plant {
-        name: "idle-unnoticed",
-        what: "does not notice that a thread of a lane waits",
+        name: "relief-unrung",
+        what: "does not wake the thread that lends threads when its pool ends",
         system: "lanes",
+        seeds: 1000,
+    },
+    Plant {
+        name: "refused-kept",
+        what: "keeps the connection of a client that it refuses",
+        system: "calls",
         seeds: 1000,
     },
     Plant {
         name: "leaving-forgotten",
         what: "forgets connections that give way when the server ends",
         system: "calls",
-        seeds: 1000,
+        seeds: 2000,
+    },
+    Plant {
+        name: "consumers-kept",
+        what: "keeps the consumers that wait in a lane when the channel ends",
+        system: "events",
+        seeds: 100,
     },
 ];
 

@@ -131,6 +131,9 @@ impl Tally {
             }
             return;
         };
+        if world::is_traced() {
+            print!("{output}");
+        }
         self.steps += steps;
         // A sum, because seeds end in any order.
         self.hash = self

@@ -1,6 +1,7 @@
 //! What runs in the world.
 
 mod calls;
+mod events;
 mod lanes;
 mod worker;
 
@@ -15,4 +16,4 @@ pub(crate) struct System {
     pub(crate) run: fn(Random),
 }
 
-pub(crate) const SYSTEMS: &[System] = &[calls::SYSTEM, lanes::SYSTEM];
+pub(crate) const SYSTEMS: &[System] = &[calls::SYSTEM, lanes::SYSTEM, events::SYSTEM];

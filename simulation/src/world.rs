@@ -95,6 +95,10 @@ pub(crate) fn set_tracing() {
     TRACES.store(true, Ordering::Relaxed);
 }
 
+pub(crate) fn is_traced() -> bool {
+    TRACES.load(Ordering::Relaxed)
+}
+
 /// True on a thread of the world, except while it reports.
 pub(crate) fn is_simulated() -> bool {
     IS_TASK.get()
@@ -108,7 +112,7 @@ impl World {
     pub(crate) fn new(mut random: Random, faults: Faults) -> Self {
         let choice = Choice {
             cpus: random.choose(&[1, 1, 2, 4]),
-            change_one_in: random.choose(&[0, 8, 40, 200, 1000, 5000]),
+            change_one_in: random.choose(&[0, 2, 8, 40, 200, 1000]),
             turn_steps: 2000,
         };
         let tasks = Tasks::new(choice, random.split());

@@ -67,11 +67,6 @@ impl LoanState {
     pub fn begin_idle(&self) -> bool {
         #[cfg(simulation)]
         crate::simulation::point();
-        #[cfg(simulation)]
-        if crate::simulation::is_planted("idle-unnoticed") {
-            self.word.fetch_add(1, Ordering::AcqRel);
-            return false;
-        }
         self.word.fetch_add(1, Ordering::AcqRel) & IDLE == 0
     }
 
@@ -118,6 +113,10 @@ impl LoanState {
 
     /// Wants a thread of a lender: of those that begin to wait from now on, or of those that [`call`](Self::call) finds.
     pub fn want(&self) {
+        #[cfg(simulation)]
+        if crate::simulation::is_planted("help-unwanted") {
+            return;
+        }
         #[cfg(simulation)]
         crate::simulation::point();
         self.word.fetch_or(WANTING, Ordering::AcqRel);
@@ -166,10 +165,6 @@ impl LoanState {
 
     /// Counts off a thread that has returned from another group.
     pub fn take_back(&self) {
-        #[cfg(simulation)]
-        if crate::simulation::is_planted("loan-kept") {
-            return;
-        }
         self.word.fetch_sub(1 << LENT_SHIFT, Ordering::AcqRel);
     }
 

@@ -32,6 +32,9 @@ const PRIORITIES: [i16; 3] = [10, 40, 70];
 /// between the end of a critical section and the next choice of a thread.
 const INVERSION_NS: u64 = 10_000;
 
+/// As [`INVERSION_NS`], and one request of a less urgent lane: if no thread is idle, the first that finishes its request is lent.
+const BORROWING_NS: u64 = INVERSION_NS + 210_000;
+
 /// Calls of each thread at most.
 const CALLS_MAX: u64 = 10;
 
@@ -41,6 +44,8 @@ struct Target {
     reference: String,
     /// An urgent call needs nothing of a less urgent thread.
     is_separate: bool,
+    /// What less urgent threads may have of the CPU during an urgent call.
+    inversion_ns: u64,
     /// Nothing prevents calls from success.
     is_sound: bool,
 }
@@ -56,6 +61,7 @@ fn run(mut random: Random) {
         levels,
         has_lanes,
         has_dynamic,
+        borrows,
     } = pool(&orb, &mut random);
     let rt_orb = orb.rt_orb();
     let model = rt_orb.create_priority_model_policy(PriorityModel::ClientPropagated, priority(10));
@@ -75,26 +81,31 @@ fn run(mut random: Random) {
         .activate(servant)
         .expect("there is room");
     let is_sound = !world::with(|world| world.core.faults.breaks()) && !random.one_in(4);
+    let is_separate = has_lanes
+        && world::with(|world| world.core.faults.is_none() && world.core.tasks.has_one_cpu());
     let target = Target {
         is_sound,
         reference: worker.to_string(),
-        is_separate: has_lanes
-            && world::with(|world| world.core.faults.is_none() && world.core.tasks.has_one_cpu()),
+        is_separate,
+        inversion_ns: if borrows { BORROWING_NS } else { INVERSION_NS },
     };
     drop(worker);
     let runs = orb.clone();
     let server = thread::spawn(move || drop(runs.run()));
     let begun = server_priorities();
     let shares = random.one_in(2);
-    let common = client(&mut random, true);
+    let common = client(&mut random, !is_separate);
+    let threads = if borrows { 3 } else { 2 + random.below(4) };
     // The first client is the most urgent, and is alone with its priority.
-    let threads = (0..2 + random.below(4)).map(|number| {
-        let own = if number == 0 {
-            PRIORITIES[2]
-        } else {
-            PRIORITIES[random.below(2) as usize]
+    let threads = (0..threads).map(|number| {
+        // Of two most urgent clients, one is served by a borrowed thread.
+        let own = match number {
+            0 => PRIORITIES[2],
+            1 if borrows => PRIORITIES[2],
+            _ if borrows => PRIORITIES[1],
+            _ => PRIORITIES[random.below(2) as usize],
         };
-        let client = if shares && number > 0 {
+        let client = if shares {
             common.clone()
         } else {
             client(&mut random, number > 0)
@@ -142,6 +153,8 @@ struct Made {
     /// Each priority has threads of its own.
     has_lanes: bool,
     has_dynamic: bool,
+    /// The most urgent lane has one thread, and always an idle one to borrow.
+    borrows: bool,
 }
 
 /// Any kind of pool.
@@ -160,17 +173,28 @@ fn pool(orb: &Orb, random: &mut Random) -> Made {
             pool: rt_orb.create_threadpool(pool).expect("the host allows it"),
             levels: 0,
             has_lanes: false,
+            borrows: false,
         };
     }
+    let borrows = random.one_in(4);
     let order = match random.below(3) {
+        _ if borrows => RequestOrder::Fifo,
         0 => random.choose(&RequestOrder::ALL).1,
         _ => RequestOrder::Fifo,
     };
     let is_fifo = order == RequestOrder::Fifo;
     let lane = |own, random: &mut Random| ThreadpoolLane {
         lane_priority: priority(own),
-        static_threads: 1 + random.below(2) as u32,
-        dynamic_threads: if is_fifo { random.below(2) as u32 } else { 0 },
+        static_threads: if borrows {
+            2 - u32::from(own > 10)
+        } else {
+            1 + random.below(2) as u32
+        },
+        dynamic_threads: if is_fifo && !borrows {
+            random.below(2) as u32
+        } else {
+            0
+        },
         order,
         ..ThreadpoolLane::default()
     };
@@ -179,13 +203,14 @@ fn pool(orb: &Orb, random: &mut Random) -> Made {
             .into_iter()
             .map(|own| lane(own, random))
             .collect(),
-        allow_borrowing: is_fifo && random.one_in(2),
+        allow_borrowing: borrows || is_fifo && random.one_in(2),
         request_buffering: buffering,
         ..LanedThreadpool::default()
     };
     let levels = if is_fifo { 0 } else { 3 };
     Made {
-        has_lanes: is_fifo && !lanes.allow_borrowing,
+        borrows,
+        has_lanes: borrows || is_fifo && !lanes.allow_borrowing,
         has_dynamic: lanes.lanes.iter().any(|lane| lane.dynamic_threads > 0),
         pool: rt_orb
             .create_threadpool_with_lanes(lanes)
@@ -227,6 +252,8 @@ fn call(orb: &Orb, target: &Target, own: i16, mut random: Random, first: u32) ->
         };
         let worker = worker.with_timeout(timeout);
         let is_most_urgent = own == PRIORITIES[2];
+        // The first of the most urgent clients is observed, the second one occupies the lane.
+        let is_most_urgent = is_most_urgent && first == 0;
         let asleep_us = if is_most_urgent {
             0
         } else {
@@ -244,7 +271,7 @@ fn call(orb: &Orb, target: &Target, own: i16, mut random: Random, first: u32) ->
             && target.is_separate
             && call > first
             && outcome.is_ok()
-            && below_ns > INVERSION_NS
+            && below_ns > target.inversion_ns
         {
             fail(&format!(
                 "less urgent threads had {below_ns} ns during call {call} of priority {own}"

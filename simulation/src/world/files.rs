@@ -140,9 +140,9 @@ impl Files {
         let watchers = std::mem::take(&mut file.watchers);
         self.close_stream(core, id);
         if let Some(file) = self.open.remove(&id) {
-            file.waiters
-                .into_iter()
-                .for_each(|it| drop(core.tasks.wake(it, Woken::ByEvent)));
+            for waiter in file.waiters {
+                core.tasks.wake(waiter, Woken::ByEvent);
+            }
         }
         for watcher in watchers {
             if let Some(epoll) = self.epoll(watcher) {

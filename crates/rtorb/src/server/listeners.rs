@@ -184,6 +184,10 @@ impl Server {
         if !self.connections.add(&session, orb.limits.connections_max) {
             trace_event!(WARN, endpoint = %listener.bound, "a client is refused: Limits::connections_max are open and busy");
             session::refuse(&session.stream, Version::V1_0);
+            #[cfg(simulation)]
+            if rtorb_os::simulation::is_planted("refused-kept") {
+                core::mem::forget(session);
+            }
             return Admission::Refused;
         }
         if orb.is_stopping() {

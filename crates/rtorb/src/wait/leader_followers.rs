@@ -26,10 +26,6 @@ pub(crate) fn await_reply(
         WakeReason::Replied => true,
         WakeReason::Leading => lead(source, waiter, request_id, deadline_ns),
         WakeReason::Late if source.give_up(request_id) => {
-            #[cfg(simulation)]
-            if rtorb_os::simulation::is_planted("lead-dropped") {
-                return false;
-            }
             if waiter.is_leading() {
                 // It was made the leader at the last moment: another has to be.
                 source.pass_lead();

@@ -132,7 +132,7 @@ impl Waiter {
         if rtorb_os::simulation::is_planted("wake-lost")
             && self.state.load(Ordering::Acquire) == AWAKE
         {
-            rtorb_os::simulation::point();
+            (0..20).for_each(|_| rtorb_os::simulation::point());
             return self.state.store(state, Ordering::Release);
         }
         if self.state.swap(state, Ordering::AcqRel) == ASLEEP {

@@ -57,6 +57,10 @@ impl Relief {
 
     /// Wakes the relief thread.
     pub(crate) fn ring(&self) {
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("relief-unrung") {
+            return;
+        }
         self.poller.ring();
     }
 
