@@ -107,7 +107,8 @@ impl<'p> LaneServer<'p> {
     }
 
     /// Ends a connection that has ended, unless the pool does: its last thread sends CloseConnection.
-    #[cold]
+    // Inlined, so that the client stays in registers.
+    #[inline(always)]
     pub(super) fn end(&self, client: &Client<'_>) {
         if !self.pool.is_stopping() && !self.orb.is_stopping() {
             client.lane.remove(client.token, &client.connection.session);
@@ -116,10 +117,10 @@ impl<'p> LaneServer<'p> {
 
     /// Has a connection wait until no other can be read; returns false if it is to be served now.
     #[cold]
-    fn defer(&mut self, client: &Client<'_>) -> bool {
+    fn defer(&mut self, token: Token, readiness: Readiness) -> bool {
         let is_deferred = self.deferred.len() < self.deferred_max;
         if is_deferred {
-            self.deferred.push_back((client.token, client.readiness));
+            self.deferred.push_back((token, readiness));
         }
         is_deferred
     }
@@ -172,7 +173,8 @@ impl<'p> Serve for LaneServer<'p> {
             match lane.event(event) {
                 Some(Event::Connection(token, readiness)) => {
                     if let Some(client) = Client::of(lane, token, readiness)
-                        && !(client.connection.session.state.may_be_bulk() && self.defer(&client))
+                        && !(client.connection.session.state.may_be_bulk()
+                            && self.defer(token, readiness))
                     {
                         read(self, client);
                     }
@@ -215,7 +217,7 @@ impl<'p> Serve for LaneServer<'p> {
         false
     }
 
-    #[cold]
+    #[inline(always)]
     fn call(&mut self, client: &Client<'p>) {
         let connection = &client.connection;
         connection.serve_taken(&mut self.workspace, &mut self.request);
