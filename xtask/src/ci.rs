@@ -29,6 +29,11 @@ pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
         )
         .env("RUSTFLAGS", "--cfg loom")
         .env("CARGO_TARGET_DIR", loom),
+        // Whole ORBs with their threads: 10,000 seeds. The other systems run as tests.
+        cmd!(
+            sh,
+            "cargo xtask simulate --seeds 3400 --system calls --system lanes --system events"
+        ),
         cmd!(sh, "cargo xtask instructions"),
         cmd!(sh, "cargo xtask package"),
         cmd!(sh, "cargo xtask features"),

@@ -68,15 +68,8 @@ enum Task {
     Portability,
     /// Builds the guests that run real-time kernels.
     Rtos,
-    /// Joins clients and servers in memory, on virtual time, with many seeds.
-    Simulate {
-        /// The number of seeds.
-        #[arg(long, default_value_t = 10_000)]
-        seeds: u64,
-        /// The first seed.
-        #[arg(long, default_value_t = 0)]
-        from: u64,
-    },
+    /// Runs clients and servers on virtual time, over a simulated network, with many seeds.
+    Simulate(simulate::Simulation),
     /// Lists the clauses of the standards that the code cites: kept, tested, left out.
     Spec {
         /// Prints the list as JSON.
@@ -104,7 +97,7 @@ fn main() -> anyhow::Result<()> {
         Task::Pictures { report } => pictures::run(sh, report),
         Task::Portability => portability::run(sh),
         Task::Rtos => rtos::run(sh),
-        Task::Simulate { seeds, from } => simulate::run(sh, seeds, from),
+        Task::Simulate(simulation) => simulate::run(sh, &simulation),
         Task::Spec { json } => spec::run(sh, json),
         Task::Static { is_trial } => static_build::run(sh, is_trial),
     }

@@ -1,25 +1,142 @@
-//! `cargo xtask simulate`: runs the simulations of connections with many seeds, built as a release.
+//! `cargo xtask simulate`: runs the simulated systems with many seeds, built as a release.
+//!
+//! Whole ORBs with their threads are systems of the program in `simulation/`, a workspace of its own. Two more are tests: `engines` joins
+//! two engines of `rtorb-wire`, and `one-thread` whole ORBs without their threads.
 
-use anyhow::Context;
+use std::time::Instant;
+
+use anyhow::{Context, bail, ensure};
+use clap::Args;
 use xshell::{Shell, cmd};
 
-/// Runs both simulations: two engines of `rtorb-wire`, and whole ORBs. Each prints the seeds that fail, and one hash of all runs.
-pub(crate) fn run(sh: &Shell, seeds: u64, from: u64) -> anyhow::Result<()> {
-    for simulation in [
-        cmd!(
-            sh,
-            "cargo test --quiet --release -p rtorb-wire --test simulation -- --nocapture"
-        ),
-        cmd!(
-            sh,
-            "cargo test --quiet --release -p rtorb --lib tests::randomly -- --nocapture"
-        ),
-    ] {
-        let simulation = simulation.env("RTORB_SIMULATE_SEEDS", seeds.to_string());
-        let simulation = simulation.env("RTORB_SIMULATE_FROM", from.to_string());
-        simulation
-            .run()
-            .context("a seed that failed is printed above")?;
+/// What to simulate.
+#[derive(Args)]
+pub(crate) struct Simulation {
+    /// The number of seeds of each system.
+    #[arg(long, default_value_t = 10_000)]
+    seeds: u64,
+    /// The first seed.
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+    /// A system, several times for several; by default all.
+    #[arg(long)]
+    system: Vec<String>,
+    /// A planted bug, which a seed is to find.
+    #[arg(long)]
+    plant: Option<String>,
+    /// Lists the planted bugs.
+    #[arg(long)]
+    plants: bool,
+    /// Runs each planted bug until a seed finds it.
+    #[arg(long, conflicts_with_all = ["plant", "plants"])]
+    find_plants: bool,
+}
+
+/// The systems of `simulation/`.
+const WITH_THREADS: [&str; 3] = ["calls", "lanes", "events"];
+/// The systems that are tests.
+const TESTS: [&str; 2] = ["engines", "one-thread"];
+
+/// Runs the systems. Each prints the seeds that fail; the last line is one hash of all.
+pub(crate) fn run(sh: &Shell, simulation: &Simulation) -> anyhow::Result<()> {
+    if simulation.plants {
+        return program(sh, &["--plants"]).map(drop);
+    }
+    if simulation.find_plants {
+        return program(sh, &["--find-plants"]).map(drop);
+    }
+    let known = || WITH_THREADS.iter().chain(&TESTS);
+    for name in &simulation.system {
+        let names: Vec<_> = known().copied().collect();
+        let is_known = names.contains(&&**name);
+        ensure!(
+            is_known,
+            "there is no system {name}, only {}",
+            names.join(", ")
+        );
+    }
+    let is_chosen = |name: &str| match &*simulation.system {
+        [] => simulation.plant.is_none() || WITH_THREADS.contains(&name),
+        chosen => chosen.iter().any(|it| it == name),
+    };
+    let mut hash = 0u64;
+    let mut failed = Vec::new();
+    for name in known().filter(|name| is_chosen(name)) {
+        let run = if TESTS.contains(name) {
+            run_test(sh, name, simulation)
+        } else {
+            run_with_threads(sh, name, simulation)
+        };
+        match run {
+            Ok(of_system) => hash = hash.rotate_left(5) ^ of_system,
+            Err(error) => failed.push(format!("{name}: {error}")),
+        }
+    }
+    println!("hash {hash:016x}");
+    if !failed.is_empty() {
+        bail!("{}", failed.join("; "));
     }
     Ok(())
 }
+
+fn run_with_threads(sh: &Shell, name: &str, simulation: &Simulation) -> anyhow::Result<u64> {
+    let (seeds, from) = (simulation.seeds.to_string(), simulation.from.to_string());
+    let mut arguments = vec!["--system", name, "--seeds", &seeds, "--from", &from];
+    if let Some(plant) = &simulation.plant {
+        arguments.extend(["--plant", plant]);
+    }
+    let output = program(sh, &arguments)?;
+    hash_of(&output)
+}
+
+/// Runs the program in `simulation/`, and prints its output but for the hash.
+fn program(sh: &Shell, arguments: &[&str]) -> anyhow::Result<String> {
+    // Its own folder has the flags of its build.
+    let _folder = sh.push_dir("simulation");
+    let run = cmd!(sh, "cargo run --quiet --release -- {arguments...}");
+    let output = run.quiet().ignore_status().output()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    for line in text.lines().filter(|line| !line.starts_with(HASH)) {
+        println!("{line}");
+    }
+    eprint!("{}", String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        output.status.success(),
+        "a seed that failed is printed above"
+    );
+    Ok(text)
+}
+
+fn run_test(sh: &Shell, name: &str, simulation: &Simulation) -> anyhow::Result<u64> {
+    let test: &[&str] = match name {
+        "engines" => &["-p", "rtorb-wire", "--test", "simulation"],
+        _ => &["-p", "rtorb", "--lib", "tests::randomly"],
+    };
+    cmd!(sh, "cargo test --quiet --release --no-run {test...}")
+        .quiet()
+        .run()?;
+    let begin = Instant::now();
+    let run = cmd!(sh, "cargo test --quiet --release {test...} -- --nocapture").quiet();
+    let run = run.env("RTORB_SIMULATE_SEEDS", simulation.seeds.to_string());
+    let run = run.env("RTORB_SIMULATE_FROM", simulation.from.to_string());
+    let output = run.read().context("a seed that failed is printed above")?;
+    let (seeds, rate) = (
+        simulation.seeds,
+        simulation.seeds as f64 / begin.elapsed().as_secs_f64(),
+    );
+    let from = simulation.from;
+    println!("{name}: {seeds} seeds from {from}, 0 failures, {rate:.0} seeds a second");
+    hash_of(&output)
+}
+
+/// The hash that the output of a system ends with.
+fn hash_of(output: &str) -> anyhow::Result<u64> {
+    let mut words = output.split_whitespace();
+    words
+        .find(|word| *word == HASH)
+        .context("the system prints a hash")?;
+    let hash = words.next().context("the system prints a hash")?;
+    Ok(u64::from_str_radix(hash, 16)?)
+}
+
+const HASH: &str = "hash";

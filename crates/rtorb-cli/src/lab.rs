@@ -13,7 +13,7 @@ use crate::agent::Agent;
 use crate::measure::{Options, run_experiments};
 use crate::named_file;
 use crate::orb_options::usage;
-use crate::output::{columns, indented, is_terminal, line, print_json};
+use crate::output::{columns, indented, is_terminal, line, note, print_json};
 
 mod compare;
 mod export;
@@ -98,7 +98,14 @@ fn run(name: &str, hours: Option<f64>, options: &Options) -> anyhow::Result<Exit
             Soak::NAME
         ))),
         (PROFILE, None) => run_experiments(&experiments::of_profile(), options),
-        (name, None) => run_experiments(&[&*experiments::by_name(name)?], options),
+        (name, None) => {
+            let present = experiments::present_name(name);
+            if let Some(present) = present {
+                note!("{name} is a part of {present}, which is run instead");
+            }
+            let chosen = experiments::by_name(present.unwrap_or(name))?;
+            run_experiments(&[&*chosen], options)
+        }
     }
 }
 

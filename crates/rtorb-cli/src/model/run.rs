@@ -108,7 +108,7 @@ impl Run {
             print_json(&results)?;
         } else {
             print(&results, &checked, &page)?;
-            if self.analysis.options.ideal && !kept(&results) {
+            if self.analysis.options.platform.ideal && !kept(&results) {
                 line(IDEAL)?;
             }
         }

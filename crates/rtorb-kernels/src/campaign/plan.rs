@@ -339,7 +339,7 @@ mod tests {
         let loads_alone = pairs(&selection(&[], &["tcp"]));
         let names: Vec<&str> = loads_alone.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["os/wakeup"]);
-        let experiments_alone = pairs(&selection(&["orb/histogram"], &[]));
+        let experiments_alone = pairs(&selection(&["orb/edge"], &[]));
         assert_eq!(experiments_alone.len(), 2);
     }
 

@@ -12,13 +12,9 @@ use std::time::Duration;
 use rtorb_host::placement::Placement;
 use rtorb_os::sched::{SchedPolicy, apply_policy};
 use rtorb_results::cells::Cells;
-use rtorb_results::{Labels, labels};
 
-use crate::error::LabError;
-use crate::experiment::{
-    Context, Effort, Emulated, EmulatedLoads, Experiment, Outcome, Parameters, Progress,
-    is_complete,
-};
+use crate::experiment::{Experiment, Outcome, Progress, is_complete};
+use crate::experiments::prelude::*;
 use crate::processes::Launcher;
 use crate::processes::child::{NOT_ITS_ARGUMENTS, Role};
 

@@ -7,23 +7,15 @@ use std::fs;
 use std::time::Duration;
 
 use rtorb_results::cells::Cells;
-use rtorb_results::claim::{Declaration, Grounds};
-use rtorb_results::metric::{
-    Metric,
-    Statistic::{P50, P99},
-    Step::{Less, Over, Times},
-};
-use rtorb_results::statements::{HighlightOf, Statements, Words};
-use rtorb_results::{
-    Labels, LostRound, ObtainedScheduling, Plot, PlotKind, StatisticName, labels, labels_with,
-};
+use rtorb_results::claim::Grounds;
+use rtorb_results::{LostRound, labels_with};
 
 use super::orb_footprint::memory::Memory;
 use crate::contestants::rates::{
     ClientsQuestion, FirstReleases, Group, Ran, Releases, Run, priority_of_pair,
 };
-use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, Said};
+use crate::experiment::{Experiment, Outcome, Progress, Said};
+use crate::experiments::prelude::*;
 use crate::processes::Process;
 
 /// The experiment, of a length that the user chose.

@@ -86,9 +86,12 @@ impl<C> Lane<C> {
         self.intake().map_or(0, Intake::len)
     }
 
-    /// Queues a consumer for its turn. The thread sees it after the next [`wake`](Self::wake).
+    /// Queues a consumer for its turn, unless the lane is stopped. The thread sees it after the next [`wake`](Self::wake).
     pub(crate) fn enqueue(&self, consumer: Arc<C>, turn_ns: u64) {
         let mut ready = self.ready.lock();
+        if self.is_stopping() {
+            return;
+        }
         ready.arrivals += 1;
         let arrival = ready.arrivals;
         ready.consumers.push(ReadyConsumer {
@@ -120,9 +123,16 @@ impl<C> Lane<C> {
         &self.signal
     }
 
-    /// Asks the lane's thread to end after the turn in progress.
+    /// Asks the lane's thread to end after the turn in progress. Forgets the consumers that wait for their turns: a consumer holds its
+    /// lane.
     pub(crate) fn stop(&self) {
         self.signal.stop();
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("consumers-kept") {
+            return;
+        }
+        let waiting = core::mem::take(&mut self.ready.lock().consumers);
+        drop(waiting);
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

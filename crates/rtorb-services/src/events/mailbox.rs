@@ -20,9 +20,14 @@ impl<T> Mailbox<T> {
         }
     }
 
-    /// Adds an item and wakes the thread.
+    /// Adds an item and wakes the thread, unless it is to end.
     pub(crate) fn post(&self, item: T) {
-        self.items.lock().push_back(item);
+        let mut items = self.items.lock();
+        if self.is_stopping() {
+            return;
+        }
+        items.push_back(item);
+        drop(items);
         self.signal.wake();
     }
 
@@ -36,9 +41,11 @@ impl<T> Mailbox<T> {
         &self.signal
     }
 
-    /// Asks the thread to end after the work in progress.
+    /// Asks the thread to end after the work in progress. Forgets the items, which may hold the mailbox.
     pub(crate) fn stop(&self) {
         self.signal.stop();
+        let items = core::mem::take(&mut *self.items.lock());
+        drop(items);
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

@@ -1,15 +1,13 @@
 //! Who takes part.
 
 use rtorb::rt::PriorityModel;
-use rtorb_results::{Labels, labels};
 
 #[cfg(feature = "iceoryx2")]
 use super::BY_ICEORYX2;
 use super::{BY_ORBS, BY_OURS, has_memory};
 use crate::contestants::peers::omniorb::{self, OmniOrb};
 use crate::contestants::{Contestant, Orb, Transport, key_bytes};
-use crate::error::LabError;
-use crate::experiment::Context;
+use crate::experiments::prelude::*;
 
 /// Everybody who can take part.
 #[derive(Debug)]

@@ -4,9 +4,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use rtorb_host::placement::{Placement, obtained_by_priority};
-use rtorb_results::ObtainedScheduling;
 
-use crate::error::LabError;
+use crate::experiments::prelude::*;
 use crate::processes::Launcher;
 use crate::processes::interrupt::Interrupt;
 use crate::processes::tools::run_tool;
