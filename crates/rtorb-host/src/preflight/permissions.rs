@@ -34,7 +34,7 @@ fn fifo(host: &Host) -> Finding {
         }
         Some((cause, remedy)) => SUBJECT.unfit(
             format!("SCHED_FIFO is refused: {cause}"),
-            &format!("{remedy}; and {HOW}"),
+            format!("{remedy}; and {HOW}"),
         ),
         None => SUBJECT.unfit(
             format!(
