@@ -129,9 +129,7 @@ impl Waiter {
 
     fn set(&self, state: u32) {
         #[cfg(simulation)]
-        if rtorb_os::simulation::is_planted("wake-lost")
-            && self.state.load(Ordering::Acquire) == AWAKE
-        {
+        if rtorb_os::simulation::is_planted("wake-lost") && self.state.load(Ordering::Acquire) == AWAKE {
             rtorb_os::simulation::point();
             return self.state.store(state, Ordering::Release);
         }
