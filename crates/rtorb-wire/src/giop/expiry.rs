@@ -122,12 +122,16 @@ impl UtcTime {
     #[inline(always)]
     pub(super) fn write_end_times(self, data: &mut [u8; END_TIMES_BYTES]) {
         let inaccuracy = self.inaccuracy_ticks.min(INACCURACY_MAX);
-        let [l0, l1, l2, l3] = (inaccuracy as u32).to_ne_bytes();
-        let [h0, h1] = ((inaccuracy >> 32) as u16).to_ne_bytes();
+        // The lower 32 bits come first in either byte order, then the upper 16. One word, which is written at once.
+        let inaccuracy = if cfg!(target_endian = "little") {
+            inaccuracy
+        } else {
+            inaccuracy << 32 | inaccuracy >> 32 << 16
+        };
         *data = TEMPLATE;
         for at in [24, 56] {
             put(data, at, &self.ticks.to_ne_bytes());
-            put(data, at + 8, &[l0, l1, l2, l3, h0, h1, 0, 0]);
+            put(data, at + 8, &inaccuracy.to_ne_bytes());
         }
     }
 }

@@ -130,6 +130,8 @@ impl ObjectRef {
         let inner: &Inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
         let mut invocation = Invocation {
             kind,
+            // It has no beginning from which the remaining time would count.
+            is_delayed: true,
             expiry_ns: self.expiry_ns(),
             ..inner.oneway(operation)?
         };

@@ -156,14 +156,7 @@ impl ThreadPriority {
         call: CallPriorities,
     ) -> Result<UpcallPriority, SystemException> {
         #[cfg(simulation)]
-        let call = Called {
-            native: if rtorb_os::simulation::is_planted("priority-not-taken") {
-                0
-            } else {
-                call.native
-            },
-            ..call
-        };
+        let call = Called { native: if rtorb_os::simulation::is_planted("priority-not-taken") { 0 } else { call.native }, ..call };
         if self.now != CurrentPriority::At(call.native) {
             self.take(rt, call.native)?;
         }

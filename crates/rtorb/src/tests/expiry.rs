@@ -14,7 +14,7 @@ use crate::transport::resolver::Resolver;
 use crate::transport::tcp;
 use crate::{
     CompletionStatus, CurrentCall, DeadlineForm, Deadlines, ExceptionKind, ObjectRef, Orb,
-    SystemException,
+    SyncScope, SystemException,
 };
 use core::cell::RefCell;
 use core::time::Duration;
@@ -136,6 +136,29 @@ fn a_request_tells_its_deadline_in_the_form_that_is_chosen_and_others_tell_none(
             }
             None => assert_eq!(deadline.remaining_ns, Some(MOMENT.as_nanos() as u64)),
         }
+    }
+}
+
+#[test]
+fn a_oneway_that_waits_for_nothing_tells_its_deadline_in_both_forms() {
+    for form in [DeadlineForm::EndTime, DeadlineForm::RemainingTime] {
+        let told = sent(form, |object| {
+            assert_eq!(call(object), Ok(true), "it opens the connection");
+            let oneway = object
+                .with_deadline(MOMENT)
+                .with_sync_scope(SyncScope::None);
+            let sent = oneway.invoke_oneway("note", |_| Ok(()));
+            sent.expect("the connection is open");
+            assert_eq!(call(object), Ok(true));
+        });
+        let [_, oneway, _] = told[..] else {
+            panic!("three requests");
+        };
+        let left_ns = oneway.remaining_ns.or_else(|| {
+            let begun = UtcTime::from_unix_ns(BEGUN_NS, 0).latest_unix_ns();
+            Some(oneway.end?.latest_unix_ns() - begun)
+        });
+        assert_eq!(left_ns, Some(MOMENT.as_nanos() as u64), "{form}");
     }
 }
 
