@@ -59,9 +59,14 @@ impl CollocatedRequest for Request<'_, '_, '_> {
     }
 
     fn write(&mut self, buffer: &mut Vec<u8>) -> Result<usize, SystemException> {
+        let mut w = self.invocation.writer(core::mem::take(buffer));
         // Both sides have the code sets from the reference.
-        self.invocation
-            .write_whole(buffer, REQUEST_ID, self.arguments)
+        let written = self
+            .invocation
+            .encode(&mut w, REQUEST_ID, false, self.arguments);
+        let (bytes, len) = w.finish_whole();
+        *buffer = bytes;
+        written.map(|()| len).map_err(SystemException::from_encode)
     }
 
     fn read(&mut self, reply: &[u8]) -> Result<Outcome, SystemException> {

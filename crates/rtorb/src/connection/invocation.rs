@@ -2,7 +2,6 @@
 
 use super::Channel;
 use super::client::{Client, ClientCore};
-use super::reply::CallError;
 use super::route::Route;
 use crate::clock::{known_utc_offset, monotonic_ns, utc_offset};
 use crate::deadline::NONE_NS;
@@ -113,43 +112,9 @@ impl Invocation<'_> {
         CancelRequest::new(self.route.version, self.core.byte_order, request_id)
     }
 
-    /// Writes the request into `buffer`, and has `send` send it. Returns the buffer, too.
-    // Always: it is in the path of every call.
-    #[inline(always)]
-    pub(super) fn send_request<'a>(
-        &self,
-        buffer: Vec<u8>,
-        request_id: u32,
-        needs_code_sets: bool,
-        arguments: Arguments<'_, 'a>,
-        send: impl FnOnce(&Writer<'a>) -> Result<(), CallError>,
-    ) -> (Vec<u8>, Result<(), CallError>) {
-        let mut w = self.writer(buffer);
-        let sent = match self.encode(&mut w, request_id, needs_code_sets, arguments) {
-            Ok(()) => send(&w),
-            Err(error) => Err(SystemException::from_encode(error).into()),
-        };
-        (w.into_buffer(), sent)
-    }
-
-    /// Writes the request into `buffer`, for a server that knows the code sets. Returns its length.
-    #[inline]
-    pub(super) fn write_whole<'a>(
-        &self,
-        buffer: &mut Vec<u8>,
-        request_id: u32,
-        arguments: Arguments<'_, 'a>,
-    ) -> Result<usize, SystemException> {
-        let mut w = self.writer(core::mem::take(buffer));
-        let written = self.encode(&mut w, request_id, false, arguments);
-        let (bytes, len) = w.finish_whole();
-        *buffer = bytes;
-        written.map(|()| len).map_err(SystemException::from_encode)
-    }
-
     /// Makes a writer into `buffer` for messages of this invocation's connection.
     #[inline]
-    fn writer<'a>(&self, buffer: Vec<u8>) -> Writer<'a> {
+    pub(super) fn writer<'a>(&self, buffer: Vec<u8>) -> Writer<'a> {
         Writer::new(buffer, self.core.limits.message_bytes_max)
             .with_order(self.core.byte_order)
             .with_char_code_set(self.route.endpoint.char_code_set)
@@ -158,7 +123,7 @@ impl Invocation<'_> {
     /// Writes the whole request.
     // Always: it is in the path of every call, and its other callers are rare.
     #[inline(always)]
-    fn encode<'a>(
+    pub(super) fn encode<'a>(
         &self,
         w: &mut Writer<'a>,
         request_id: u32,

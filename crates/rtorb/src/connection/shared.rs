@@ -168,6 +168,8 @@ impl SharedConnection {
         with_call_slot(|slot| {
             let request_id = self.state.next_shared_request_id();
             let needs_code_sets = self.state.needs_code_sets();
+            let mut w = invocation.writer(core::mem::take(&mut slot.out));
+            let written = invocation.encode(&mut w, request_id, needs_code_sets, arguments);
             let caller = Caller {
                 request_id,
                 waiter: &slot.waiter,
@@ -176,14 +178,10 @@ impl SharedConnection {
                 is_oneway: invocation.response == Response::None,
                 fragment_bytes: invocation.core.fragment_bytes,
             };
-            let (out, sent) = invocation.send_request(
-                core::mem::take(&mut slot.out),
-                request_id,
-                needs_code_sets,
-                arguments,
-                |message| Ok(self.send(&caller, message)?),
-            );
-            slot.out = out;
+            let sent = written
+                .map_err(|error| CallError::Exception(error.into()))
+                .and_then(|()| Ok(self.send(&caller, &w)?));
+            slot.out = w.into_buffer();
             sent?;
             if caller.is_oneway {
                 return Ok(Outcome::Done);

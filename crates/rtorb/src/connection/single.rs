@@ -215,14 +215,12 @@ impl SingleConnection {
     ) -> Result<u32, CallError> {
         let request_id = self.state.next_request_id();
         let needs_code_sets = self.state.needs_code_sets();
-        let (out, sent) = invocation.send_request(
-            core::mem::take(&mut self.out),
-            request_id,
-            needs_code_sets,
-            arguments,
-            |message| send(self, message).map_err(|unsent| self.broken_by(unsent)),
-        );
-        self.out = out;
+        let mut w = invocation.writer(core::mem::take(&mut self.out));
+        let sent = match invocation.encode(&mut w, request_id, needs_code_sets, arguments) {
+            Ok(()) => send(self, &w).map_err(|unsent| self.broken_by(unsent)),
+            Err(error) => Err(SystemException::from_encode(error).into()),
+        };
+        self.out = w.into_buffer();
         sent.map(|()| request_id)
     }
 
