@@ -18,11 +18,16 @@ pub mod codegen;
 pub mod endpoint;
 pub mod exception;
 mod interface;
+mod reply;
 mod servant;
 mod server_call;
+mod tie;
 pub mod timing;
+pub mod upcall;
 
 pub use exception::SystemException;
 pub use interface::{Interface, UntypedReference, UserException, narrow};
+pub use reply::{Reply, Responder};
 pub use servant::{ServedBy, unknown_operation};
-pub use server_call::{Responder, ServerCall};
+pub use server_call::ServerCall;
+pub use tie::Tie;

@@ -2,8 +2,10 @@
 
 use crate::exception::SystemException;
 use crate::interface::UserException;
+use crate::reply::{Reply, Responder};
+use crate::upcall::Described;
 use alloc::vec::Vec;
-use rtorb_wire::giop::ReplyStatus;
+use rtorb_wire::giop::{ReplyStatus, Response};
 use rtorb_wire::{Decode, EncodeError, Reader, Writer};
 
 /// One request being served.
@@ -11,49 +13,32 @@ use rtorb_wire::{Decode, EncodeError, Reader, Writer};
 pub struct ServerCall<'m, R> {
     arguments: Reader<'m>,
     #[doc(hidden)]
-    pub responder: R,
-}
-
-/// What an ORB does for a request that it serves.
-pub trait Responder {
-    /// Writes and sends a reply, unless it was sent already or none is expected.
-    ///
-    /// # Errors
-    /// When a value cannot be encoded; the client gets that exception instead.
-    fn respond<'r>(
-        &mut self,
-        status: ReplyStatus,
-        body: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
-    ) -> Result<(), SystemException>;
-
-    /// True if the client waits for the end of the operation.
-    fn expects_reply(&self) -> bool;
-
-    /// Returns an empty vector, if possible with the memory of one that was [kept](Self::keep).
-    #[inline]
-    fn take<T: Send + 'static>(&mut self) -> Vec<T> {
-        Vec::new()
-    }
-
-    /// Keeps the memory of a vector for later requests, if possible.
-    #[inline]
-    fn keep<T: Send + 'static>(&mut self, items: Vec<T>) {
-        drop(items);
-    }
-
-    /// Notes that the servant has returned; for annotated operations.
-    #[inline]
-    fn executed(&mut self) {}
+    pub reply: Reply<'m, R>,
 }
 
 impl<'m, R: Responder> ServerCall<'m, R> {
     /// A call with these arguments.
     #[doc(hidden)]
     #[inline]
-    pub const fn new(arguments: Reader<'m>, responder: R) -> Self {
-        Self {
-            arguments,
-            responder,
+    pub const fn new(arguments: Reader<'m>, reply: Reply<'m, R>) -> Self {
+        Self { arguments, reply }
+    }
+
+    /// Replies before the upcall to a client that waits only for the arrival of its request (SYNC_WITH_SERVER). A proxy has the
+    /// reply of another server.
+    // Always: it is in the path of every call.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn reply_early(&mut self, servant: &dyn Described) {
+        if self.reply.response == Response::BeforeInvocation {
+            self.reply_unless_proxy(servant);
+        }
+    }
+
+    #[cold]
+    fn reply_unless_proxy(&mut self, servant: &dyn Described) {
+        if !servant.is_proxy() {
+            let _ = self.reply(|_| Ok(()));
         }
     }
 
@@ -79,7 +64,7 @@ impl<'m, R: Responder> ServerCall<'m, R> {
     #[inline]
     pub fn sequence<T: Decode + Send + 'static>(&mut self) -> Result<Vec<T>, SystemException> {
         let count = self.arguments.count(T::BYTES_MIN)?;
-        let mut items = self.responder.take::<T>();
+        let mut items = self.reply.responder.take::<T>();
         self.arguments
             .nested(|r| T::decode_into(&mut items, count, r))?;
         Ok(items)
@@ -88,18 +73,18 @@ impl<'m, R: Responder> ServerCall<'m, R> {
     /// Returns a sequence's memory for the next request.
     #[inline]
     pub fn recycle<T: Send + 'static>(&mut self, items: Vec<T>) {
-        self.responder.keep(items);
+        self.reply.responder.keep(items);
     }
 
     /// Notes that the servant has returned; for annotated operations.
     #[inline]
     pub fn executed(&mut self) {
-        self.responder.executed();
+        self.reply.responder.executed();
     }
 
     /// True if the client waits for the end of the operation.
     pub fn expects_reply(&self) -> bool {
-        self.responder.expects_reply()
+        self.reply.response == Response::FromTarget
     }
 
     /// Sends the results that `encode` writes. Sends nothing for a oneway.
@@ -111,7 +96,7 @@ impl<'m, R: Responder> ServerCall<'m, R> {
         &mut self,
         encode: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
     ) -> Result<(), SystemException> {
-        self.responder.respond(ReplyStatus::NoException, encode)
+        self.reply.respond(ReplyStatus::NoException, encode)
     }
 
     /// Sends a user exception. Sends nothing for a oneway.
@@ -131,7 +116,7 @@ impl<'m, R: Responder> ServerCall<'m, R> {
         repository_id: &str,
         encode: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
     ) -> Result<(), SystemException> {
-        self.responder.respond(ReplyStatus::UserException, |w| {
+        self.reply.respond(ReplyStatus::UserException, |w| {
             w.str(repository_id)?;
             encode(w)
         })

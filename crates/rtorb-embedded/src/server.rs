@@ -4,17 +4,16 @@ use crate::link::{self, Link, LinkError};
 use crate::periods::{Clock, NotEnforced, Periods};
 use crate::reference::ObjectRef;
 use alloc::vec::Vec;
-use core::marker::PhantomData;
-use rtorb_core::exception::{CompletionStatus, ExceptionKind, SystemException, local};
+use rtorb_core::exception::SystemException;
 use rtorb_core::timing::OperationTiming;
-use rtorb_core::{Responder, ServedBy, unknown_operation};
+use rtorb_core::upcall::{self, Described, Upcall};
+use rtorb_core::{Reply, Responder, ServedBy, Tie, unknown_operation};
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::{CodeSetState, Message, ReceiveError, Receiver, Side};
 use rtorb_wire::giop::{
-    self, LocateRequestHeader, LocateStatus, MessageType, ReplyStatus, RequestHeader, Response,
-    ServiceContext, Version, contexts,
+    self, LocateRequestHeader, LocateStatus, MessageType, RequestHeader, Version, contexts,
 };
-use rtorb_wire::{DecodeError, Encode, EncodeError, Writer};
+use rtorb_wire::{DecodeError, Writer};
 
 /// The server's end of a link. It serves one request after the other, in the task that calls [`serve_next`](Self::serve_next).
 #[derive(Debug)]
@@ -55,18 +54,12 @@ impl Object<'_> {
 }
 
 /// A servant together with its interface. A [`Tie`] is one.
-pub trait Skeleton: Sync {
+pub trait Skeleton: Described + Sync {
     /// Calls the operation with that name.
     ///
     /// # Errors
     /// A system exception, which the caller is sent.
     fn dispatch(&self, operation: &[u8], call: &mut ServerCall<'_>) -> Result<(), SystemException>;
-
-    /// The repository id of the interface.
-    fn repository_id(&self) -> &'static str;
-
-    /// True if the object has that interface.
-    fn is_a(&self, repository_id: &str) -> bool;
 
     /// The timing of each annotated operation.
     fn timings(&self) -> &'static [OperationTiming] {
@@ -77,13 +70,6 @@ pub trait Skeleton: Sync {
     fn timing_of(&self, _operation: &[u8]) -> Option<usize> {
         None
     }
-}
-
-/// Ties a servant to the interface `I` that it implements.
-#[derive(Debug)]
-pub struct Tie<I, S> {
-    servant: S,
-    interface: PhantomData<fn() -> I>,
 }
 
 /// What a server does about the priority that a request carries (CLIENT_PROPAGATED).
@@ -113,19 +99,12 @@ pub enum Ended {
 /// One request being served, as generated code sees it.
 pub type ServerCall<'m> = rtorb_core::ServerCall<'m, LinkResponder<'m>>;
 
-/// The destination and form of the reply.
+/// The destination of the reply.
 pub struct LinkResponder<'m> {
     link: &'m mut dyn Link,
     /// The server's buffer for replies.
     out: &'m mut Vec<u8>,
     message_bytes_max: usize,
-    version: Version,
-    request_id: u32,
-    response: Response,
-    char_code_set: CharCodeSet,
-    /// The data of the request's RTCorbaPriority, which the reply repeats.
-    priority: Option<&'m [u8]>,
-    is_sent: bool,
     broken: Option<LinkError>,
 }
 
@@ -148,10 +127,10 @@ impl<'o> Server<'o> {
     /// Refuses calls that arrive sooner than the `@period` of their operation allows, with TRANSIENT. The period counts from the last call
     /// that was served. It takes the memory for that now.
     ///
-    /// `@deadline` and `@criticality` have nothing to decide here: requests are served one after the other, as they arrive.
+    /// `@deadline`, `@criticality` and `@queue` have nothing to decide here: requests are served one after the other, as they arrive.
     ///
     /// # Errors
-    /// If an operation of an object has `@worst_case_time`, which needs an operating system.
+    /// If an operation of an object has `@worst_case_time`, `@network_priority` or `@statistical`, which need an operating system.
     pub fn enforce_periods(mut self, clock: &'o dyn Clock) -> Result<Self, NotEnforced> {
         let timings = self.objects.iter().map(|object| object.servant.timings());
         self.periods = Some(Periods::new(timings, clock)?);
@@ -240,36 +219,27 @@ impl<'m> Answer<'m, '_> {
         let request = RequestHeader::decode(&mut arguments)?;
         let noted = code_sets.note(&request);
         let char_code_set = code_sets.char_code_set();
-        let place = place_of(self.objects, request.target.object_key()?);
-        let object = place.and_then(|place| self.objects.get(place));
-        let admitted = match (self.periods, place, object) {
-            (Some(periods), Some(place), Some(object)) => {
-                object.check_period(request.operation, periods, place)
-            }
-            _ => Ok(()),
-        };
         let responder = LinkResponder {
             link,
             out: self.out,
             message_bytes_max: self.message_bytes_max,
-            version: message.header.version,
-            request_id: request.request_id,
-            response: request.response,
-            char_code_set,
-            priority: request.contexts.find(contexts::RT_CORBA_PRIORITY),
-            is_sent: false,
             broken: None,
         };
-        let arguments = arguments.with_char_code_set(char_code_set);
-        let mut call = ServerCall::new(arguments, responder);
-        let served = match noted {
-            Ok(()) => admitted.and_then(|()| serve(&mut call, object, request.operation, priority)),
-            Err(_) => Err(ExceptionKind::CodesetIncompatible.into()),
+        let mut reply = Reply::new(message.header.version, &request, char_code_set, responder);
+        reply.priority = request.contexts.find(contexts::RT_CORBA_PRIORITY);
+        let mut call = ServerCall::new(arguments.with_char_code_set(char_code_set), reply);
+        let mut upcall = LinkUpcall {
+            objects: self.objects,
+            periods: self.periods,
+            priority,
         };
+        let served = noted
+            .map_err(SystemException::from)
+            .and_then(|()| upcall::serve(&mut upcall, &request, &mut call));
         if let Err(exception) = served {
-            call.responder.send_exception(&exception);
+            call.reply.send_exception(&exception);
         }
-        Ok(call.responder.broken.map_or(Ok(()), Err))
+        Ok(call.reply.responder.broken.map_or(Ok(()), Err))
     }
 
     fn locate_request(
@@ -278,7 +248,7 @@ impl<'m> Answer<'m, '_> {
         link: &mut dyn Link,
     ) -> Result<Result<(), LinkError>, DecodeError> {
         let request = LocateRequestHeader::decode(&mut message.reader())?;
-        let status = match place_of(self.objects, request.target.object_key()?) {
+        let status = match find(self.objects, request.target.object_key()?) {
             Some(_) => LocateStatus::ObjectHere,
             None => LocateStatus::UnknownObject,
         };
@@ -295,136 +265,74 @@ impl<'m> Answer<'m, '_> {
     }
 }
 
-/// The place of the object with that key.
-fn place_of(objects: &[Object<'_>], key: &[u8]) -> Option<usize> {
-    objects.iter().position(|object| object.key == key)
+/// Finds the object with that key, and its place.
+fn find<'o>(objects: &'o [Object<'o>], key: &[u8]) -> Option<(usize, &'o Object<'o>)> {
+    let mut objects = objects.iter().enumerate();
+    objects.find(|(_, object)| object.key == key)
 }
 
-/// Serves a request for that object, if there is one.
-fn serve(
-    call: &mut ServerCall<'_>,
-    object: Option<&Object<'_>>,
-    operation: &[u8],
-    priority: &mut dyn CallPriority,
-) -> Result<(), SystemException> {
-    if matches!(operation, b"_non_existent" | b"_not_existent") {
-        return call.reply(|w| w.primitive(u8::from(object.is_none())));
-    }
-    let object = object.ok_or(NO_SUCH_OBJECT)?;
-    if operation.first() == Some(&b'_')
-        && let Some(answer) = serve_implicit(call, object, operation)
-    {
-        return answer;
-    }
-    let asked = call.responder.priority.map(contexts::decode_priority);
-    let asked = asked.transpose()?;
-    if let Some(asked) = asked {
-        priority.enter(asked);
-    }
-    if call.responder.response == Response::BeforeInvocation {
-        call.reply(|_| Ok(()))?;
-    }
-    let served = object.servant.dispatch(operation, call);
-    if asked.is_some() {
-        priority.leave();
-    }
-    served
+/// The upcall of one request.
+struct LinkUpcall<'u, 'o> {
+    objects: &'u [Object<'u>],
+    periods: Option<&'u mut Periods<'o>>,
+    priority: &'u mut dyn CallPriority,
 }
 
-/// Serves an operation that every object has; `None` for one that the interface defines.
-fn serve_implicit(
-    call: &mut ServerCall<'_>,
-    object: &Object<'_>,
-    operation: &[u8],
-) -> Option<Result<(), SystemException>> {
-    Some(match operation {
-        b"_is_a" => is_a(call, object),
-        b"_repository_id" => {
-            let id = object.servant.repository_id();
-            call.reply(|w| id.encode(w))
+impl<'m, 'u> Upcall<'m> for LinkUpcall<'u, '_> {
+    type Responder = LinkResponder<'m>;
+    /// With its place in the table.
+    type Object = (usize, &'u Object<'u>);
+
+    fn find(&mut self, key: &[u8]) -> Option<Self::Object> {
+        find(self.objects, key)
+    }
+
+    fn servant<'o>(&self, object: &'o Self::Object) -> &'o dyn Described {
+        object.1.servant
+    }
+
+    fn call(
+        &mut self,
+        (place, object): Self::Object,
+        request: &RequestHeader<'m>,
+        call: &mut ServerCall<'m>,
+    ) -> Result<(), SystemException> {
+        if let Some(periods) = &mut self.periods {
+            object.check_period(request.operation, periods, place)?;
         }
-        b"_bind_priority_band" => call.reply(|_| Ok(())),
-        b"_interface" => Err(local::NO_REPOSITORY),
-        b"_component" | b"_domain_managers" => Err(unknown_operation()),
-        _ => return None,
-    })
-}
-
-fn is_a(call: &mut ServerCall<'_>, object: &Object<'_>) -> Result<(), SystemException> {
-    let is_a = object.servant.is_a(&call.arguments().str()?);
-    call.reply(|w| w.primitive(u8::from(is_a)))
+        let asked = call.reply.priority.map(contexts::decode_priority);
+        let asked = asked.transpose()?;
+        if let Some(asked) = asked {
+            self.priority.enter(asked);
+        }
+        call.reply_early(object.servant);
+        let served = object.servant.dispatch(request.operation, call);
+        if asked.is_some() {
+            self.priority.leave();
+        }
+        served
+    }
 }
 
 impl Responder for LinkResponder<'_> {
-    fn respond<'r>(
-        &mut self,
-        status: ReplyStatus,
-        body: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
-    ) -> Result<(), SystemException> {
-        if self.is_sent || self.response == Response::None {
-            return Ok(());
-        }
-        let mut w = Writer::new(core::mem::take(self.out), self.message_bytes_max)
-            .with_char_code_set(self.char_code_set);
-        let context = self.priority.map(|data| ServiceContext {
-            id: contexts::RT_CORBA_PRIORITY,
-            data,
-        });
-        let (version, id) = (self.version, self.request_id);
-        let encoded = giop::begin_reply(&mut w, version, id, status, context.as_slice())
-            .and_then(|()| giop::encode_body(&mut w, version, body))
-            .and_then(|()| giop::end_message(&mut w));
-        if encoded.is_ok() {
-            self.broken = link::send(self.link, &w).err();
-            self.is_sent = true;
-        }
-        *self.out = w.into_buffer();
-        // The servant has run: another call would run it twice.
-        encoded.map_err(|error| {
-            SystemException::from_encode(error).with_completion(CompletionStatus::Yes)
-        })
+    fn writer<'r>(&mut self, char_code_set: CharCodeSet) -> Writer<'r> {
+        let out = core::mem::take(self.out);
+        Writer::new(out, self.message_bytes_max).with_char_code_set(char_code_set)
     }
 
-    fn expects_reply(&self) -> bool {
-        self.response == Response::FromTarget
-    }
-}
-
-impl LinkResponder<'_> {
-    fn send_exception(&mut self, exception: &SystemException) {
-        let body = exception.body();
-        // It cannot fail: a system exception is far smaller than any limit on messages.
-        let _ = self.respond(ReplyStatus::SystemException, |w| body.encode(w));
-    }
-}
-
-impl<I, S> Tie<I, S> {
-    /// The servant as an object of the interface `I`.
-    pub const fn new(servant: S) -> Self {
-        Self {
-            servant,
-            interface: PhantomData,
-        }
+    fn send(&mut self, reply: &Writer<'_>) {
+        self.broken = link::send(self.link, reply).err();
     }
 
-    /// The servant.
-    pub const fn servant(&self) -> &S {
-        &self.servant
+    fn take_back(&mut self, reply: Writer<'_>) {
+        *self.out = reply.into_buffer();
     }
 }
 
 impl<S: Sync, I: ServedBy<S, Object = ObjectRef>> Skeleton for Tie<I, S> {
     fn dispatch(&self, operation: &[u8], call: &mut ServerCall<'_>) -> Result<(), SystemException> {
         let operation = I::find_operation(operation).ok_or_else(unknown_operation)?;
-        I::dispatch(&self.servant, operation, call)
-    }
-
-    fn repository_id(&self) -> &'static str {
-        I::REPOSITORY_ID
-    }
-
-    fn is_a(&self, repository_id: &str) -> bool {
-        I::derives_from(repository_id)
+        I::dispatch(self.servant(), operation, call)
     }
 
     fn timings(&self) -> &'static [OperationTiming] {
@@ -453,11 +361,6 @@ impl core::fmt::Debug for Object<'_> {
 
 impl core::fmt::Debug for LinkResponder<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("LinkResponder")
-            .field("request_id", &self.request_id)
-            .finish_non_exhaustive()
+        f.debug_struct("LinkResponder").finish_non_exhaustive()
     }
 }
-
-/// The exception for a key that is not in the table.
-const NO_SUCH_OBJECT: SystemException = SystemException::omg(ExceptionKind::ObjectNotExist, 1);

@@ -6,6 +6,7 @@
 mod adapter;
 mod adapters;
 mod admission;
+mod changed_priority;
 mod chosen_policies;
 mod dynamic;
 mod locator;
@@ -26,26 +27,22 @@ pub use rtorb_core::ServedBy;
 
 pub(crate) use adapters::Adapters;
 pub use admission::{AdmittedServant, ServantAdmission};
+pub(crate) use chosen_policies::goes_by;
 
 use crate::exception::SystemException;
 use crate::reference::ObjectRef;
 use crate::server::{LocatedId, Servant};
 use crate::timing::{Enforcement, OperationTiming, ServantTiming};
-use core::marker::PhantomData;
 use rtorb_core::codegen::ServantTraits;
-use rtorb_core::{Interface, unknown_operation};
-use rtorb_os::set_once::SetOnce;
+use rtorb_core::{Interface, Tie, unknown_operation};
 use std::sync::Arc;
 
-/// A servant with the interface that it is activated for.
-pub(crate) struct Tie<I, S> {
+/// An active servant, whose interface the [`Tie`] around it has.
+pub(crate) struct ActiveServant<S> {
     servant: Arc<S>,
-    /// Made by the first call that needs no request.
-    traits: SetOnce<Option<ServantTraits>>,
     timing: ServantTiming,
     /// Dropped with the servant.
     _admitted: Option<AdmittedServant>,
-    interface: PhantomData<fn() -> I>,
 }
 
 /// The annotations of an operation of `I`; `None` if it has none.
@@ -53,52 +50,56 @@ fn timing_of<S, I: ServedBy<S>>(operation: &[u8]) -> Option<&'static OperationTi
     I::timings().get(I::timing_of(I::find_operation(operation)?)?)
 }
 
-impl<I: Interface, S> Tie<I, S> {
-    pub(crate) fn new(
+/// Finds an operation of `I`, and begins the timing of the call if the operation is annotated.
+///
+/// # Errors
+/// BAD_OPERATION if there is no such operation; the exception of a call that its annotations refuse.
+#[inline(always)]
+fn begin<S, I: ServedBy<S>>(
+    operation: &[u8],
+    call: &mut ServerCall<'_>,
+    timing: &ServantTiming,
+) -> Result<usize, SystemException> {
+    let operation = I::find_operation(operation).ok_or_else(unknown_operation)?;
+    if let Some(place) = I::timing_of(operation) {
+        let responder = &mut call.reply.responder;
+        responder.begin_timing(I::timings(), place, timing)?;
+    }
+    Ok(operation)
+}
+
+impl<S> ActiveServant<S> {
+    /// A servant of the interface `I`.
+    pub(crate) fn new<I: Interface>(
         servant: S,
         enforcement: Enforcement,
         admitted: Option<AdmittedServant>,
     ) -> Self {
         Self {
             servant: Arc::new(servant),
-            traits: SetOnce::new(),
             timing: ServantTiming::new(I::timings().len(), enforcement),
             _admitted: admitted,
-            interface: PhantomData,
         }
     }
 }
 
-impl<S: Send + Sync, I: ServedBy<S, Object = ObjectRef>> Servant for Tie<I, S> {
+impl<S: Send + Sync, I: ServedBy<S, Object = ObjectRef>> Servant for Tie<I, ActiveServant<S>> {
     fn dispatch(
         &self,
         operation: &[u8],
         call: &mut ServerCall<'_>,
         _id: &LocatedId,
     ) -> Result<(), SystemException> {
-        let operation = I::find_operation(operation).ok_or_else(unknown_operation)?;
-        if let Some(place) = I::timing_of(operation) {
-            call.responder
-                .begin_timing(I::timings(), place, &self.timing)?;
-        }
-        I::dispatch(&self.servant, operation, call)
+        let active = self.servant();
+        let operation = begin::<S, I>(operation, call, &active.timing)?;
+        I::dispatch(&active.servant, operation, call)
     }
 
-    #[inline]
-    fn traits(&self) -> Option<&ServantTraits> {
-        let traits = self.traits.get_or_make(|| I::traits(&self.servant));
-        traits.as_ref()
+    fn traits(&self) -> Option<ServantTraits> {
+        I::traits(&self.servant().servant)
     }
 
     fn timing(&self, operation: &[u8]) -> Option<&'static OperationTiming> {
         timing_of::<S, I>(operation)
-    }
-
-    fn repository_id(&self) -> &'static str {
-        I::REPOSITORY_ID
-    }
-
-    fn is_a(&self, repository_id: &str) -> bool {
-        I::derives_from(repository_id)
     }
 }

@@ -2,21 +2,11 @@
 
 use std::time::Duration;
 
-use rtorb_results::claim::Declaration;
-use rtorb_results::metric::{Metric, Statistic::P50, Step::Over};
-use rtorb_results::statements::{DerivedOf, HighlightOf, Statements, Words};
-use rtorb_results::{ObtainedScheduling, Plot, labels};
-
+use crate::contestants::Transport;
 use crate::contestants::burst::{Burst, Verb};
 use crate::contestants::operations::Operation;
-use crate::contestants::{Transport, key_bytes};
-use crate::error::LabError;
-use crate::experiment::{Context, Effort};
-use crate::processes::{Launcher, Process};
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{Number, Text},
-};
+use crate::experiments::prelude::*;
+use crate::processes::Process;
 
 /// The experiment.
 pub const STUDY: Study<Pairs> = Study {
@@ -31,17 +21,11 @@ pub const STUDY: Study<Pairs> = Study {
         samples: "count_per_round",
     },
     factors: &[
-        Factor {
-            label: "operations",
-            levels: &[Number(1), Number(300)],
-        },
-        Factor {
-            label: "objects",
-            levels: &[Number(1), Number(1_000), Number(1_000_000)],
-        },
+        Factor::numbers("operations", &[1, 300]),
+        Factor::numbers("objects", &[1, 1_000, 1_000_000]),
     ],
     fixed: &[("orb", Text("rtorb")), ("part", Text("call"))],
-    labels_of_run: |context| labels([("transport", transport(&context.launcher).label().into())]),
+    labels_of_run: |context| labels([("transport", transport(context).label().into())]),
     agents_max: 1,
     leaves_out: |cell, effort| {
         let is_short = matches!(effort, Effort::Glance | Effort::Emulated { .. });
@@ -49,10 +33,7 @@ pub const STUDY: Study<Pairs> = Study {
     },
     says: SAYS,
     plots,
-    ..Study::with(|context, cells| {
-        let pairs = cells.iter().map(|cell| Pair::start(context, cell));
-        pairs.collect::<Result<_, _>>().map(Pairs)
-    })
+    ..Study::with(Pairs::start)
 };
 
 fn plots() -> Vec<Plot> {
@@ -61,27 +42,46 @@ fn plots() -> Vec<Plot> {
             "Medians, from zero up. A flat line means that the time does not grow with the number."
                 .to_owned(),
         x: "objects".to_owned(),
-        lines: vec!["operations".to_owned()],
+        lines: words(&["operations"]),
         log_x: true,
         ..Plot::named("objects", "Time against the number of objects")
     }]
 }
 
-/// A server and a client for each cell.
+/// A client and its server for each cell. The client is ended first.
 #[derive(Debug)]
-pub struct Pairs(Vec<Pair>);
+pub struct Pairs(Vec<(Labels, [Process; 2])>);
+
+impl Pairs {
+    fn start(context: &Context, cells: &[Cell<'_>]) -> Result<Self, LabError> {
+        let launcher = &context.launcher;
+        let pair = |cell: &Cell<'_>| {
+            let [operations, objects] = NUMBERS.map(|label| cell.number(label).to_string());
+            let name = format!("rtorb {objects} objects {operations} operations");
+            let socket = format!("demux-{operations}-{objects}");
+            let endpoint = transport(context).endpoint_in(context.folder(), &socket);
+            let endpoint = endpoint.unwrap_or_else(|| launcher.server_endpoint());
+            let role = ["demux-server", &endpoint, &operations, &objects];
+            let server = launcher.start_server(&format!("{name} server"), &role)?;
+            let mut role = vec!["demux-client", &operations];
+            role.extend(server.words());
+            let client = launcher.start(&format!("{name} client"), &role)?;
+            Ok((cell.levels(&NUMBERS), [client, server]))
+        };
+        cells.iter().map(pair).collect::<Result<_, _>>().map(Self)
+    }
+}
 
 impl Subject for Pairs {
     fn scheduling(&mut self) -> Result<Vec<ObtainedScheduling>, LabError> {
-        let processes = self.0.iter().flat_map(|pair| [&pair.server, &pair.client]);
+        let processes = self.0.iter().flat_map(|(_, pair)| pair);
         Ok(processes.filter_map(Process::scheduling).collect())
     }
 
     fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
         let mut pairs = self.0.iter_mut();
-        let pair = pairs.find(|pair| pair.of == numbers(cell));
-        let pair = pair.expect("each cell has a pair");
-        let messages = Operation::Void.message_bytes(0, pair.key_bytes);
+        let pair = pairs.find(|(of, _)| cell.is_of(of));
+        let (_, [client, _]) = pair.expect("each cell has a pair");
         let burst = Burst {
             verb: Verb::Call,
             operation: Operation::Void,
@@ -89,11 +89,12 @@ impl Subject for Pairs {
             warm_up: 200,
             count: turn.samples,
             budget_ns: 300_000_000,
-            request_bytes: messages.request,
-            reply_bytes: messages.reply,
+            // Of a raw exchange.
+            request_bytes: 0,
+            reply_bytes: 0,
             period_ns: 0,
         };
-        let samples = burst.ask(&mut pair.client)?;
+        let samples = burst.ask(client)?;
         std::thread::sleep(PAUSE);
         Ok(Sampled {
             wrong: samples.wrong,
@@ -102,62 +103,9 @@ impl Subject for Pairs {
     }
 }
 
-/// A running server and its client.
-#[derive(Debug)]
-pub struct Pair {
-    /// Operations and objects.
-    of: [usize; 2],
-    key_bytes: usize,
-    // In this order: the client is ended before the server that it is connected to.
-    client: Process,
-    server: Process,
-}
-
-impl Pair {
-    fn start(context: &Context, cell: &Cell<'_>) -> Result<Self, LabError> {
-        let [operations, objects] = numbers(cell);
-        let name = format!("rtorb {objects} objects {operations} operations");
-        let launcher = &context.launcher;
-        let transport = transport(launcher);
-        let endpoint = match transport {
-            Transport::Tcp => launcher.server_endpoint(),
-            _ => {
-                let name = format!("demux-{operations}-{objects}.socket");
-                format!("uiop://{}", context.folder().join(name).display())
-            }
-        };
-        let (operations, objects) = (operations.to_string(), objects.to_string());
-        let role = ["demux-server", &endpoint, &operations, &objects];
-        let mut server = launcher.start_server(&format!("{name} server"), &role)?;
-        let references = server.ready()?;
-        let role: Vec<&str> = ["demux-client", &operations]
-            .into_iter()
-            .chain(references.split(' '))
-            .collect();
-        let mut client = launcher.start(&format!("{name} client"), &role)?;
-        client.ready()?;
-        let key_bytes = references
-            .split(' ')
-            .next()
-            .and_then(key_bytes)
-            .unwrap_or(0);
-        Ok(Self {
-            of: numbers(cell),
-            key_bytes,
-            client,
-            server,
-        })
-    }
-}
-
-/// Operations and objects of a cell.
-fn numbers(cell: &Cell<'_>) -> [usize; 2] {
-    ["operations", "objects"].map(|label| cell.number(label))
-}
-
 /// The fastest that reaches the server.
-fn transport(launcher: &Launcher) -> Transport {
-    match launcher.agent() {
+fn transport(context: &Context) -> Transport {
+    match context.launcher.agent() {
         Some(_) => Transport::Tcp,
         None => Transport::Unix,
     }
@@ -165,6 +113,7 @@ fn transport(launcher: &Launcher) -> Transport {
 
 /// The median beside that of one object with one operation, round by round.
 const TO_SMALLEST: Metric = Metric::of(P50).with(&[Over(P50, SMALLEST)]);
+const NUMBERS: [&str; 2] = ["operations", "objects"];
 const SMALLEST: &str = "operations=1, objects=1";
 const OTHERS: &str = "operations>1 | objects>1";
 

@@ -5,6 +5,7 @@ use super::adapter::{Activation, Poa, PoaError};
 use crate::exception::SystemException;
 use crate::reference::ObjectRef;
 use crate::server::{LocatedId, Servant, ServerCall};
+use rtorb_core::upcall::Described;
 use rtorb_wire::ior::Ior;
 
 /// A servant that decodes its arguments itself. The crate `rtorb-dynamic` decodes them by their types.
@@ -87,7 +88,9 @@ impl<S: DynamicServant> Servant for Dynamic<S> {
         let operation = core::str::from_utf8(operation).map_err(|_| super::unknown_operation())?;
         self.0.dispatch(operation, call)
     }
+}
 
+impl<S: DynamicServant> Described for Dynamic<S> {
     fn repository_id(&self) -> &str {
         self.0.repository_id()
     }

@@ -2,12 +2,13 @@
 
 use super::adapter::Poa;
 use super::admission::AdmittedServant;
-use super::{PoaError, ServedBy, timing_of, unknown_operation};
+use super::{PoaError, ServedBy, begin, timing_of};
 use crate::exception::{SystemException, local};
 use crate::reference::ObjectRef;
 use crate::server::{LocatedId, Servant, ServerCall};
 use crate::timing::{OperationTiming, ServantTiming};
 use core::marker::PhantomData;
+use rtorb_core::Tie;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl Poa {
@@ -30,26 +31,26 @@ impl Poa {
         S: 'static,
         L: Fn(&[u8]) -> Result<S, SystemException> + Send + Sync + 'static,
     {
-        let located = Located {
+        let locator = Locator {
             _admitted: self.core.admit(I::timings())?,
             locate,
             timing: ServantTiming::new(I::timings().len(), self.enforcement()),
-            interface: PhantomData::<fn() -> (I, S)>,
+            servant: PhantomData,
         };
-        self.place_locator::<I>(Box::new(located))
+        self.place_locator::<I>(Box::new(Tie::<I, _>::new(locator)))
     }
 }
 
-/// The servant of all objects of an adapter: locates the servant of each request.
-struct Located<I, S, L> {
+/// Locates the servant of each request, for all objects of an adapter.
+struct Locator<S, L> {
     /// Dropped with the locator.
     _admitted: Option<AdmittedServant>,
     locate: L,
     timing: ServantTiming,
-    interface: PhantomData<fn() -> (I, S)>,
+    servant: PhantomData<fn() -> S>,
 }
 
-impl<I, S, L> Servant for Located<I, S, L>
+impl<I, S, L> Servant for Tie<I, Locator<S, L>>
 where
     I: ServedBy<S, Object = ObjectRef>,
     L: Fn(&[u8]) -> Result<S, SystemException> + Send + Sync,
@@ -60,12 +61,9 @@ where
         call: &mut ServerCall<'_>,
         id: &LocatedId,
     ) -> Result<(), SystemException> {
-        let operation = I::find_operation(operation).ok_or_else(unknown_operation)?;
-        if let Some(place) = I::timing_of(operation) {
-            call.responder
-                .begin_timing(I::timings(), place, &self.timing)?;
-        }
-        let servant = (self.locate)(id.octets())?;
+        let locator = self.servant();
+        let operation = begin::<S, I>(operation, call, &locator.timing)?;
+        let servant = (locator.locate)(id.octets())?;
         I::dispatch(&servant, operation, call)
     }
 
@@ -73,17 +71,11 @@ where
         timing_of::<S, I>(operation)
     }
 
-    fn repository_id(&self) -> &'static str {
-        I::REPOSITORY_ID
-    }
-
-    fn is_a(&self, repository_id: &str) -> bool {
-        I::derives_from(repository_id)
-    }
-
     /// Calls the locator. A panic in it becomes UNKNOWN for this request.
     fn check_presence(&self, id: &LocatedId) -> Result<(), SystemException> {
-        let located = catch_unwind(AssertUnwindSafe(|| (self.locate)(id.octets()).map(|_| ())));
+        let located = catch_unwind(AssertUnwindSafe(|| {
+            (self.servant().locate)(id.octets()).map(|_| ())
+        }));
         located.unwrap_or(Err(local::LOCATOR_PANICKED))
     }
 }

@@ -1,21 +1,22 @@
-//! Replies to whole messages: requests, locate requests and all others.
+//! Handles received messages: requests, locate requests and all others.
 
-use super::call::Reply;
+use super::call::RequestOrigin;
 use super::reading::Next;
 use super::session::Session;
-use super::target::{self, Target};
+use super::target;
 use super::upcall::{self, site};
 use super::workspace::Workspace;
 use crate::clock::monotonic_ns;
 use crate::deadline;
 use crate::exception::SystemException;
 use core::mem;
+use rtorb_core::upcall::{NO_SUCH_OBJECT, exists};
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::CodeSetError;
 use rtorb_wire::connection::{CodeSetState, Message, ReceiveError};
 use rtorb_wire::giop::{
     self, DISTRIBUTABLE_THREAD, Expiry, LocateRequestHeader, LocateStatus, MessageType,
-    RequestHeader, Response, Version, contexts,
+    RequestHeader, Response, ServiceContexts, UtcTime, Version, contexts,
 };
 use rtorb_wire::{DecodeError, Writer};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,22 +35,30 @@ pub(super) fn request<const SITE: u8>(
     request.read(&mut reader)?;
     let version = message.header.version;
     if !request.contexts.is_empty()
+        && !enter_end_time(request.contexts)
         && !begin_in_place(session, workspace, code_sets, version, &request)
     {
         return Ok(Next::Done);
     }
     let char_code_set = code_sets.char_code_set();
     let arguments = reader.with_char_code_set(char_code_set);
-    let reply = Reply::new(session, version, &request, char_code_set);
-    let next = upcall::serve::<SITE>(&request, arguments, reply, 0, workspace);
+    let origin = RequestOrigin::new(session, version, char_code_set, 0);
+    let next = upcall::serve::<SITE>(&request, arguments, origin, workspace);
     if !request.contexts.is_empty() {
         deadline::leave();
     }
     Ok(next)
 }
 
-/// Looks at the contexts of a request, and lets calls of its servant inherit its deadline until [`deadline::leave`]. Returns false if
-/// it is refused.
+/// Lets calls of the servant inherit the end time of a request until [`deadline::leave`]. Returns false if the contexts contain
+/// anything else, or the time has passed.
+#[inline(never)]
+fn enter_end_time(contexts: ServiceContexts<'_>) -> bool {
+    UtcTime::only_in(contexts).is_some_and(deadline::enter_end_time)
+}
+
+/// Reads the service contexts of a request. Calls of its servant inherit its deadline until [`deadline::leave`]. Returns false if
+/// the request is refused.
 #[inline(never)]
 fn begin_in_place(
     session: &Session,
@@ -58,13 +67,6 @@ fn begin_in_place(
     version: Version,
     request: &RequestHeader<'_>,
 ) -> bool {
-    if let Some(expiry) = Expiry::of_own(request.contexts)
-        && let Some(deadline) = deadline::of_request(expiry)
-        && !deadline.has_passed()
-    {
-        deadline::enter(deadline.at_ns);
-        return true;
-    }
     match begin(session, workspace, code_sets, request) {
         Ok(deadline_ns) => {
             deadline::enter(deadline_ns);
@@ -80,7 +82,7 @@ fn begin_in_place(
 /// Notes the code sets that a request names, and returns its deadline; [`NONE_NS`](deadline::NONE_NS) if it has none.
 ///
 /// # Errors
-/// When the code sets cannot be used: the connection goes on as before. TIMEOUT if the deadline has passed.
+/// CODESET_INCOMPATIBLE or MARSHAL if the code sets cannot be used; the connection keeps its own. TIMEOUT if the deadline has passed.
 #[inline]
 pub(super) fn begin(
     session: &Session,
@@ -138,10 +140,10 @@ fn note_named(
     Ok(())
 }
 
-/// When a request arrived that was taken out of its connection, and when it expires.
+/// The arrival and the deadline of a request that was taken out of its connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TakenTimes {
-    /// 0 where it does not matter.
+    /// 0 if nothing needs it.
     pub(super) arrived_ns: u64,
     /// [`NONE_NS`](deadline::NONE_NS) for no deadline.
     pub(super) deadline_ns: u64,
@@ -181,9 +183,13 @@ pub(super) fn taken_request(
         return Ok(Next::Done);
     }
     let arguments = reader.with_char_code_set(char_code_set);
-    let reply = Reply::new(session, message.header.version, &request, char_code_set);
-    let next =
-        upcall::serve::<{ site::TAKEN }>(&request, arguments, reply, times.arrived_ns, workspace);
+    let origin = RequestOrigin::new(
+        session,
+        message.header.version,
+        char_code_set,
+        times.arrived_ns,
+    );
+    let next = upcall::serve::<{ site::TAKEN }>(&request, arguments, origin, workspace);
     if has_deadline {
         deadline::leave();
     }
@@ -200,8 +206,9 @@ pub(super) fn refuse(
     exception: &SystemException,
 ) {
     // The reply does not depend on the code set.
-    let mut reply = Reply::new(session, version, request, CharCodeSet::default());
-    reply.send_exception(&mut workspace.out, exception);
+    let origin = RequestOrigin::new(session, version, CharCodeSet::default(), 0);
+    let mut reply = origin.reply(request, &mut workspace.out, &mut workspace.scratch);
+    reply.send_exception(exception);
     if !reply.is_sent {
         session.state.note_answered();
     }
@@ -248,11 +255,11 @@ fn locate_request(
             giop::write_locate_forward(&mut w, version, id, &elsewhere)
         }
         object => {
-            let target = Target {
-                object,
-                id: &workspace.names.id,
-            };
-            let status = match target.exists() {
+            let presence = object.ok_or(NO_SUCH_OBJECT).and_then(|object| {
+                let id = &workspace.names.id;
+                object.servant.check_presence(id)
+            });
+            let status = match exists(presence) {
                 Ok(false) => LocateStatus::UnknownObject,
                 // If the object cannot be looked up now, the call itself gets the exception.
                 Ok(true) | Err(_) => LocateStatus::ObjectHere,

@@ -1,66 +1,112 @@
-//! A request as the generated code sees it: arguments to read, a reply to write.
+//! The server's side of a request for generated code: it reads arguments and writes a reply.
 
-use super::servant::Servant;
 use super::server_core::ServerCore;
 use super::session::Session;
-use crate::exception::{CompletionStatus, SystemException};
+use crate::exception::SystemException;
 use crate::timing::{CallArrival, OperationTiming, ServantTiming, TimedUpcall};
 use core::any::Any;
-use rtorb_core::Responder;
+use core::mem;
+use rtorb_core::{Reply, Responder};
+use rtorb_wire::Writer;
 use rtorb_wire::cdr::CharCodeSet;
-use rtorb_wire::giop::{
-    self, PassedReply, PassedRequest, ReplyStatus, RequestHeader, Response, ServiceContext,
-    Version, contexts,
-};
-use rtorb_wire::{EncodeError, Writer};
+use rtorb_wire::giop::{PassedReply, PassedRequest, RequestHeader, Version};
 
 /// One request being served.
 pub type ServerCall<'m> = rtorb_core::ServerCall<'m, OrbResponder<'m>>;
 
-/// What serves a request: its reply, and the memory of the serving thread.
-#[derive(Debug)]
-pub struct OrbResponder<'m> {
-    pub(super) reply: Reply<'m>,
-    /// The thread's buffer for replies.
-    pub(super) out: &'m mut Vec<u8>,
-    pub(super) scratch: &'m mut Scratch,
-    /// When the request arrived, if it had to wait; else 0.
-    pub(super) arrived_ns: u64,
-    /// Its timing, if its operation is annotated.
-    pub(super) timing: Option<TimedUpcall>,
-}
-
-/// The destination and form of the reply.
-#[derive(Debug)]
-pub(super) struct Reply<'m> {
+/// The origin of a request, as far as the reply depends on it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RequestOrigin<'m> {
     pub(super) orb: &'m ServerCore,
     /// The connection to reply on; `None` for a collocated call, whose reply stays in the thread's buffer.
     pub(super) session: Option<&'m Session>,
-    version: Version,
-    request_id: u32,
-    response: Response,
-    char_code_set: CharCodeSet,
-    /// The data of the request's RTCorbaPriority, which the reply repeats.
-    pub(super) priority: Option<&'m [u8]>,
+    pub(super) version: Version,
+    pub(super) char_code_set: CharCodeSet,
+    /// When the request arrived, if it had to wait; else 0.
+    pub(super) arrived_ns: u64,
+}
+
+/// The ORB's side of a request: where its reply goes, and the memory of the serving thread.
+#[derive(Debug)]
+pub struct OrbResponder<'m> {
+    pub(super) orb: &'m ServerCore,
+    pub(super) session: Option<&'m Session>,
+    arrived_ns: u64,
+    /// The thread's buffer for replies.
+    out: &'m mut Vec<u8>,
+    scratch: &'m mut Scratch,
+    /// Its timing, if its operation is annotated.
+    pub(super) timing: Option<TimedUpcall>,
     /// True if the reply could not be sent: the connection is broken.
     pub(super) is_broken: bool,
-    pub(super) is_sent: bool,
     /// The length of the reply to a collocated call; 0 before it is written.
     pub(super) octets: usize,
 }
 
-impl Responder for OrbResponder<'_> {
+impl<'m> RequestOrigin<'m> {
+    /// A request that came on a connection.
     #[inline]
-    fn respond<'r>(
-        &mut self,
-        status: ReplyStatus,
-        body: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
-    ) -> Result<(), SystemException> {
-        self.reply.send(self.out, status, body)
+    pub(super) fn new(
+        session: &'m Session,
+        version: Version,
+        char_code_set: CharCodeSet,
+        arrived_ns: u64,
+    ) -> Self {
+        Self {
+            orb: &session.orb,
+            session: Some(session),
+            version,
+            char_code_set,
+            arrived_ns,
+        }
     }
 
-    fn expects_reply(&self) -> bool {
-        self.reply.response == Response::FromTarget
+    /// A reply to the request, not yet sent.
+    #[inline]
+    pub(super) fn reply(
+        self,
+        request: &RequestHeader<'_>,
+        out: &'m mut Vec<u8>,
+        scratch: &'m mut Scratch,
+    ) -> Reply<'m, OrbResponder<'m>> {
+        let responder = OrbResponder {
+            orb: self.orb,
+            session: self.session,
+            arrived_ns: self.arrived_ns,
+            out,
+            scratch,
+            timing: None,
+            is_broken: false,
+            octets: 0,
+        };
+        Reply::new(self.version, request, self.char_code_set, responder)
+    }
+}
+
+impl Responder for OrbResponder<'_> {
+    // Always, as the two below: each call uses them, and the writer is not moved on the way.
+    #[inline(always)]
+    fn writer<'r>(&mut self, char_code_set: CharCodeSet) -> Writer<'r> {
+        let orb = self.orb;
+        Writer::new(mem::take(self.out), orb.limits.message_bytes_max)
+            .with_order(orb.byte_order)
+            .with_char_code_set(char_code_set)
+    }
+
+    #[inline(always)]
+    fn send(&mut self, reply: &Writer<'_>) {
+        if let Some(session) = self.session {
+            self.is_broken = session.send(reply).is_err();
+        }
+    }
+
+    #[inline(always)]
+    fn take_back(&mut self, reply: Writer<'_>) {
+        if self.session.is_some() {
+            *self.out = reply.into_buffer();
+        } else {
+            (*self.out, self.octets) = reply.finish_whole();
+        }
     }
 
     #[inline]
@@ -82,10 +128,10 @@ impl Responder for OrbResponder<'_> {
 }
 
 impl OrbResponder<'_> {
-    /// Starts the timing of a call of the annotated operation at index `place`.
+    /// Starts the timing of a call of the annotated operation at index `place`, and marks its reply.
     ///
     /// # Errors
-    /// The call is refused, as [`TimedUpcall::begin`] says.
+    /// The exception of [`TimedUpcall::begin`] if the call is refused.
     #[inline]
     pub(crate) fn begin_timing(
         &mut self,
@@ -93,186 +139,44 @@ impl OrbResponder<'_> {
         place: usize,
         servant: &ServantTiming,
     ) -> Result<(), SystemException> {
-        let watch = &self.reply.orb.timing;
+        if let (Some(dscp), Some(session)) = (timings[place].dscp(), self.session) {
+            session.mark(dscp)?;
+        }
+        let watch = &self.orb.timing;
         let arrival = CallArrival {
             at_ns: self.arrived_ns,
-            connection: self.reply.session.map(|session| &session.period_arrivals),
+            connection: self.session.map(|session| &session.period_arrivals),
         };
         let (timing, begun) = TimedUpcall::begin(watch, timings, place, servant, arrival);
         self.timing = Some(timing);
         begun
     }
-
-    /// Sends a system exception.
-    #[inline]
-    pub(super) fn send_exception(&mut self, exception: &SystemException) {
-        self.reply.send_exception(self.out, exception);
-    }
 }
 
-/// What a proxy does with a request: it passes the request on to another object, and the reply back.
+/// The operations of a proxy: it forwards a request and its reply unchanged.
 pub trait PassThrough<'m> {
-    /// The request as it came, to be [passed](crate::ObjectRef::pass) to another object.
+    /// Returns the unchanged request, to be [passed](crate::ObjectRef::pass) to another object.
     ///
     /// # Errors
-    /// MARSHAL, COMPLETED_NO, when it cannot be read again.
+    /// MARSHAL, COMPLETED_NO, if it cannot be read again.
     fn passed(&mut self) -> Result<PassedRequest<'m>, SystemException>;
 
-    /// Sends the reply of another object's server as it came. Sends nothing for a oneway.
+    /// Sends the reply of another object's server unchanged. Sends nothing for a oneway.
     ///
     /// # Errors
-    /// When it is larger than a message may be; the client gets that exception instead.
+    /// IMP_LIMIT if the reply is larger than a message may be. The client gets the exception instead.
     fn pass_reply(&mut self, reply: &PassedReply) -> Result<(), SystemException>;
 }
 
 impl<'m> PassThrough<'m> for ServerCall<'m> {
     fn passed(&mut self) -> Result<PassedRequest<'m>, SystemException> {
-        let session = self.responder.reply.session;
+        let session = self.reply.responder.session;
         let code_sets = session.and_then(Session::code_sets);
         Ok(PassedRequest::parse(self.arguments().whole()?, code_sets)?)
     }
 
     fn pass_reply(&mut self, reply: &PassedReply) -> Result<(), SystemException> {
-        let responder = &mut self.responder;
-        responder.reply.pass(responder.out, reply)
-    }
-}
-
-impl<'m> Reply<'m> {
-    /// A reply to a request, not yet sent.
-    #[inline]
-    pub(super) fn new(
-        session: &'m Session,
-        version: Version,
-        request: &RequestHeader<'_>,
-        char_code_set: CharCodeSet,
-    ) -> Self {
-        Self {
-            session: Some(session),
-            ..Self::collocated(&session.orb, version, request, char_code_set)
-        }
-    }
-
-    /// A reply that stays in the thread's buffer.
-    #[inline]
-    pub(super) fn collocated(
-        orb: &'m ServerCore,
-        version: Version,
-        request: &RequestHeader<'_>,
-        char_code_set: CharCodeSet,
-    ) -> Self {
-        Self {
-            orb,
-            session: None,
-            version,
-            request_id: request.request_id,
-            response: request.response,
-            char_code_set,
-            priority: None,
-            is_broken: false,
-            is_sent: false,
-            octets: 0,
-        }
-    }
-
-    /// Sends the reply before the upcall to a client that waits only for the arrival of its request (SYNC_WITH_SERVER). A proxy has
-    /// the reply of another server.
-    // Always: it is in the path of every call.
-    #[inline(always)]
-    pub(super) fn send_early(&mut self, out: &mut Vec<u8>, servant: &dyn Servant) {
-        if self.response == Response::BeforeInvocation {
-            self.send_unless_proxy(out, servant);
-        }
-    }
-
-    #[cold]
-    fn send_unless_proxy(&mut self, out: &mut Vec<u8>, servant: &dyn Servant) {
-        if !servant.is_proxy() {
-            let _ = self.send(out, ReplyStatus::NoException, |_| Ok(()));
-        }
-    }
-
-    /// Writes and sends a reply, unless it was sent already or none is expected.
-    #[inline]
-    pub(super) fn send<'r>(
-        &mut self,
-        out: &mut Vec<u8>,
-        status: ReplyStatus,
-        body: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
-    ) -> Result<(), SystemException> {
-        self.send_message(out, |reply, w| {
-            reply.begin(w, status)?;
-            giop::encode_body(w, reply.version, body)?;
-            giop::end_message(w)
-        })
-    }
-
-    /// Sends the reply of another server, with the id of this request.
-    #[cold]
-    fn pass(&mut self, out: &mut Vec<u8>, reply: &PassedReply) -> Result<(), SystemException> {
-        self.send_message(out, |own, w| reply.write(w, own.request_id))
-    }
-
-    // Always: it is in the path of every call, and its other caller is rare. The writer is not moved on the way.
-    #[inline(always)]
-    fn send_message<'r>(
-        &mut self,
-        out: &mut Vec<u8>,
-        write: impl FnOnce(&Self, &mut Writer<'r>) -> Result<(), EncodeError>,
-    ) -> Result<(), SystemException> {
-        if self.is_sent || self.response == Response::None {
-            return Ok(());
-        }
-        let orb = self.orb;
-        let mut w = Writer::new(core::mem::take(out), orb.limits.message_bytes_max)
-            .with_order(orb.byte_order)
-            .with_char_code_set(self.char_code_set);
-        let encoded = write(self, &mut w);
-        if encoded.is_ok() {
-            self.is_sent = true;
-            if let Some(session) = self.session {
-                self.is_broken = session.send(&w).is_err();
-            } else {
-                (*out, self.octets) = w.finish_whole();
-                return Ok(());
-            }
-        }
-        *out = w.into_buffer();
-        // The servant has run: another call would run it twice.
-        encoded.map_err(|error| {
-            SystemException::from_encode(error).with_completion(CompletionStatus::Yes)
-        })
-    }
-
-    /// Sends a system exception.
-    #[cold]
-    pub(super) fn send_exception(&mut self, out: &mut Vec<u8>, exception: &SystemException) {
-        let body = exception.body();
-        // It cannot fail: a system exception is far smaller than any limit on messages.
-        let _ = self.send(out, ReplyStatus::SystemException, |w| body.encode(w));
-    }
-
-    #[inline]
-    fn begin(&self, w: &mut Writer<'_>, status: ReplyStatus) -> Result<(), EncodeError> {
-        match self.priority {
-            None => giop::begin_reply(w, self.version, self.request_id, status, &[]),
-            Some(data) => self.begin_with_priority(w, status, data),
-        }
-    }
-
-    /// Not inlined: nearly every reply has no service contexts.
-    #[inline(never)]
-    fn begin_with_priority(
-        &self,
-        w: &mut Writer<'_>,
-        status: ReplyStatus,
-        data: &[u8],
-    ) -> Result<(), EncodeError> {
-        let context = ServiceContext {
-            id: contexts::RT_CORBA_PRIORITY,
-            data,
-        };
-        giop::begin_reply(w, self.version, self.request_id, status, &[context])
+        self.reply.pass(reply)
     }
 }
 

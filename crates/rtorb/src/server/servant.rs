@@ -1,4 +1,4 @@
-//! Servants and adapters as requests see them.
+//! The interfaces by which requests use servants and adapters.
 
 use super::call::ServerCall;
 use super::names::LocatedId;
@@ -6,10 +6,11 @@ use super::object_table::ActiveObject;
 use crate::exception::SystemException;
 use crate::timing::OperationTiming;
 use rtorb_core::codegen::ServantTraits;
+use rtorb_core::upcall::Described;
 use rtorb_wire::ior::Ior;
 
 /// A type-erased servant.
-pub(crate) trait Servant: Send + Sync {
+pub(crate) trait Servant: Described + Send + Sync {
     /// Serves a request. `id` is the id of the object if this servant serves many objects.
     fn dispatch(
         &self,
@@ -17,31 +18,18 @@ pub(crate) trait Servant: Send + Sync {
         call: &mut ServerCall<'_>,
         id: &LocatedId,
     ) -> Result<(), SystemException>;
-    /// Its servant traits; `None` if each call needs a request.
-    fn traits(&self) -> Option<&ServantTraits> {
+
+    /// Makes its servant traits; `None` if each call needs a request.
+    fn traits(&self) -> Option<ServantTraits> {
         None
     }
 
-    /// The annotations of an operation; `None` if it has none.
+    /// Returns the annotations of an operation; `None` if it has none.
     fn timing(&self, _operation: &[u8]) -> Option<&'static OperationTiming> {
         None
     }
 
-    fn repository_id(&self) -> &str;
-    fn is_a(&self, repository_id: &str) -> bool;
-
-    /// The definition of its interface in an interface repository.
-    fn interface_definition(&self) -> Option<Ior> {
-        None
-    }
-
-    /// True if it passes requests on to another object: also those for the operations that every object has, and those whose text is
-    /// in a code set that this ORB does not have.
-    fn is_proxy(&self) -> bool {
-        false
-    }
-
-    /// OBJECT_NOT_EXIST if this servant serves many objects, but none with that id.
+    /// Returns OBJECT_NOT_EXIST if this servant serves many objects, but none with that id.
     fn check_presence(&self, _id: &LocatedId) -> Result<(), SystemException> {
         Ok(())
     }
@@ -49,9 +37,9 @@ pub(crate) trait Servant: Send + Sync {
 
 /// The adapter of an object.
 pub(crate) trait ObjectAdapter: Send + Sync {
-    /// Path from the root, separated by `/`.
+    /// Returns the path from the root, separated by `/`.
     fn path(&self) -> &str;
 
-    /// The reference for a client that called an object at an endpoint where it is not served; nil once the ORB has ended.
+    /// Returns the reference for a client that called an object at a wrong endpoint; nil once the ORB has ended.
     fn forward(&self, object: &ActiveObject, object_key: &[u8]) -> Ior;
 }

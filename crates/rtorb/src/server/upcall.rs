@@ -1,12 +1,11 @@
-//! The way of a request from its header to the servant, and of the servant's results to the client.
+//! Serves a request: finds the object, sets the priority, calls the servant, and sends the reply.
 
-use super::call::{OrbResponder, Reply, ServerCall};
+use super::call::{OrbResponder, RequestOrigin, ServerCall};
 use super::cancellation;
-use super::implicit;
 use super::reading::Next;
 use super::session::Session;
-use super::target::{self, NO_SUCH_OBJECT, Target};
-use super::thread_priority::{Called, ThreadPriority};
+use super::target;
+use super::thread_priority::{CallPriorities, ThreadPriority};
 use super::workspace::Workspace;
 use crate::distributable;
 use crate::exception::{CompletionStatus, SystemException, local};
@@ -15,13 +14,14 @@ use crate::realtime::{
 };
 use crate::server::{ActiveObject, NameCache, ServerCore};
 use core::cell::Cell;
-use rtorb_core::Responder as _;
+use rtorb_core::upcall::{Described, Upcall};
+use rtorb_os::slab::Entered;
 use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, ReplyStatus, RequestHeader, contexts};
 use rtorb_wire::{Encode, Reader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 thread_local! {
-    /// The ORB of whose servant this thread is in a call, in the upper half, and the number of the connection; [`OUTSIDE`] if it is in
+    /// The ORB whose servant this thread executes, in the upper half, and the number of the connection; [`OUTSIDE`] if it executes
     /// none.
     static IN_UPCALL: Cell<u64> = const { Cell::new(OUTSIDE) };
 }
@@ -29,17 +29,17 @@ thread_local! {
 /// No ORB.
 const OUTSIDE: u64 = 0;
 
-/// True if the calling thread is in a servant of that ORB: it must not wait there for another request of its own.
+/// Returns true if the calling thread is in a servant of that ORB. There it must not wait for another request of the same ORB.
 pub(crate) fn is_in_upcall(orb: &ServerCore) -> bool {
     IN_UPCALL.get() >> 32 == orb.upcall >> 32
 }
 
-/// True if the calling thread is in a servant of any ORB.
+/// Returns true if the calling thread is in a servant of any ORB.
 pub(crate) fn is_in_servant() -> bool {
     IN_UPCALL.get() != OUTSIDE
 }
 
-/// True if the client has cancelled the call that the calling thread executes in a servant.
+/// Returns true if the client has cancelled the call that the calling thread executes.
 pub(super) fn is_cancelled() -> bool {
     match IN_UPCALL.get() as u32 {
         NO_CONNECTION => false,
@@ -50,88 +50,84 @@ pub(super) fn is_cancelled() -> bool {
 /// The number of the connection of a collocated call.
 const NO_CONNECTION: u32 = 0;
 
-/// The callers of [`serve`], each of which has code of its own: what two callers share is not inlined, which costs 60 to 200
-/// instructions a call.
+/// The callers of [`serve`]. Each has a copy of its code: shared code is not inlined, which costs 60 to 200 instructions a call.
 pub(crate) mod site {
     /// A thread that serves one connection.
     pub(crate) const CONNECTION: u8 = 0;
-    /// A thread of a lane, in place.
+    /// A thread of a lane, which serves the request where it reads it.
     pub(crate) const LANE: u8 = 1;
     /// A thread that serves requests that were taken out.
     pub(crate) const TAKEN: u8 = 2;
     /// The thread of a collocated client.
     pub(crate) const COLLOCATED: u8 = 3;
-    /// Any thread, with a request of a distributable thread.
+    /// Any thread; the request belongs to a distributable thread.
     pub(crate) const DISTRIBUTABLE: u8 = 4;
 }
 
-/// Serves one request: calls the servant and sends the reply. `arrived_ns` is when a request arrived that had to wait; else 0.
+/// Serves one request: calls the servant and sends the reply.
 // Always: it is in the path of every call, and its other callers are rare.
 #[inline(always)]
 pub(super) fn serve<'m, const SITE: u8>(
     request: &RequestHeader<'m>,
     arguments: Reader<'m>,
-    reply: Reply<'m>,
-    arrived_ns: u64,
+    origin: RequestOrigin<'m>,
     workspace: &'m mut Workspace,
 ) -> Next {
     cancellation::note_request(request.request_id);
-    let reply = answer::<SITE>(request, arguments, reply, arrived_ns, workspace);
-    if let Some(session) = reply.session
-        && !reply.is_sent
+    let reply = origin.reply(request, &mut workspace.out, &mut workspace.scratch);
+    let mut call = ServerCall::new(arguments, reply);
+    let (names, thread) = (&mut workspace.names, &mut workspace.priority);
+    answer::<SITE>(request, &mut call, names, thread);
+    if let Some(session) = origin.session
+        && !call.reply.is_sent
     {
         session.state.note_answered();
     }
-    if reply.is_broken {
+    if call.reply.responder.is_broken {
         Next::Over
     } else {
         Next::Done
     }
 }
 
-/// Serves one request of the same ORB on the thread that makes it; returns the length of the reply, which is in `workspace.out`.
+/// Serves a collocated request on the calling thread. Returns the length of the reply, which is in `workspace.out`.
 pub(super) fn serve_collocated<'m>(
     request: &RequestHeader<'m>,
     arguments: Reader<'m>,
-    reply: Reply<'m>,
+    origin: RequestOrigin<'m>,
     workspace: &'m mut Workspace,
 ) -> usize {
-    answer::<{ site::COLLOCATED }>(request, arguments, reply, 0, workspace).octets
+    let reply = origin.reply(request, &mut workspace.out, &mut workspace.scratch);
+    let mut call = ServerCall::new(arguments, reply);
+    let (names, thread) = (&mut workspace.names, &mut workspace.priority);
+    answer::<{ site::COLLOCATED }>(request, &mut call, names, thread);
+    call.reply.responder.octets
 }
 
-/// Calls the servant and sends the reply; returns the state of the reply.
+/// Calls the servant and sends the reply.
 #[inline(always)]
 fn answer<'m, const SITE: u8>(
     request: &RequestHeader<'m>,
-    arguments: Reader<'m>,
-    reply: Reply<'m>,
-    arrived_ns: u64,
-    workspace: &'m mut Workspace,
-) -> Reply<'m> {
-    let responder = OrbResponder {
-        reply,
-        out: &mut workspace.out,
-        scratch: &mut workspace.scratch,
-        arrived_ns,
-        timing: None,
-    };
-    let mut call = ServerCall::new(arguments, responder);
-    let (names, priority) = (&mut workspace.names, &mut workspace.priority);
+    call: &mut ServerCall<'m>,
+    names: &mut NameCache,
+    thread: &mut ThreadPriority,
+) {
     let has_others = request
         .contexts
         .has_other_than(contexts::INVOCATION_POLICIES);
-    let answered = if has_others && is_of_thread(request) {
-        invoke_in_thread(request, &mut call, names, priority)
+    let served = if has_others && is_of_thread(request) {
+        serve_in_thread(request, call, names, thread)
     } else {
-        invoke::<SITE>(request, &mut call, names, priority)
+        let orb = call.reply.responder.orb;
+        let mut upcall = OrbUpcall::<SITE> { orb, names, thread };
+        rtorb_core::upcall::serve(&mut upcall, request, call)
     };
-    if let Err(exception) = answered {
-        call.responder.send_exception(&exception);
+    if let Err(exception) = served {
+        call.reply.send_exception(&exception);
     }
-    call.responder.reply
 }
 
-/// True if a distributable thread makes the request.
+/// Returns true if a distributable thread makes the request.
 #[cold]
 fn is_of_thread(request: &RequestHeader<'_>) -> bool {
     request.contexts.find(DISTRIBUTABLE_THREAD).is_some()
@@ -139,13 +135,13 @@ fn is_of_thread(request: &RequestHeader<'_>) -> bool {
 
 /// Calls the servant as the distributable thread of the request.
 #[cold]
-fn invoke_in_thread<'m>(
+fn serve_in_thread<'m>(
     request: &RequestHeader<'m>,
     call: &mut ServerCall<'m>,
     names: &mut NameCache,
     thread: &mut ThreadPriority,
 ) -> Result<(), SystemException> {
-    let session = call.responder.reply.session;
+    let OrbResponder { orb, session, .. } = call.reply.responder;
     let id = request.request_id;
     let origin = session.map(|session| session.origin(id));
     let _adopted = distributable::adopt(request.contexts, origin)?;
@@ -153,60 +149,81 @@ fn invoke_in_thread<'m>(
         return Err(local::THREAD_CANCELLED);
     }
     let _watch = session.map(Session::watch_client);
-    invoke::<{ site::DISTRIBUTABLE }>(request, call, names, thread)
+    let mut upcall = OrbUpcall::<{ site::DISTRIBUTABLE }> { orb, names, thread };
+    rtorb_core::upcall::serve(&mut upcall, request, call)
 }
 
-// Always: it is in the path of every call, and its other callers are rare.
-#[inline(always)]
-fn invoke<'m, const SITE: u8>(
-    request: &RequestHeader<'m>,
-    call: &mut ServerCall<'m>,
-    names: &mut NameCache,
-    thread: &mut ThreadPriority,
-) -> Result<(), SystemException> {
-    let orb = call.responder.reply.orb;
-    let object = target::find(orb, request.target.object_key()?, names);
-    if request.operation.first() == Some(&b'_') {
-        let target = Target {
-            object: object.as_deref(),
-            id: &names.id,
-        };
-        if let Some(answer) = implicit::invoke(request, target, call) {
-            return answer;
+/// The upcall of one request. Each `SITE` has code of its own.
+struct OrbUpcall<'m, 'w, const SITE: u8> {
+    orb: &'m ServerCore,
+    names: &'w mut NameCache,
+    thread: &'w mut ThreadPriority,
+}
+
+impl<'m, const SITE: u8> Upcall<'m> for OrbUpcall<'m, '_, SITE> {
+    type Responder = OrbResponder<'m>;
+    type Object = Entered<'m, ActiveObject>;
+
+    #[inline(always)]
+    fn find(&mut self, key: &[u8]) -> Option<Self::Object> {
+        target::find(self.orb, key, self.names)
+    }
+
+    fn servant<'o>(&self, object: &'o Self::Object) -> &'o dyn Described {
+        &*object.servant
+    }
+
+    fn check_presence(&self, object: &Self::Object) -> Result<(), SystemException> {
+        object.servant.check_presence(&self.names.id)
+    }
+
+    // Always: it is in the path of every call, and its other callers are rare.
+    #[inline(always)]
+    fn call(
+        &mut self,
+        object: Self::Object,
+        request: &RequestHeader<'m>,
+        call: &mut ServerCall<'m>,
+    ) -> Result<(), SystemException> {
+        let (orb, session) = (self.orb, call.reply.responder.session);
+        let pool = session.map_or(ThreadpoolId::OWN, |session| session.pool);
+        if target::is_served_elsewhere(&object, pool, self.thread) {
+            return forward(&object, request, call);
         }
+        object.manager.admit()?;
+        let running = begin(&orb.rt, &object, request, call, self.thread)?;
+        // Not before: after an early reply, the client cannot be forwarded any more.
+        call.reply_early(&*object.servant);
+        let (lent, id) = (&mut *call, &self.names.id);
+        let upcall = session.map_or(orb.upcall, Session::upcall);
+        let answered = in_servant(upcall, || {
+            object.servant.dispatch(request.operation, lent, id)
+        })
+        .flatten();
+        if let Err(exception) = answered {
+            // Still at the priority of the call, as its results are.
+            call.reply.send_exception(&exception);
+        }
+        if let Some(removed) = Entered::leave(object) {
+            drop_removed(upcall, removed);
+        }
+        if let Some(timing) = call.reply.responder.timing.take()
+            && !timing.end(&orb.timing, &orb.rt)
+        {
+            self.thread.note_changed();
+        }
+        self.thread.end(&orb.rt, &running);
+        Ok(())
     }
-    let object = object.ok_or(NO_SUCH_OBJECT)?;
-    let session = call.responder.reply.session;
-    let pool = session.map_or(ThreadpoolId::OWN, |session| session.pool);
-    if target::is_served_elsewhere(&object, pool, thread) {
-        return forward(&object, request, call);
-    }
-    object.manager.admit()?;
-    let running = begin(&orb.rt, &object, request, call, thread)?;
-    // Not before: after an early reply, the client cannot be forwarded any more.
-    let responder = &mut call.responder;
-    responder.reply.send_early(responder.out, &*object.servant);
-    let (lent, id) = (&mut *call, &names.id);
-    // The closure owns the object: if this is the last use of a deactivated object, its servant is dropped here, and may panic.
-    let upcall = session.map_or(orb.upcall, Session::upcall);
-    let answered = in_servant(upcall, move || {
-        object.servant.dispatch(request.operation, lent, id)
-    })
-    .flatten();
-    if let Err(exception) = answered {
-        // Still at the priority of the call, as its results are.
-        call.responder.send_exception(&exception);
-    }
-    if let Some(timing) = call.responder.timing.take()
-        && !timing.end(&orb.timing, &orb.rt)
-    {
-        thread.note_changed();
-    }
-    thread.end(&orb.rt, &running);
-    Ok(())
 }
 
-/// Runs a servant on the calling thread. `upcall` is the ORB and the connection.
+/// Drops an object that was deactivated while the call used it. Its servant may panic then.
+#[cold]
+fn drop_removed(upcall: u64, removed: ActiveObject) {
+    let _ = in_servant(upcall, || drop(removed));
+}
+
+/// Runs a servant on the calling thread. `upcall` has the numbers of the ORB and of the connection.
 ///
 /// # Errors
 /// UNKNOWN, COMPLETED_MAYBE, if it panics.
@@ -225,7 +242,7 @@ pub(super) fn in_servant<T>(upcall: u64, run: impl FnOnce() -> T) -> Result<T, S
 /// The exception of a request whose servant panics; other requests are not affected.
 const FAILED: SystemException = local::SERVANT_PANICKED.with_completion(CompletionStatus::Maybe);
 
-/// Gives the thread the priority of the call, as the object's priority model says.
+/// Gives the thread the priority of the call, by the object's priority model.
 // Always: it is in the path of every call.
 #[inline(always)]
 fn begin<'m>(
@@ -238,28 +255,29 @@ fn begin<'m>(
     if thread.has_priority() {
         return thread.begin_unprioritised(rt);
     }
-    let called = match object.priority {
+    let called = match &object.priority {
         CallPriority::AsItIs => return thread.begin_unprioritised(rt),
-        CallPriority::Declared { priority, native } => {
+        CallPriority::Declared(declared) => {
+            let (priority, native) = declared.get();
             let inbound = rt.inbound(priority, &object.id)?;
-            Called {
+            CallPriorities {
                 priority: inbound,
                 native: native_of(rt, inbound, Some((priority, native)))?,
             }
         }
         CallPriority::Propagated { otherwise } => {
             let told = propagated(request)?;
-            let priority =
-                rt.inbound(told.map_or(otherwise, |(priority, _)| priority), &object.id)?;
+            let priority = told.map_or_else(|| otherwise.get(), |(priority, _)| priority);
+            let priority = rt.inbound(priority, &object.id)?;
             let native = native_of(rt, priority, None)?;
-            call.responder.reply.priority = told.map(|(_, data)| data);
-            Called { priority, native }
+            call.reply.priority = told.map(|(_, data)| data);
+            CallPriorities { priority, native }
         }
     };
     thread.begin(rt, called)
 }
 
-/// The priority in a request's service context, with the context's data; `None` without such a context.
+/// Returns the priority in a request's service context, with the context's data; `None` without such a context.
 ///
 /// # Errors
 /// DATA_CONVERSION 2 for a negative priority (as TAO 2.2.1); MARSHAL for malformed data.
@@ -282,7 +300,7 @@ pub(crate) fn propagated<'m>(
     Ok(Some((priority, data)))
 }
 
-/// The native priority of a call; `known` spares the mapping if it is of the same priority.
+/// Returns the native priority of a call. `known` saves the mapping if it is that of the same priority.
 #[inline]
 fn native_of(
     rt: &RtCore,
@@ -303,6 +321,6 @@ fn forward(
     call: &mut ServerCall<'_>,
 ) -> Result<(), SystemException> {
     let ior = object.adapter.forward(object, request.target.object_key()?);
-    call.responder
+    call.reply
         .respond(ReplyStatus::LocationForward, |w| ior.encode(w))
 }

@@ -1,0 +1,160 @@
+//! The server's engine: it finds the object of a decoded request, serves the operations that every object has, and has the ORB call
+//! the servant for any other.
+//!
+//! Each ORB implements [`Upcall`]: its table of objects, the priorities of its threads, and the call of its servants.
+
+use crate::exception::{ExceptionKind, SystemException, local};
+use crate::reply::Responder;
+use crate::servant::unknown_operation;
+use crate::server_call::ServerCall;
+use rtorb_wire::giop::{RequestHeader, contexts};
+use rtorb_wire::{Encode, Ior};
+
+/// The description of a servant, for the operations that every object has.
+pub trait Described {
+    /// Returns the repository id of its interface.
+    fn repository_id(&self) -> &str;
+
+    /// Returns true if the object has that interface.
+    fn is_a(&self, repository_id: &str) -> bool;
+
+    /// Returns the definition of its interface in an interface repository.
+    #[doc(hidden)]
+    fn interface_definition(&self) -> Option<Ior> {
+        None
+    }
+
+    /// Returns true if it forwards requests to another object unchanged: also implicit operations, and text in code sets that this
+    /// ORB does not have.
+    #[doc(hidden)]
+    fn is_proxy(&self) -> bool {
+        false
+    }
+}
+
+/// The ORB's part in serving one request.
+pub trait Upcall<'m> {
+    /// The ORB's side of a reply.
+    type Responder: Responder;
+    /// An object that was found.
+    type Object;
+
+    /// Finds the object with this key.
+    fn find(&mut self, key: &[u8]) -> Option<Self::Object>;
+
+    /// Returns the servant of an object.
+    fn servant<'o>(&self, object: &'o Self::Object) -> &'o dyn Described;
+
+    /// Asks a servant that serves many objects whether it serves this one.
+    ///
+    /// # Errors
+    /// OBJECT_NOT_EXIST if it does not; what a servant locator raises.
+    fn check_presence(&self, _object: &Self::Object) -> Result<(), SystemException> {
+        Ok(())
+    }
+
+    /// Admits the request, gives the thread the priority of the call, and calls the servant, which replies.
+    ///
+    /// # Errors
+    /// The exception of a request that is not admitted, or of the servant.
+    fn call(
+        &mut self,
+        object: Self::Object,
+        request: &RequestHeader<'m>,
+        call: &mut ServerCall<'m, Self::Responder>,
+    ) -> Result<(), SystemException>;
+}
+
+/// The exception for a key that leads to no object.
+pub const NO_SUCH_OBJECT: SystemException = SystemException::omg(ExceptionKind::ObjectNotExist, 1);
+
+/// Serves a request: calls the operation of its object, which replies.
+///
+/// # Errors
+/// The exception of a request that is not carried out. The caller [sends](crate::Reply::send_exception) it.
+// Always: it is in the path of every call, and its other callers are rare.
+#[inline(always)]
+pub fn serve<'m, U: Upcall<'m>>(
+    upcall: &mut U,
+    request: &RequestHeader<'m>,
+    call: &mut ServerCall<'m, U::Responder>,
+) -> Result<(), SystemException> {
+    let object = upcall.find(request.target.object_key()?);
+    if request.operation.first() == Some(&b'_')
+        && let Some(served) = serve_implicit(upcall, object.as_ref(), request, call)
+    {
+        return served;
+    }
+    upcall.call(object.ok_or(NO_SUCH_OBJECT)?, request, call)
+}
+
+/// Serves an operation that every object has (CORBA 3, 15.4.2.2); returns `None` for one that the interface defines.
+fn serve_implicit<'m, U: Upcall<'m>>(
+    upcall: &U,
+    object: Option<&U::Object>,
+    request: &RequestHeader<'m>,
+    call: &mut ServerCall<'m, U::Responder>,
+) -> Option<Result<(), SystemException>> {
+    let servant = object.map(|object| upcall.servant(object));
+    let present = || {
+        let object = object.ok_or(NO_SUCH_OBJECT)?;
+        upcall.check_presence(object)?;
+        Ok(upcall.servant(object))
+    };
+    match request.operation {
+        b"_is_a" | b"_non_existent" | b"_not_existent" | b"_repository_id" | b"_interface"
+        | b"_component" | b"_domain_managers"
+            if servant.is_some_and(Described::is_proxy) =>
+        {
+            None
+        }
+        b"_is_a" => Some(present().and_then(|servant| {
+            let is_a = servant.is_a(&call.arguments().str()?);
+            call.reply(|w| w.primitive(u8::from(is_a)))
+        })),
+        b"_non_existent" | b"_not_existent" => Some(
+            exists(present().map(|_| ()))
+                .and_then(|exists| call.reply(|w| w.primitive(u8::from(!exists)))),
+        ),
+        b"_repository_id" => Some(present().and_then(|servant| {
+            let id = servant.repository_id();
+            call.reply(|w| id.encode(w))
+        })),
+        b"_bind_priority_band" => Some(bind_band(request, call)),
+        b"_interface" => Some(present().and_then(|servant| {
+            let definition = servant.interface_definition();
+            let definition = definition.ok_or(local::NO_REPOSITORY)?;
+            call.reply(|w| definition.encode(w))
+        })),
+        b"_component" | b"_domain_managers" => Some(Err(unknown_operation())),
+        _ => None,
+    }
+}
+
+/// Returns true if an object exists, from the result of the check for its presence.
+///
+/// # Errors
+/// The exception of the check, other than OBJECT_NOT_EXIST.
+pub fn exists(presence: Result<(), SystemException>) -> Result<bool, SystemException> {
+    match presence {
+        Ok(()) => Ok(true),
+        Err(exception) if exception.kind == ExceptionKind::ObjectNotExist => Ok(false),
+        Err(exception) => Err(exception),
+    }
+}
+
+/// Confirms a connection for a band of priorities (RT-CORBA 1.x, 4.12.3). The server does not depend on the band.
+//= RT-CORBA 1.2 §Priority Banded Connections
+//# The request _bind_priority_band binds a connection to a band; the server confirms it by a reply.
+fn bind_band<'m, R: Responder>(
+    request: &RequestHeader<'m>,
+    call: &mut ServerCall<'m, R>,
+) -> Result<(), SystemException> {
+    if let Some(data) = request.contexts.find(contexts::RT_CORBA_PRIORITY_RANGE) {
+        let (min, max) = contexts::decode_priority_range(data)?;
+        if min < 0 || min > max {
+            return Err(local::WRONG_BAND_OF_CLIENT);
+        }
+    }
+    call.reply(|_| Ok(()))
+}
