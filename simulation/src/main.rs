@@ -6,6 +6,7 @@
 
 mod calls;
 mod command;
+mod found;
 mod plants;
 mod process;
 mod random;

@@ -153,6 +153,11 @@ pub(crate) fn plant(name: &str) -> Option<&'static Plant> {
     PLANTS.get(place)
 }
 
+/// Turns all off.
+pub(crate) fn clear() {
+    ON.store(0, Ordering::Relaxed);
+}
+
 /// Prints all.
 pub(crate) fn list() {
     for Plant {

@@ -2,6 +2,7 @@
 
 use crate::calls::threads;
 use crate::command::Options;
+use crate::found::{FOUND, Found};
 use crate::plants::{self, PLANTS};
 use crate::process::{self, Child};
 use crate::random::Random;
@@ -52,9 +53,38 @@ pub(crate) fn run(options: &Options) -> bool {
     failures == 0
 }
 
+/// Runs the seeds that found bugs, with the bug and without it; true if each fails with it only.
+fn replay() -> bool {
+    let mut all_found = true;
+    for Found {
+        system,
+        seed,
+        plant,
+        what,
+    } in FOUND
+    {
+        let Some(system) = SYSTEMS.iter().find(|it| it.name == *system) else {
+            continue;
+        };
+        let fails = || run_system(system, *seed, seed + 1, 0).failures > 0;
+        plants::clear();
+        let fails_now = fails();
+        plants::plant(plant);
+        let found = fails() && !fails_now;
+        plants::clear();
+        println!(
+            "{} seed {seed}: {what}: {}",
+            system.name,
+            if found { "mended" } else { "NOT as it was" }
+        );
+        all_found &= found;
+    }
+    all_found
+}
+
 /// Runs the system of each planted bug until a seed fails; true if one does for each, within its number of seeds.
 pub(crate) fn find_plants() -> bool {
-    let mut all_found = true;
+    let mut all_found = replay();
     for plant in PLANTS {
         plants::plant(plant.name);
         let Some(system) = SYSTEMS.iter().find(|system| system.name == plant.system) else {

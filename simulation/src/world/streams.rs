@@ -5,19 +5,14 @@ use super::{Core, Event};
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 
+mod connecting;
+
+pub(crate) use connecting::Listener;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Domain {
     Tcp,
     Unix,
-}
-
-#[derive(Debug)]
-pub(crate) struct Listener {
-    pub(crate) domain: Domain,
-    pub(crate) address: String,
-    /// Connections that are made and not accepted.
-    queue: VecDeque<FileId>,
-    has_ended: bool,
 }
 
 /// One end of a connection.
@@ -50,25 +45,6 @@ pub(crate) struct Stream {
 enum Break {
     Reset,
     Silence,
-}
-
-impl Listener {
-    pub(crate) fn new(domain: Domain, address: String) -> Self {
-        Self {
-            domain,
-            address,
-            queue: VecDeque::new(),
-            has_ended: false,
-        }
-    }
-
-    pub(crate) fn readiness(&self) -> u32 {
-        match (self.has_ended, self.queue.is_empty()) {
-            (true, _) => IN | HUP | RDHUP,
-            (false, false) => IN,
-            (false, true) => 0,
-        }
-    }
 }
 
 impl Stream {
@@ -104,114 +80,6 @@ impl Files {
 
     pub(crate) fn connected(&mut self, id: FileId) -> Result<&mut Stream, i32> {
         self.stream(id).ok_or(libc::ENOTCONN)
-    }
-
-    /// Two ends that are connected.
-    pub(crate) fn pair(
-        &mut self,
-        core: &mut Core,
-        domain: Domain,
-        addresses: [String; 2],
-    ) -> [FileId; 2] {
-        let [first, second] = addresses;
-        let one = self.add(Object::Stream(Stream::new(
-            domain,
-            first.clone(),
-            second.clone(),
-        )));
-        let other = self.add(Object::Stream(Stream::new(domain, second, first)));
-        for (end, peer) in [(one, other), (other, one)] {
-            let breaks = draw_break(core);
-            if let Some(stream) = self.stream(end) {
-                (stream.peer, stream.breaks) = (peer, breaks);
-            }
-        }
-        [one, other]
-    }
-
-    /// Begins to connect a socket. TCP takes a time; a UNIX socket is connected at once.
-    pub(crate) fn connect(
-        &mut self,
-        core: &mut Core,
-        id: FileId,
-        domain: Domain,
-        to: String,
-    ) -> Result<(), i32> {
-        self.next_port = self.next_port.wrapping_add(1);
-        let local = format!("127.0.0.1:{}", 40_000 + self.next_port % 20_000);
-        self.file(id)?.object = Object::Stream(Stream::new(domain, local, to));
-        if domain == Domain::Unix {
-            return self.try_establish(core, id).inspect_err(|_| {
-                if let Ok(file) = self.file(id) {
-                    file.object = Object::Socket(domain, None);
-                }
-            });
-        }
-        let delay_ns = core.random.below(core.faults.delay_ns_max + 1);
-        core.at(core.now_ns + delay_ns, Event::Established { file: id });
-        Err(libc::EINPROGRESS)
-    }
-
-    pub(crate) fn establish(&mut self, core: &mut Core, id: FileId) {
-        if let Err(errno) = self.try_establish(core, id)
-            && let Some(stream) = self.stream(id)
-        {
-            (stream.error, stream.is_broken) = (Some(errno), true);
-        }
-        self.notify(core, id, OUT | IN | ERR | HUP);
-    }
-
-    fn try_establish(&mut self, core: &mut Core, id: FileId) -> Result<(), i32> {
-        let Some(Stream {
-            local,
-            remote,
-            domain,
-            ..
-        }) = self.stream(id)
-        else {
-            return Ok(());
-        };
-        let (local, remote, domain) = (local.clone(), remote.clone(), *domain);
-        let listens = |object: &Object| matches!(object, Object::Listener(it) if it.address == remote && !it.has_ended);
-        let listener = self
-            .open
-            .iter()
-            .find(|(_, file)| listens(&file.object))
-            .map(|(id, _)| *id);
-        let listener = listener.ok_or(libc::ECONNREFUSED)?;
-        if core.random.one_in(core.faults.refusal_one_in) {
-            return Err(libc::ECONNREFUSED);
-        }
-        let served = self.add(Object::Stream(Stream::new(domain, remote, local)));
-        for (end, peer) in [(id, served), (served, id)] {
-            let breaks = draw_break(core);
-            if let Some(stream) = self.stream(end) {
-                (stream.peer, stream.breaks) = (peer, breaks);
-            }
-        }
-        if let Object::Listener(it) = &mut self.file(listener)?.object {
-            it.queue.push_back(served);
-        }
-        self.notify(core, listener, IN);
-        Ok(())
-    }
-
-    pub(crate) fn accept(&mut self, core: &mut Core, id: FileId, flags: i32) -> Result<i32, i32> {
-        let is_full = self.is_full(core);
-        let Object::Listener(listener) = &mut self.file(id)?.object else {
-            return Err(libc::EINVAL);
-        };
-        if listener.has_ended {
-            return Err(libc::EINVAL);
-        }
-        if listener.queue.is_empty() {
-            return Err(libc::EAGAIN);
-        }
-        if is_full {
-            return Err(libc::EMFILE);
-        }
-        let served = listener.queue.pop_front().ok_or(libc::EAGAIN)?;
-        self.describe(core, served, flags)
     }
 
     pub(crate) fn send(&mut self, core: &mut Core, id: FileId, bytes: &[u8]) -> Result<usize, i32> {
@@ -328,8 +196,7 @@ impl Files {
     pub(crate) fn shut(&mut self, core: &mut Core, id: FileId, how: i32) -> Result<(), i32> {
         core.trace(|| format!("shuts {id}: {how}"));
         if let Object::Listener(listener) = &mut self.file(id)?.object {
-            listener.has_ended = true;
-            for refused in std::mem::take(&mut listener.queue) {
+            for refused in listener.end() {
                 self.close_stream(core, refused);
                 self.open.remove(&refused);
             }
@@ -462,15 +329,4 @@ impl Stream {
     fn is_silent(&self) -> bool {
         matches!(self.breaks, Some((at, Break::Silence)) if self.sent >= at)
     }
-}
-
-fn draw_break(core: &mut Core) -> Option<(u64, Break)> {
-    let bytes_max = core.random.choose(&[40, 300, 3000, 30_000]);
-    let at = core.random.below(bytes_max);
-    if core.random.one_in(core.faults.reset_one_in) {
-        return Some((at, Break::Reset));
-    }
-    core.random
-        .one_in(core.faults.silence_one_in)
-        .then_some((at, Break::Silence))
 }

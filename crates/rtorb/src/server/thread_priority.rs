@@ -156,7 +156,14 @@ impl ThreadPriority {
         call: CallPriorities,
     ) -> Result<UpcallPriority, SystemException> {
         #[cfg(simulation)]
-        let call = Called { native: if rtorb_os::simulation::is_planted("priority-not-taken") { 0 } else { call.native }, ..call };
+        let call = CallPriorities {
+            native: if rtorb_os::simulation::is_planted("priority-not-taken") {
+                0
+            } else {
+                call.native
+            },
+            ..call
+        };
         if self.now != CurrentPriority::At(call.native) {
             self.take(rt, call.native)?;
         }
