@@ -25,7 +25,7 @@ pub(super) fn run(
     }
     ready();
     let mut number = 0u64;
-    let mut looks = Looks::new(orb.limits.idle_buffer_time / 2);
+    let mut looks = Looks::new(server.look_period());
     while !orb.is_stopping() {
         let timeout = looks.time_left();
         if let Err(errno) = await_connection(server, Some(&timeout)) {
@@ -82,7 +82,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// The looks for silent connections through shared memory, whose threads give their buffers back.
+/// The looks for messages that do not arrive, and for silent connections through shared memory, whose threads give their buffers back.
 struct Looks {
     period_ns: u64,
     next_ns: u64,
@@ -106,14 +106,15 @@ impl Looks {
         if monotonic_ns() < self.next_ns {
             return;
         }
-        let interrupt = |session: &Session| {
-            if let Some(memory) = session.stream.memory() {
+        let look = |session: &Session, is_silent: bool| {
+            session.look_at_partial();
+            if let Some(memory) = session.stream.memory().filter(|_| is_silent) {
                 memory.interrupt();
             }
         };
         let mut next = Some(0);
         while let Some(from) = next {
-            next = server.look_at_connections(from, interrupt);
+            next = server.look_at_connections(from, look);
         }
         self.next_ns = monotonic_ns() + self.period_ns;
     }

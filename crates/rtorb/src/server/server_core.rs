@@ -1,6 +1,7 @@
 //! The server side of an ORB: its bounds, its objects, and its listeners once it serves.
 
 use super::buffers::Buffers;
+use super::connection_counts::ConnectionCounters;
 use super::listeners::Server;
 use super::object_table::ObjectTable;
 use crate::connection::WeakClient;
@@ -59,6 +60,7 @@ pub(crate) struct ServerState {
     is_stopping: AtomicBool,
     /// The threads of the dispatch strategy serve, or did.
     is_served: AtomicBool,
+    pub(crate) connections: ConnectionCounters,
     /// Requests without room in a queue.
     refused: AtomicU64,
     /// Requests that gave their places in a queue to more critical ones.
@@ -173,8 +175,7 @@ impl ServerCore {
             return Ok(server);
         }
         self.check_running()?;
-        let connections_max = self.limits.connections_max;
-        let server = Server::new(bind()?, ThreadpoolId::OWN, connections_max)
+        let server = Server::new(bind()?, ThreadpoolId::OWN, &self.limits)
             .map_err(|errno| not_opened(None, errno))?;
         Ok(self.state.server.get_or_make(|| server))
     }

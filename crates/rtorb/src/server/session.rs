@@ -2,12 +2,14 @@
 
 use super::cancellation::{self, CancelledRequests};
 use super::client_watch::ClientWatches;
+use super::connection_counts::Outcome;
 use super::event_loop::EventLoop;
 use crate::clock::monotonic_ns;
 use crate::poller::Token;
 use crate::realtime::ThreadpoolId;
 use crate::server::ServerCore;
 use crate::timing::ConnectionArrivals;
+use crate::trace::trace_event;
 use crate::transport::Stream;
 use crate::wait::watchdog::WatchedClient;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +20,7 @@ use rtorb_wire::giop::contexts::CodeSets;
 use rtorb_wire::giop::{self, Version};
 use rtorb_wire::{EncodeError, Writer};
 use rustix::io::Errno;
+use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 
 /// A client's connection. It is closed when the last thread is done that replies on it.
@@ -31,6 +34,8 @@ pub(crate) struct Session {
     pub(super) cancelled: CancelledRequests,
     /// When its calls of operations with a period arrived, where each client has a period of its own.
     pub(super) period_arrivals: ConnectionArrivals,
+    /// The address of the client, if connections of one address are bounded and it has one.
+    pub(super) address: Option<IpAddr>,
     /// The pool whose endpoint the client came to.
     pub(crate) pool: ThreadpoolId,
     /// Whether the connection is read, who may send on it, and how it ends.
@@ -77,9 +82,11 @@ impl Session {
         pool: ThreadpoolId,
         accepted: &Arc<AtomicU64>,
     ) -> Arc<Self> {
+        let address = orb.limits.bounds_addresses().then(|| stream.peer_address());
         let session = Arc::new_cyclic(|own| Self {
             orb: Arc::clone(orb),
             stream,
+            address: address.flatten(),
             number: cancellation::next_number(),
             cancelled: CancelledRequests::default(),
             period_arrivals: ConnectionArrivals::new(orb.limits.client_periods_max),
@@ -225,6 +232,19 @@ impl Session {
         self.stream.end_receiving();
     }
 
+    /// Ends the connection with CloseConnection if a part of a message was looked at before, and the rest has not come since.
+    #[cold]
+    pub(crate) fn look_at_partial(&self) {
+        if self.state.look_at_partial() && !self.state.gives_way() {
+            trace_event!(
+                WARN,
+                "a connection is closed: a message did not arrive within Limits::receive_timeout"
+            );
+            self.orb.state.connections.note(Outcome::SlowSender);
+            self.give_way();
+        }
+    }
+
     /// Sends CloseConnection: no further request will be served.
     ///
     /// Call it when all requests in progress have replies. A client may take a request without a reply as not carried out.
@@ -286,6 +306,7 @@ impl Session {
     pub(super) fn give_up(&self) {
         let mut sending = self.sending.lock();
         if !sending.outbox.is_empty() && sending.deadline_ns <= monotonic_ns() {
+            self.orb.state.connections.note(Outcome::SlowReceiver);
             self.abandon(&mut sending);
         }
     }
@@ -380,6 +401,9 @@ impl Session {
             .send_message_by(sending.outbox.unsent(), &[], deadline_ns);
         sending.outbox.advance(unsent);
         sent.map_err(|unsent| {
+            if unsent.errno == Errno::AGAIN {
+                self.orb.state.connections.note(Outcome::SlowReceiver);
+            }
             self.stream.shut();
             unsent.errno
         })
