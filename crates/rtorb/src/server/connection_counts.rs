@@ -24,7 +24,7 @@ pub struct ConnectionCounts {
 
 /// What happened to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum ConnectionOutcome {
     Accepted,
     Refused,
     GaveWay,
@@ -40,19 +40,19 @@ pub(crate) struct ConnectionCounters([AtomicU64; 6]);
 impl ConnectionCounters {
     /// Counts a connection with this outcome.
     #[cold]
-    pub(crate) fn note(&self, outcome: Outcome) {
+    pub(crate) fn note(&self, outcome: ConnectionOutcome) {
         self.0[outcome as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn snapshot(&self) -> ConnectionCounts {
-        let count = |outcome: Outcome| self.0[outcome as usize].load(Ordering::Relaxed);
+        let count = |outcome: ConnectionOutcome| self.0[outcome as usize].load(Ordering::Relaxed);
         ConnectionCounts {
-            accepted: count(Outcome::Accepted),
-            refused: count(Outcome::Refused),
-            gave_way: count(Outcome::GaveWay),
-            malformed: count(Outcome::Malformed),
-            slow_senders: count(Outcome::SlowSender),
-            slow_receivers: count(Outcome::SlowReceiver),
+            accepted: count(ConnectionOutcome::Accepted),
+            refused: count(ConnectionOutcome::Refused),
+            gave_way: count(ConnectionOutcome::GaveWay),
+            malformed: count(ConnectionOutcome::Malformed),
+            slow_senders: count(ConnectionOutcome::SlowSender),
+            slow_receivers: count(ConnectionOutcome::SlowReceiver),
         }
     }
 }

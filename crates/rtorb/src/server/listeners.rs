@@ -2,9 +2,9 @@
 
 use super::closing::close_all;
 use super::connection::ServedConnection;
-use super::connection_counts::{ConnectionCounters, Outcome};
+use super::connection_counts::{ConnectionCounters, ConnectionOutcome};
 use super::event_loop::EventLoop;
-use super::looks::Looks;
+use super::looks::LookSchedule;
 use super::session::{self, Session};
 use crate::Limits;
 use crate::clock::monotonic_ns;
@@ -33,7 +33,7 @@ pub(crate) struct Server {
     /// Rung when the ORB shall stop.
     stop: Bell,
     connections: Connections,
-    looks: Looks,
+    looks: LookSchedule,
     /// The number of accepted connections.
     accepted: Arc<AtomicU64>,
 }
@@ -55,14 +55,14 @@ struct GivingWay {
 
 /// The place of a new connection among those that the limits allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Admittance {
     Free,
     /// That of a connection that gave way.
     GivenUp,
     None,
 }
 
-impl Place {
+impl Admittance {
     /// The place of the connection that gave way, if one did.
     fn of(gave_way: Option<Weak<Session>>) -> Self {
         gave_way.map_or(Self::None, |_| Self::GivenUp)
@@ -107,7 +107,7 @@ impl Server {
             pool,
             stop,
             connections: Connections::default(),
-            looks: Looks::new(limits),
+            looks: LookSchedule::new(limits),
             accepted: Arc::default(),
         })
     }
@@ -206,16 +206,16 @@ impl Server {
         let session = Session::new(orb, stream, self.pool, &self.accepted);
         let counts = &orb.state.connections;
         match self.connections.add(&session, &orb.limits) {
-            Place::Free => {}
-            Place::GivenUp => counts.note(Outcome::GaveWay),
-            Place::None => {
+            Admittance::Free => {}
+            Admittance::GivenUp => counts.note(ConnectionOutcome::GaveWay),
+            Admittance::None => {
                 trace_event!(WARN, endpoint = %listener.bound, "a client is refused: Limits::connections_max are open and busy");
-                counts.note(Outcome::Refused);
+                counts.note(ConnectionOutcome::Refused);
                 session::refuse(&session.stream, Version::V1_0);
                 return Admission::Refused;
             }
         }
-        counts.note(Outcome::Accepted);
+        counts.note(ConnectionOutcome::Accepted);
         if orb.is_stopping() {
             session.stream.end_receiving();
         }
@@ -246,7 +246,7 @@ impl Server {
         drop(accepted);
         reserve(&mut reserved);
         if is_refused {
-            orb.state.connections.note(Outcome::Refused);
+            orb.state.connections.note(ConnectionOutcome::Refused);
             Admission::Refused
         } else {
             Admission::Exhausted
@@ -282,24 +282,24 @@ fn grow_descriptor_table(any: &Bell, connections_max: usize) {
 
 impl Connections {
     /// Notes a connection, in the place of an idle one if there are too many, of all or of its address.
-    fn add(&self, session: &Arc<Session>, limits: &Limits) -> Place {
+    fn add(&self, session: &Arc<Session>, limits: &Limits) -> Admittance {
         let mut open = self.open.lock();
         let of_address = |other: &Session| other.address == session.address;
-        let mut place = Place::Free;
+        let mut place = Admittance::Free;
         if session.address.is_some() {
             let others = open.iter().filter_map(Weak::upgrade);
             let count = others.filter(|other| of_address(other)).count();
             if count >= limits.connections_per_address_max {
-                place = Place::of(longest_idle(&mut open, of_address));
+                place = Admittance::of(longest_idle(&mut open, of_address));
             }
         }
         if open.len() >= limits.connections_max {
             open.retain(|session| session.strong_count() > 0);
         }
-        if place == Place::Free && open.len() >= limits.connections_max {
-            place = Place::of(longest_idle(&mut open, |_| true));
+        if place == Admittance::Free && open.len() >= limits.connections_max {
+            place = Admittance::of(longest_idle(&mut open, |_| true));
         }
-        if place != Place::None {
+        if place != Admittance::None {
             open.push(Arc::downgrade(session));
         }
         place
@@ -314,7 +314,7 @@ impl Connections {
         let session = longest_idle(&mut self.open.lock(), |_| true);
         let is_found = session.is_some();
         if is_found {
-            counts.note(Outcome::GaveWay);
+            counts.note(ConnectionOutcome::GaveWay);
         }
         *giving_way = GivingWay {
             session: session.unwrap_or_default(),

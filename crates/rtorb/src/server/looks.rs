@@ -6,7 +6,7 @@ use core::time::Duration;
 
 /// When a server looks at all its connections, and what for.
 #[derive(Debug)]
-pub(super) struct Looks {
+pub(super) struct LookSchedule {
     period: Duration,
     /// One of so many looks is also for silent connections.
     silent_every: u32,
@@ -14,7 +14,7 @@ pub(super) struct Looks {
     begun: AtomicU32,
 }
 
-impl Looks {
+impl LookSchedule {
     /// A time passes in full between two looks that it takes: it is therefore at least half of the limit.
     pub(super) fn new(limits: &Limits) -> Self {
         let silent = limits.idle_buffer_time / 2;
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn silent_connections_are_looked_at_as_often_as_their_own_limit_says() {
         let looks = |receive, idle| {
-            Looks::new(&Limits::with(|limits| {
+            LookSchedule::new(&Limits::with(|limits| {
                 limits.receive_timeout = Duration::from_secs(receive);
                 limits.idle_buffer_time = Duration::from_secs(idle);
             }))

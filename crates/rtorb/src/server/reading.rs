@@ -1,7 +1,7 @@
 //! The reading side of a client's connection: bytes in, whole messages out, in their order.
 
 use super::answer::{self, TakenTimes};
-use super::connection_counts::Outcome;
+use super::connection_counts::ConnectionOutcome;
 use super::request::TakenRequest;
 use super::session::Session;
 use super::upcall::site;
@@ -215,7 +215,11 @@ fn ended(session: &Session, error: ReceiveError) -> Next {
         error,
         ReceiveError::Malformed(_) | ReceiveError::OutOfPlace(_)
     ) {
-        session.orb.state.connections.note(Outcome::Malformed);
+        session
+            .orb
+            .state
+            .connections
+            .note(ConnectionOutcome::Malformed);
         session.say_error();
     }
     Next::Over

@@ -2,7 +2,7 @@
 
 use super::cancellation::{self, CancelledRequests};
 use super::client_watch::ClientWatches;
-use super::connection_counts::Outcome;
+use super::connection_counts::ConnectionOutcome;
 use super::event_loop::EventLoop;
 use crate::clock::monotonic_ns;
 use crate::poller::Token;
@@ -240,7 +240,10 @@ impl Session {
                 WARN,
                 "a connection is closed: a message did not arrive within Limits::receive_timeout"
             );
-            self.orb.state.connections.note(Outcome::SlowSender);
+            self.orb
+                .state
+                .connections
+                .note(ConnectionOutcome::SlowSender);
             self.give_way();
         }
     }
@@ -306,7 +309,10 @@ impl Session {
     pub(super) fn give_up(&self) {
         let mut sending = self.sending.lock();
         if !sending.outbox.is_empty() && sending.deadline_ns <= monotonic_ns() {
-            self.orb.state.connections.note(Outcome::SlowReceiver);
+            self.orb
+                .state
+                .connections
+                .note(ConnectionOutcome::SlowReceiver);
             self.abandon(&mut sending);
         }
     }
@@ -402,7 +408,10 @@ impl Session {
         sending.outbox.advance(unsent);
         sent.map_err(|unsent| {
             if unsent.errno == Errno::AGAIN {
-                self.orb.state.connections.note(Outcome::SlowReceiver);
+                self.orb
+                    .state
+                    .connections
+                    .note(ConnectionOutcome::SlowReceiver);
             }
             self.stream.shut();
             unsent.errno
