@@ -15,6 +15,7 @@ pub mod alone;
 pub mod asleep;
 pub mod clockwork;
 pub mod fake;
+pub mod faulty_link;
 pub mod good;
 pub mod ledger;
 pub mod ours;
@@ -66,6 +67,7 @@ generated_code! {
         "failures"
         "clockwork"
         "ledger"
+        "harbour"
     }
 
     /// The IDL of the back end's snapshots. It only has to compile.
@@ -95,7 +97,7 @@ generated_code! {
 
 /// The generated code of the servants of this crate.
 pub mod stubs {
-    pub use super::generated::{ledgers, timing};
+    pub use super::generated::{harbour, ledgers, timing};
 
     rtorb::include_idl!("atlas");
     rtorb::include_idl!("cubit");

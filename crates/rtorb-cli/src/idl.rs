@@ -195,6 +195,7 @@ fn print_timings(timings: &[OperationTiming]) -> anyhow::Result<()> {
         "deadline",
         "period",
         "criticality",
+        "requires",
         "annotated at",
     ];
     let row = |timing: &OperationTiming| {
@@ -207,6 +208,7 @@ fn print_timings(timings: &[OperationTiming]) -> anyhow::Result<()> {
             timing
                 .criticality
                 .map_or_else(String::new, |criticality| criticality.name().to_owned()),
+            requirements(timing),
             format!("{}:{}", timing.file, timing.line),
         ]
     };
@@ -214,6 +216,18 @@ fn print_timings(timings: &[OperationTiming]) -> anyhow::Result<()> {
         head: head.map(str::to_owned).to_vec(),
         rows: timings.iter().map(row).collect(),
     })
+}
+
+/// The requirements of an operation that are no times, in words.
+fn requirements(timing: &OperationTiming) -> String {
+    let network = timing.network_priority.map(|dscp| format!("DSCP {dscp}"));
+    let largest = timing
+        .largest_message
+        .map(|bytes| format!("messages of {bytes} bytes"));
+    let queue = timing.queue.map(|requests| format!("{requests} waiting"));
+    let late = (timing.statistical).map(|ratio| format!("{}/{} late", ratio.misses, ratio.calls));
+    let stated = [network, largest, queue, late].into_iter().flatten();
+    stated.collect::<Vec<_>>().join(", ")
 }
 
 /// Prints to standard error, so that generated text can be piped.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use rtorb_lab::experiment::Effort;
-use rtorb_lab::experiments;
+use rtorb_lab::experiments::{self, soak::Soak};
 use rtorb_report::PAPERS;
 use serde_json::json;
 
@@ -13,7 +13,7 @@ use crate::agent::Agent;
 use crate::measure::{Options, run_experiments};
 use crate::named_file;
 use crate::orb_options::usage;
-use crate::output::{columns, indented, is_terminal, line, print_json};
+use crate::output::{columns, indented, is_terminal, line, note, print_json};
 
 mod compare;
 mod export;
@@ -39,8 +39,12 @@ enum LabSubcommand {
     },
     /// Run one experiment and write its results and the report.
     Run {
-        /// Name of the experiment, from `rtorb lab list`. `profile` runs all experiments that DIR/profile.json needs.
+        /// Name of the experiment, from `rtorb lab list`. `profile` runs all experiments that DIR/profile.json needs; `soak` finds out
+        /// whether an ORB grows or becomes slower in N hours.
         name: String,
+        /// How long `soak` calls a server at full load.
+        #[arg(long, value_name = "N")]
+        hours: Option<f64>,
         #[command(flatten)]
         options: Options,
     },
@@ -63,12 +67,11 @@ impl Lab {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
         match &self.subcommand {
             LabSubcommand::List { json } => list(*json)?,
-            LabSubcommand::Run { name, options } if name == PROFILE => {
-                return run_experiments(&experiments::of_profile(), options);
-            }
-            LabSubcommand::Run { name, options } => {
-                return run_experiments(&[&*experiments::by_name(name)?], options);
-            }
+            LabSubcommand::Run {
+                name,
+                hours,
+                options,
+            } => return run(name, *hours, options),
             LabSubcommand::Agent(agent) => return agent.run(),
             LabSubcommand::Compare(compare) => return compare.run(),
             LabSubcommand::Export(export) => return export.run(),
@@ -81,6 +84,28 @@ impl Lab {
             }
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn run(name: &str, hours: Option<f64>, options: &Options) -> anyhow::Result<ExitCode> {
+    match (name, hours) {
+        (Soak::NAME, hours) => {
+            let soak = Soak::of_hours(hours.unwrap_or(1.0)).map_err(usage)?;
+            run_experiments(&[&soak], options)
+        }
+        (_, Some(_)) => Err(usage(format!(
+            "--hours is for `rtorb lab run {}`: {name} has --quick and --full",
+            Soak::NAME
+        ))),
+        (PROFILE, None) => run_experiments(&experiments::of_profile(), options),
+        (name, None) => {
+            let present = experiments::present_name(name);
+            if let Some(present) = present {
+                note!("{name} is a part of {present}, which is run instead");
+            }
+            let chosen = experiments::by_name(present.unwrap_or(name))?;
+            run_experiments(&[&*chosen], options)
+        }
     }
 }
 

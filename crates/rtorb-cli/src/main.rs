@@ -46,6 +46,7 @@ mod run_summary;
 mod scheduling;
 mod serve;
 mod serving;
+mod system_options;
 
 /// A real-time object request broker for Linux, and the laboratory that measures it.
 #[derive(Debug, Parser)]

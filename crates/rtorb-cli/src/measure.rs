@@ -53,7 +53,7 @@ pub(crate) struct Options {
     /// sockets. The load ends with the run.
     #[arg(long, value_name = "LOAD", default_value = "none")]
     load: Load,
-    /// GPIO lines for the edges of orb/histogram, orb/payload and orb/event-channel.
+    /// GPIO lines for the edges of orb/edge.
     ///
     /// The generator of the square wave is wired to IN. The receiver sets OUT. MONITOR is an input that is wired to OUT;
     /// without it, a latency ends when the call that sets OUT has returned. If the option is given twice, the first lines are
@@ -63,8 +63,8 @@ pub(crate) struct Options {
     /// Agent that runs the servers of the ORB's experiments on another host (`rtorb lab agent`); clients run here.
     ///
     /// Then only contestants over TCP take part. Experiments on the operating system still measure this host. If the option is
-    /// given three times, orb/histogram, orb/payload and orb/event-channel have the urgent receiver on the first host, the other
-    /// receiver on the second, and the event channel on the third; the last agent takes the servers of hosts that are missing.
+    /// given three times, orb/edge has the urgent receiver on the first host, the other receiver on the second, and the event channel
+    /// on the third; the last agent takes the servers of hosts that are missing.
     #[arg(long, value_name = "ADDR:PORT", value_parser = crate::agent::address)]
     agent: Vec<String>,
     /// How a latency ends on another host: by its clock, or by a datagram that it sends back as it sets its output.

@@ -4,6 +4,7 @@ mod compute;
 mod reload;
 mod serve;
 mod show;
+mod system_file;
 
 use std::path::Path;
 use std::process::ExitCode;

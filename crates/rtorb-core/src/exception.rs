@@ -114,11 +114,14 @@ impl SystemException {
     }
 
     /// The exception for an encoding error, for an operation that was not carried out.
-    pub const fn from_encode(error: EncodeError) -> Self {
+    pub fn from_encode(error: EncodeError) -> Self {
         let (kind, minor) = exception::of_encoding(error);
         let mut exception = Self::new(kind, minor, CompletionStatus::No);
         exception.unsent = UnsentCharacter::of(error);
-        exception
+        match error {
+            EncodeError::BeyondLargest { .. } => exception.with_detail(error),
+            _ => exception,
+        }
     }
 }
 

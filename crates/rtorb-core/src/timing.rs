@@ -1,10 +1,11 @@
-//! The timing annotations of an operation.
+//! The annotations of an operation: its times and its other requirements.
 
 use core::num::NonZeroU32;
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
 
-/// The timing of an operation, as its annotations in IDL say; generated code has one for each annotated operation of an interface.
+/// The timing of an operation and its other requirements, as annotations in IDL state them. Generated code has one for each annotated
+/// operation of an interface.
 #[derive(Debug)]
 pub struct OperationTiming {
     name: &'static str,
@@ -16,8 +17,21 @@ pub struct OperationTiming {
     #[doc(hidden)]
     pub period_ns: Option<u64>,
     criticality: Option<Criticality>,
+    dscp: Option<u8>,
+    message_bytes_max: Option<u32>,
+    queue_max: Option<u32>,
+    miss_ratio: Option<MissRatio>,
     /// The number by which each ORB finds the counters: unique in this process, from 1; 0 until the first use.
     number: AtomicU32,
+}
+
+/// How many of any calls in succession may miss their deadline (`@statistical`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MissRatio {
+    /// The most late calls.
+    pub misses: u32,
+    /// The calls among which they are counted.
+    pub calls: u32,
 }
 
 /// The severity of a missed deadline (`@criticality`).
@@ -45,6 +59,10 @@ impl OperationTiming {
             deadline_ns: None,
             period_ns: None,
             criticality: None,
+            dscp: None,
+            message_bytes_max: None,
+            queue_max: None,
+            miss_ratio: None,
             number: AtomicU32::new(0),
         }
     }
@@ -84,6 +102,34 @@ impl OperationTiming {
         self
     }
 
+    /// Sets the code point of its messages (`@network_priority`).
+    #[must_use]
+    pub const fn network_priority(mut self, dscp: u8) -> Self {
+        self.dscp = Some(dscp);
+        self
+    }
+
+    /// Sets the most bytes of a request and of a reply (`@largest_message`).
+    #[must_use]
+    pub const fn largest_message(mut self, bytes: u32) -> Self {
+        self.message_bytes_max = Some(bytes);
+        self
+    }
+
+    /// Sets the most requests that wait in queues of the ORB (`@queue`).
+    #[must_use]
+    pub const fn queue(mut self, requests: u32) -> Self {
+        self.queue_max = Some(requests);
+        self
+    }
+
+    /// Sets how many of any calls in succession may be late (`@statistical`).
+    #[must_use]
+    pub const fn statistical(mut self, misses: u32, calls: u32) -> Self {
+        self.miss_ratio = Some(MissRatio { misses, calls });
+        self
+    }
+
     /// Returns `Module::Interface::operation`. The interface is the one that is called or served, also for an inherited operation.
     pub fn name(&self) -> &'static str {
         self.name
@@ -109,7 +155,35 @@ impl OperationTiming {
         self.period_ns.map(Duration::from_nanos)
     }
 
-    /// Returns the severity of a missed deadline (`@criticality`).
+    /// Returns the differentiated services code point of its requests and replies, 0 to 63 (`@network_priority`).
+    pub fn dscp(&self) -> Option<u8> {
+        self.dscp
+    }
+
+    /// Returns the most bytes of a request and of a reply (`@largest_message`).
+    pub fn message_bytes_max(&self) -> Option<u32> {
+        self.message_bytes_max
+    }
+
+    /// Returns the most requests that wait in queues of the ORB (`@queue`).
+    pub fn queue_max(&self) -> Option<u32> {
+        self.queue_max
+    }
+
+    /// Returns how many calls may be late (`@statistical`).
+    pub fn miss_ratio(&self) -> Option<MissRatio> {
+        self.miss_ratio
+    }
+
+    /// Returns the name of the operation on the wire.
+    pub fn wire_name(&self) -> &'static str {
+        match self.name.rsplit_once(':') {
+            Some((_, operation)) => operation,
+            None => self.name,
+        }
+    }
+
+    /// Returns the severity of a missed deadline: `@criticality`, very high for `@critical`, very low for `@best_effort`.
     pub fn criticality(&self) -> Option<Criticality> {
         self.criticality
     }

@@ -14,7 +14,8 @@ pub trait Clock: Sync {
 /// An annotation that a server without an operating system cannot enforce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotEnforced {
-    /// The operation with `@worst_case_time`: nothing here can interrupt a servant.
+    /// The operation with `@worst_case_time`, `@network_priority` or `@statistical`: nothing here can interrupt a servant, mark a packet or
+    /// judge a call.
     pub operation: &'static str,
 }
 
@@ -31,7 +32,12 @@ impl<'o> Periods<'o> {
         clock: &'o dyn Clock,
     ) -> Result<Self, NotEnforced> {
         let mut all = objects.clone().flatten();
-        if let Some(timing) = all.find(|timing| timing.worst_case_time().is_some()) {
+        let is_beyond = |timing: &&OperationTiming| {
+            timing.worst_case_time().is_some()
+                || timing.dscp().is_some()
+                || timing.miss_ratio().is_some()
+        };
+        if let Some(timing) = all.find(is_beyond) {
             return Err(NotEnforced {
                 operation: timing.name(),
             });

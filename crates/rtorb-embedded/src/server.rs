@@ -148,10 +148,10 @@ impl<'o> Server<'o> {
     /// Refuses calls that arrive sooner than the `@period` of their operation allows, with TRANSIENT. The period counts from the last call
     /// that was served. It takes the memory for that now.
     ///
-    /// `@deadline` and `@criticality` have nothing to decide here: requests are served one after the other, as they arrive.
+    /// `@deadline`, `@criticality` and `@queue` have nothing to decide here: requests are served one after the other, as they arrive.
     ///
     /// # Errors
-    /// If an operation of an object has `@worst_case_time`, which needs an operating system.
+    /// If an operation of an object has `@worst_case_time`, `@network_priority` or `@statistical`, which need an operating system.
     pub fn enforce_periods(mut self, clock: &'o dyn Clock) -> Result<Self, NotEnforced> {
         let timings = self.objects.iter().map(|object| object.servant.timings());
         self.periods = Some(Periods::new(timings, clock)?);

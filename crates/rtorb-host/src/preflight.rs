@@ -136,26 +136,26 @@ impl Subject {
     }
 
     /// `how` says how to make it visible.
-    fn unknown(self, what: impl Into<String>, how: &str) -> Finding {
+    fn unknown(self, what: impl Into<String>, how: impl Into<String>) -> Finding {
         self.finding(Severity::Unknown, what.into(), how)
     }
 
-    fn advice(self, what: impl Into<String>, how: &str) -> Finding {
+    fn advice(self, what: impl Into<String>, how: impl Into<String>) -> Finding {
         self.finding(Severity::Advice, what.into(), how)
     }
 
-    fn unfit(self, what: impl Into<String>, how: &str) -> Finding {
+    fn unfit(self, what: impl Into<String>, how: impl Into<String>) -> Finding {
         self.finding(Severity::Unfit, what.into(), how)
     }
 
-    fn finding(self, severity: Severity, what: String, how: &str) -> Finding {
+    fn finding(self, severity: Severity, what: String, how: impl Into<String>) -> Finding {
         Finding {
             id: self.id.to_owned(),
             topic: self.topic,
             severity,
             what,
             why: self.why.to_owned(),
-            how: how.to_owned(),
+            how: how.into(),
         }
     }
 }

@@ -9,6 +9,7 @@ mod ids;
 mod interfaces;
 mod lookup;
 mod operations;
+mod requirements;
 mod scopes;
 mod shared;
 mod structs;

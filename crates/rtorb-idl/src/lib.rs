@@ -20,7 +20,8 @@
 //! * The annotations of IDL 4.2, and `@rust_name` of any declaration ([`rust::generate`]). `@optional`, `@bit_bound`, `@position`
 //!   and `@oneway` change the mapping. The tree keeps all annotations as written. Annotations that have no effect but may seem to
 //!   have one, and those that are neither known nor declared, cause one warning for each name.
-//! * The annotations `@worst_case_time`, `@deadline`, `@period` and `@criticality` of operations and attributes ([`timings()`]).
+//! * The annotations of operations, attributes and interfaces that state requirements: `@worst_case_time`, `@deadline`, `@period`,
+//!   `@criticality`, `@critical`, `@best_effort`, `@network_priority`, `@largest_message`, `@queue`, `@statistical` ([`timings()`]).
 //!
 //! # Deviations from the standard
 //! Accepted with a warning: a name that differs only in case from a name used in its scope, before or behind it (`Color color`),

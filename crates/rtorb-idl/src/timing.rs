@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use crate::rust::operations;
 use crate::source::SourceMap;
-use crate::tree::{Criticality, InterfaceFlavour, ItemKind, Tree};
+use crate::tree::{Criticality, InterfaceFlavour, ItemKind, MissRatio, Tree};
 use crate::{CompileError, Options, check};
 
-/// The timing of an operation, as its annotations state it.
+/// The timing and the other requirements of an operation, as its annotations and those of its interface state them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OperationTiming {
     /// `Module::Interface::operation`. An inherited operation is listed under the name of each interface that has it, because
@@ -21,8 +21,16 @@ pub struct OperationTiming {
     pub deadline_ns: Option<u64>,
     /// `@period`, in ns: the least time between two calls.
     pub period_ns: Option<u64>,
-    /// `@criticality`.
+    /// `@criticality`; very high for `@critical`, very low for `@best_effort`.
     pub criticality: Option<Criticality>,
+    /// `@network_priority`: the code point of its messages.
+    pub network_priority: Option<u8>,
+    /// `@largest_message`, in bytes.
+    pub largest_message: Option<u32>,
+    /// `@queue`: the most requests that wait.
+    pub queue: Option<u32>,
+    /// `@statistical`: how many calls may be late.
+    pub statistical: Option<MissRatio>,
     /// The file of its declaration.
     pub file: String,
     /// The line of its name there, from 1.
@@ -70,6 +78,10 @@ pub(crate) fn of_tree(tree: &Tree, sources: &SourceMap) -> Vec<OperationTiming> 
                         deadline_ns: call.timing.deadline_ns,
                         period_ns: call.timing.period_ns,
                         criticality: call.timing.criticality,
+                        network_priority: call.timing.dscp,
+                        largest_message: call.timing.message_bytes_max,
+                        queue: call.timing.queue_max,
+                        statistical: call.timing.miss_ratio,
                         file: position.file,
                         line: position.line,
                     });

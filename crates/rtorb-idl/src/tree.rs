@@ -477,10 +477,21 @@ pub struct AnnotationParameter {
     pub value: String,
 }
 
-/// The annotations that state the timing of an operation.
-pub const TIMING_ANNOTATIONS: [&str; 4] = ["worst_case_time", "deadline", "period", "criticality"];
+/// The annotations that state the requirements of an operation.
+pub const TIMING_ANNOTATIONS: [&str; 10] = [
+    "worst_case_time",
+    "deadline",
+    "period",
+    "criticality",
+    "critical",
+    "best_effort",
+    "network_priority",
+    "largest_message",
+    "queue",
+    "statistical",
+];
 
-/// The timing of an operation, as its annotations state it.
+/// The timing and the other requirements of an operation, as its annotations state them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
     /// `@worst_case_time`: the longest execution time of one call, in ns; at least 1.
@@ -489,8 +500,25 @@ pub struct Timing {
     pub deadline_ns: Option<u64>,
     /// `@period`: the least time between two calls, in ns; at least 1.
     pub period_ns: Option<u64>,
-    /// `@criticality`.
+    /// `@criticality`; very high for `@critical`, very low for `@best_effort`.
     pub criticality: Option<Criticality>,
+    /// `@network_priority`: the differentiated services code point of its requests and replies, 0 to 63.
+    pub dscp: Option<u8>,
+    /// `@largest_message`: the most bytes of a request and of a reply; at least 64.
+    pub message_bytes_max: Option<u32>,
+    /// `@queue`: the most requests that wait; at least 1.
+    pub queue_max: Option<u32>,
+    /// `@statistical`: how many calls may be late.
+    pub miss_ratio: Option<MissRatio>,
+}
+
+/// How many of any calls in succession may miss their deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct MissRatio {
+    /// The most late calls; at most 64.
+    pub misses: u32,
+    /// The calls among which they are counted; more than `misses`.
+    pub calls: u32,
 }
 
 /// The severity of a missed deadline.
@@ -610,6 +638,17 @@ pub(crate) static BASIC_TYPES: [(&str, Type); 16] = [
 ];
 
 impl Timing {
+    /// Takes the requirements of the interface, except times, where the operation states none.
+    pub(crate) fn inherit(&mut self, interface: Self) {
+        self.criticality = self.criticality.or(interface.criticality);
+        self.dscp = self.dscp.or(interface.dscp);
+        self.message_bytes_max = self.message_bytes_max.or(interface.message_bytes_max);
+        self.queue_max = self.queue_max.or(interface.queue_max);
+        // Without a deadline, no call is late.
+        let ratio = interface.miss_ratio.filter(|_| self.deadline_ns.is_some());
+        self.miss_ratio = self.miss_ratio.or(ratio);
+    }
+
     /// True if there is no timing.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

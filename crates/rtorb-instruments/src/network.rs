@@ -1,5 +1,6 @@
-//! Tools for measurements over a network: a namespace of a thread's own, and the time of a datagram.
+//! Tools for networks: a namespace of a thread's own, an interface whose packets a program carries, and the time of a datagram.
 
+use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::io::Errno;
@@ -37,3 +38,29 @@ pub fn received_at_ns(socket: impl AsFd) -> Result<u64, Errno> {
 
 /// The number of a kernel whose `long` has 64 bits (asm-generic/sockios.h). libc does not name it.
 const SIOCGSTAMPNS: libc::Ioctl = 0x8907;
+
+/// Makes a network interface of this name, whose packets the file reads and writes, one in each call (tun(4)). It belongs to the
+/// network namespace of the calling thread, is down, and is gone when the file is closed.
+///
+/// # Errors
+/// The kernel's reason: ENOENT without the driver, EPERM without CAP_NET_ADMIN, EINVAL for a name of more than 15 bytes.
+pub fn open_tunnel(name: &str) -> Result<File, Errno> {
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/net/tun")
+        .map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+    // SAFETY: all bytes zero are a request: a name of no bytes, and numbers.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if name.len() >= request.ifr_name.len() {
+        return Err(Errno::INVAL);
+    }
+    for (to, &from) in request.ifr_name.iter_mut().zip(name.as_bytes()) {
+        *to = from.cast_signed();
+    }
+    request.ifr_ifru.ifru_flags =
+        i16::try_from(libc::IFF_TUN | libc::IFF_NO_PI).expect("both flags fit in 16 bits");
+    // SAFETY: the descriptor is open for the call, which reads and writes one request.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
+    Ok(file)
+}

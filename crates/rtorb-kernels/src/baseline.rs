@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 
 use rtorb_lab::LabError;
-use rtorb_results::{Results, Series, read_text, write_atomically};
+use rtorb_results::{Results, Series, distinct, read_text, write_atomically};
 use serde::{Deserialize, Serialize};
 
 use crate::campaign::{Identity, Record, System, folder_of};
@@ -229,15 +229,9 @@ impl Plan {
                 });
             }
         }
-        let mut preempt: Vec<String> = Vec::new();
-        for model in identity.asked.iter().flatten() {
-            if !preempt.contains(model) {
-                preempt.push(model.clone());
-            }
-        }
         Self {
             kernels,
-            preempt,
+            preempt: distinct(identity.asked.iter().flatten().cloned()),
             boots: identity.boots.clone(),
             seeds: identity.seeds,
             full: identity.full,

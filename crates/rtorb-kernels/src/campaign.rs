@@ -10,12 +10,12 @@ use rtorb_host::Host;
 use rtorb_lab::LabError;
 use rtorb_lab::experiments::{os_operations, own_program};
 use rtorb_lab::processes::interrupt::Interrupt;
-use rtorb_results::Results;
 use rtorb_results::campaign::SCHEMA;
 pub use rtorb_results::campaign::{
     Absent, Answer, Host as HostOfCampaign, Identity, Record, SelfCheck, System, Wall,
 };
 use rtorb_results::timestamp;
+use rtorb_results::{Results, distinct};
 
 use crate::board;
 use crate::catalogue::{self, Kernel};
@@ -331,15 +331,6 @@ fn identity(request: &Request, needs: &Needs, parts: &[plan::Part]) -> Identity 
     let first = needs.emulators().next();
     let first = |of: fn(&Emulator) -> &String| first.map(of).cloned().unwrap_or_default();
     let initramfs = needs.pc.as_ref().map(|pc| pc.initramfs.sha256());
-    let distinct = |names: &mut dyn Iterator<Item = &String>| {
-        let mut all: Vec<String> = Vec::new();
-        for name in names {
-            if !all.contains(name) {
-                all.push(name.clone());
-            }
-        }
-        all
-    };
     Identity {
         emulator: first(|emulator| &emulator.version),
         emulator_sha256: first(|emulator| &emulator.sha256),
@@ -349,8 +340,8 @@ fn identity(request: &Request, needs: &Needs, parts: &[plan::Part]) -> Identity 
         initramfs_sha256: initramfs.unwrap_or_default().to_owned(),
         systems: Vec::new(),
         asked: Vec::new(),
-        experiments: distinct(&mut parts.iter().flat_map(|part| &part.experiments)),
-        loads: distinct(&mut parts.iter().map(|part| &part.load)),
+        experiments: distinct(parts.iter().flat_map(|part| part.experiments.clone())),
+        loads: distinct(parts.iter().map(|part| part.load.clone())),
         boots: parts
             .iter()
             .map(|part| (part.load.clone(), part.experiments.clone()))

@@ -11,7 +11,8 @@ use rtorb_lab::systems::{self, SEEDS_MIN};
 use rtorb_results::campaign::PREFIX;
 use rtorb_results::campaign::{Identity, System};
 use rtorb_results::{
-    EMULATED, EmulatedSystem, Emulation, LabelValue, ObtainedScheduling, Published, Results, SCHEMA,
+    EMULATED, EmulatedSystem, Emulation, LabelValue, ObtainedScheduling, Published, Results,
+    distinct,
 };
 
 use crate::board;
@@ -35,10 +36,10 @@ pub fn of(experiment: &str, systems: &[OfSystem], identity: &Identity) -> Result
     let title = first.map_or("", |results| results.title.as_str());
     let complete =
         gathered.is_of_all(systems) && gathered.parts.iter().all(|part| part.results.complete);
+    let name = format!("{PREFIX}{experiment}");
+    let title = format!("{title}: operating systems side by side");
+    let host = host(&gathered);
     Results {
-        schema: SCHEMA.to_owned(),
-        experiment: format!("{PREFIX}{experiment}"),
-        title: format!("{title}: operating systems side by side"),
         reproduces: first.map_or_else(String::new, |results| {
             format!("{}: on several operating systems", results.reproduces)
         }),
@@ -49,15 +50,9 @@ pub fn of(experiment: &str, systems: &[OfSystem], identity: &Identity) -> Result
             .iter()
             .map(|part| part.results.duration_s)
             .sum(),
-        stolen_ms: None,
         complete,
         parameters: parameters(&gathered, identity),
-        host: host(&gathered),
-        server_host: None,
-        further_hosts: Vec::new(),
         emulation: Some(emulation(systems, identity)),
-        judgement: None,
-        findings: Vec::new(),
         scheduling: scheduling(&gathered),
         highlights: shown.highlights,
         columns: shown.columns,
@@ -65,11 +60,11 @@ pub fn of(experiment: &str, systems: &[OfSystem], identity: &Identity) -> Result
         plots: shown.plots,
         derived: shown.derived,
         claims: shown.claims,
-        lost: Vec::new(),
         conclusions: shown.conclusions,
         published: published(&gathered),
         notes: notes(&gathered, systems, identity, shown.notes),
         series: gathered.series,
+        ..Results::of(name, title, host)
     }
 }
 
@@ -184,15 +179,8 @@ fn host(gathered: &Gathered<'_>) -> Host {
     let Some(first) = hosts.first() else {
         return Host::describe();
     };
-    let joined = |of: &dyn Fn(&Host) -> String| {
-        let mut values: Vec<String> = Vec::new();
-        for host in &hosts {
-            if !values.contains(&of(host)) {
-                values.push(of(host));
-            }
-        }
-        values.join("; ")
-    };
+    let joined =
+        |of: &dyn Fn(&Host) -> String| distinct(hosts.iter().map(|host| of(host))).join("; ");
     Host {
         kernel_release: joined(&|host| host.kernel_release.clone()),
         kernel_version: joined(&|host| host.kernel_version.clone()),
@@ -203,19 +191,13 @@ fn host(gathered: &Gathered<'_>) -> Host {
 }
 
 fn scheduling(gathered: &Gathered<'_>) -> Vec<ObtainedScheduling> {
-    let mut all: Vec<ObtainedScheduling> = Vec::new();
-    for part in &gathered.parts {
-        for found in &part.results.scheduling {
-            let found = ObtainedScheduling {
-                process: format!("{}: {}", part.name, found.process),
-                ..found.clone()
-            };
-            if !all.contains(&found) {
-                all.push(found);
-            }
-        }
-    }
-    all
+    distinct(gathered.parts.iter().flat_map(|part| {
+        let all = part.results.scheduling.iter();
+        all.map(|found| ObtainedScheduling {
+            process: format!("{}: {}", part.name, found.process),
+            ..found.clone()
+        })
+    }))
 }
 
 /// What was published once, and what each system has beside it.

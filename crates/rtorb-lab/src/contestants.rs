@@ -33,11 +33,11 @@ pub mod operations;
 pub mod packets;
 pub mod peers;
 pub mod ping_pong;
-mod questions;
 pub mod rates;
 pub(crate) mod real_time;
 mod releases;
 pub mod rt_policies;
+pub mod server;
 pub mod square_wave;
 pub mod whitebox;
 
@@ -198,8 +198,6 @@ pub struct Contestant {
     pub architecture: Architecture,
     /// On which transport.
     pub transport: Transport,
-    /// The reference of the server's object, when it has one.
-    pub reference: Option<String>,
     // In this order: the client is ended before the server that it is connected to.
     client: Process,
     /// None if the client calls its own object.
@@ -221,23 +219,13 @@ impl Contestant {
         };
         let role = ["raw-server", transport.label(), &listen];
         let there = server_launcher(context, transport);
-        let mut server = start_server(&there, transport, &format!("{name} server"), &role)?;
-        let address = server.ready()?;
-        let mut client = launcher.start(
-            &format!("{name} client"),
-            &["raw-client", transport.label(), &address],
-        )?;
-        client.ready()?;
+        let server = start_server(&there, transport, &format!("{name} server"), &role)?;
+        let role = ["raw-client", transport.label(), server.text()];
+        let client = launcher.start(&format!("{name} client"), &role)?;
         // Both have it open: its name is no longer needed, and so nothing is left behind however we end.
         let _ = std::fs::remove_file(&place);
-        Ok(Self {
-            orb: Orb::Raw,
-            architecture: Architecture::Plain,
-            transport,
-            reference: None,
-            client,
-            server: Some(server),
-        })
+        let which = (Architecture::Plain, transport);
+        Ok(Self::of(Orb::Raw, which, client, Some(server)))
     }
 
     /// Starts our server and client.
@@ -260,16 +248,9 @@ impl Contestant {
     /// # Errors
     /// That its process does not start.
     pub fn collocated(launcher: &Launcher) -> Result<Self, LabError> {
-        let mut client = launcher.start("rtorb collocated", &["cubit-collocated"])?;
-        client.ready()?;
-        Ok(Self {
-            orb: Orb::Rtorb,
-            architecture: Architecture::Plain,
-            transport: Transport::Collocated,
-            reference: None,
-            client,
-            server: None,
-        })
+        let client = launcher.start("rtorb collocated", &["cubit-collocated"])?;
+        let which = (Architecture::Plain, Transport::Collocated);
+        Ok(Self::of(Orb::Rtorb, which, client, None))
     }
 
     /// Starts our server with one lane, over TCP, and a client. The lane has the priority that every measured process has.
@@ -300,23 +281,30 @@ impl Contestant {
         server_role: &[&str],
     ) -> Result<Self, LabError> {
         let there = server_launcher(context, transport);
-        let mut server = start_server(&there, transport, &format!("{name} server"), server_role)?;
-        let reference = server.ready()?;
+        let server = start_server(&there, transport, &format!("{name} server"), server_role)?;
         let wait = transport.shared_memory_wait().map(|wait| wait.to_string());
-        let mut client_role = vec!["cubit-client", &reference];
+        let mut client_role = vec!["cubit-client", server.text()];
         client_role.extend(wait.as_deref());
-        let mut client = context
+        let client = context
             .launcher
             .start(&format!("{name} client"), &client_role)?;
-        client.ready()?;
-        Ok(Self {
-            orb: Orb::Rtorb,
+        let which = (architecture, transport);
+        Ok(Self::of(Orb::Rtorb, which, client, Some(server)))
+    }
+
+    fn of(
+        orb: Orb,
+        (architecture, transport): (Architecture, Transport),
+        client: Process,
+        server: Option<Process>,
+    ) -> Self {
+        Self {
+            orb,
             architecture,
             transport,
-            reference: Some(reference),
             client,
-            server: Some(server),
-        })
+            server,
+        }
     }
 
     /// Starts omniORB's server and client.
@@ -335,28 +323,14 @@ impl Contestant {
             Transport::Tcp => "giop:tcp:127.0.0.1:".to_owned(),
             _ => format!("giop:unix:{}", folder.join("omniorb.socket").display()),
         };
-        let server_role = ["exec", &program, "server", "-ORBendPoint", &endpoint];
-        let server_role: Vec<&str> = server_role
-            .into_iter()
-            .chain(omniorb::SERVER_OPTIONS)
-            .collect();
-        let mut server = launcher.start(&format!("{name} server"), &server_role)?;
-        let reference = server.ready()?;
-        let client_role = ["exec", &program, "client", &reference];
-        let client_role: Vec<&str> = client_role
-            .into_iter()
-            .chain(omniorb::CLIENT_OPTIONS)
-            .collect();
-        let mut client = launcher.start(&format!("{name} client"), &client_role)?;
-        client.ready()?;
-        Ok(Self {
-            orb: Orb::OmniOrb,
-            architecture: Architecture::Plain,
-            transport,
-            reference: Some(reference),
-            client,
-            server: Some(server),
-        })
+        let mut role = vec!["exec", &program, "server", "-ORBendPoint", &endpoint];
+        role.extend(omniorb::SERVER_OPTIONS);
+        let server = launcher.start(&format!("{name} server"), &role)?;
+        let mut role = vec!["exec", &program, "client", server.text()];
+        role.extend(omniorb::CLIENT_OPTIONS);
+        let client = launcher.start(&format!("{name} client"), &role)?;
+        let which = (Architecture::Plain, transport);
+        Ok(Self::of(Orb::OmniOrb, which, client, Some(server)))
     }
 
     /// Starts iceoryx2's server and client. They wait for events ([`Transport::Shm`]) or poll on two CPUs ([`Transport::ShmSpin`]).
@@ -376,24 +350,19 @@ impl Contestant {
         let folder = unique.display().to_string();
         let there = server_launcher(context, transport);
         let name = format!("iceoryx2 {wait}");
-        let mut server = there.start(
-            &format!("{name} server"),
-            &["iceoryx2-server", &folder, wait],
-        )?;
-        server.ready()?;
-        let mut client = context.launcher.start(
-            &format!("{name} client"),
-            &["iceoryx2-client", &folder, wait],
-        )?;
-        client.ready()?;
-        Ok(Self {
-            orb: Orb::Iceoryx2,
-            architecture: Architecture::Plain,
-            transport,
-            reference: None,
-            client,
-            server: Some(server),
-        })
+        let role = ["iceoryx2-server", &folder, wait];
+        let server = there.start(&format!("{name} server"), &role)?;
+        let role = ["iceoryx2-client", &folder, wait];
+        let client = context.launcher.start(&format!("{name} client"), &role)?;
+        let which = (Architecture::Plain, transport);
+        Ok(Self::of(Orb::Iceoryx2, which, client, Some(server)))
+    }
+
+    /// The reference of the server's object, if it has one.
+    #[must_use]
+    pub fn reference(&self) -> Option<&str> {
+        let server = self.server.as_ref()?;
+        matches!(self.orb, Orb::Rtorb | Orb::OmniOrb).then(|| server.text())
     }
 
     /// Whether a call with these messages is possible here.
@@ -459,7 +428,7 @@ fn start_server(
     launcher: &Launcher,
     transport: Transport,
     name: &str,
-    role: &[&str],
+    role: &[impl AsRef<str>],
 ) -> Result<Process, LabError> {
     match transport {
         Transport::Tcp => launcher.start_server(name, role),

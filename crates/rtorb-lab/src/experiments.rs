@@ -13,13 +13,11 @@ mod beside;
 mod mt_cubit;
 pub mod orb_architectures;
 pub mod orb_demux;
-pub mod orb_event_channel;
-pub mod orb_event_cost;
+pub mod orb_edge;
+pub mod orb_events;
 pub mod orb_footprint;
-pub mod orb_histogram;
 pub mod orb_latency_jitter;
 pub mod orb_packet_inversion;
-pub mod orb_payload;
 pub mod orb_priority_inversion;
 pub mod orb_rt_policies;
 pub mod orb_switches;
@@ -31,27 +29,26 @@ pub mod os_interruptions;
 pub mod os_interval_jitter;
 pub mod os_mutex;
 pub mod os_operations;
-pub mod os_other_cpu;
 pub mod os_ready_queue;
 pub mod os_services;
 pub mod os_wakeup;
 pub mod own_program;
+mod prelude;
+pub mod soak;
 mod transports;
 
 /// In the order in which `rtorb measure` runs them.
-pub const ALL: [&dyn Experiment; 24] = [
+pub const ALL: [&dyn Experiment; 21] = [
     &os_context_switch::STUDY,
     &os_ready_queue::STUDY,
     &os_services::STUDY,
     &os_operations::STUDY,
-    &os_other_cpu::STUDY,
     &os_clock_overhead::SUITE,
     &os_interruptions::STUDY,
     &os_interval_jitter::STUDY,
     &os_wakeup::STUDY,
     &os_mutex::STUDY,
     &orb_throughput::STUDY,
-    &orb_event_cost::STUDY,
     &orb_demux::STUDY,
     &orb_whitebox::STUDY,
     &orb_switches::STUDY,
@@ -60,10 +57,18 @@ pub const ALL: [&dyn Experiment; 24] = [
     &orb_priority_inversion::STUDY,
     &orb_packet_inversion::STUDY,
     &orb_rt_policies::STUDY,
-    &orb_histogram::STUDY,
-    &orb_payload::STUDY,
-    &orb_event_channel::SUITE,
-    &orb_footprint::OrbFootprint,
+    &orb_edge::STUDY,
+    &orb_events::SUITE,
+    &orb_footprint::STUDY,
+];
+
+/// Names that experiments had, and what has their cells now.
+const FORMER_NAMES: [(&str, &str); 5] = [
+    ("orb/event-channel", "orb/events"),
+    ("orb/event-cost", "orb/events"),
+    ("orb/histogram", "orb/edge"),
+    ("orb/payload", "orb/edge"),
+    ("os/other-cpu", "os/services"),
 ];
 
 /// Their names, in the same order.
@@ -91,10 +96,18 @@ impl Deref for Chosen {
     }
 }
 
+/// The experiment that has the cells of one with a former name; `None` for any other name.
+#[must_use]
+pub fn present_name(former: &str) -> Option<&'static str> {
+    let mut names = FORMER_NAMES.into_iter();
+    let found = names.find(|(name, _)| *name == former);
+    found.map(|(_, present)| present)
+}
+
 /// The experiment of this name.
 ///
 /// # Errors
-/// That there is none, with the names that there are.
+/// That there is none, with the name that is meant.
 pub fn by_name(name: &str) -> Result<Chosen, LabError> {
     let mut all = ALL.into_iter();
     let known = all.find(|experiment| experiment.name() == name);
@@ -102,7 +115,7 @@ pub fn by_name(name: &str) -> Result<Chosen, LabError> {
     let chosen = known.map(Chosen::Known).or_else(own);
     chosen.ok_or_else(|| LabError::UnknownExperiment {
         name: name.to_owned(),
-        nearest: nearest(name, names().into_iter()),
+        nearest: present_name(name).or_else(|| nearest(name, names().into_iter())),
     })
 }
 
@@ -186,6 +199,19 @@ mod tests {
             }
         }
         assert!(judged > 0);
+    }
+
+    #[test]
+    fn every_former_name_leads_to_an_experiment() {
+        for (former, present) in FORMER_NAMES {
+            assert!(!names().contains(&former), "{former}");
+            assert!(by_name(present).is_ok_and(|found| found.name() == present));
+            let error = by_name(former).err().map(|error| error.to_string());
+            assert!(
+                error.is_some_and(|error| error.contains(present)),
+                "{former}"
+            );
+        }
     }
 
     #[test]

@@ -7,7 +7,6 @@
 //!
 //! Below: the roles that a child plays, where processes run, what else runs meanwhile, and how all of it ends.
 
-use std::fmt::Display;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
@@ -15,31 +14,37 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::str::FromStr;
 use std::time::Duration;
 
 use rtorb_host::placement::{Placement, obtained, obtained_by_priority};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_results::ObtainedScheduling;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpgid,
 };
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::error::LabError;
 use crate::processes::agent::Agent;
 use crate::processes::interrupt::Interrupt;
+use crate::processes::questions::{Reply, ReplyLine, read_series};
+use crate::processes::readable::{is_readable, nanoseconds};
 
 pub mod agent;
 pub mod awake;
+pub(crate) mod barrier;
 pub(crate) mod begin_together;
 pub mod child;
 pub mod computation;
+pub mod counts;
 pub mod emulated;
 pub mod gaps;
 pub mod interrupt;
 pub mod load;
 pub mod probe;
+pub mod questions;
+pub(crate) mod readable;
 pub mod tools;
 pub(crate) mod veth;
 
@@ -57,13 +62,31 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Starts a child in one of the [`crate::roles`], with standard input and output connected to us.
+    /// Starts a child in one of the [`crate::roles`], and waits until it is ready.
+    ///
+    /// # Errors
+    /// That the program could not be started, or what it said instead.
+    pub fn start(&self, name: &str, role: &[impl AsRef<str>]) -> Result<Process, LabError> {
+        self.spawn(name, role)?.ready()
+    }
+
+    /// The same of a server in one of the roles that listen over TCP: on the first agent, or here if there is none. It must be told to
+    /// listen on [`Self::server_socket`].
+    ///
+    /// # Errors
+    /// As [`Self::start`], or that there is no agent any more.
+    pub fn start_server(&self, name: &str, role: &[impl AsRef<str>]) -> Result<Process, LabError> {
+        self.spawn_server(name, role)?.ready()
+    }
+
+    /// Starts a child, with standard input and output connected to us: a tool, which never says that it is ready, or one whose
+    /// [`Process::ready`] is waited for later.
     ///
     /// # Errors
     /// That the program could not be started.
-    pub fn start(&self, name: &str, role: &[&str]) -> Result<Process, LabError> {
+    pub fn spawn(&self, name: &str, role: &[impl AsRef<str>]) -> Result<Process, LabError> {
         let mut child = child_command(&self.executable, self.placement)
-            .args(role)
+            .args(role.iter().map(AsRef::as_ref))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -71,47 +94,45 @@ impl Launcher {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             unreachable!("both were asked to be pipes");
         };
-        Ok(Process {
-            name: name.to_owned(),
-            running: Running::Here(child),
-            input: Some(File::from(OwnedFd::from(input))),
-            output: File::from(OwnedFd::from(output)),
-            buffer: Vec::new(),
-            interrupt: self.interrupt.clone(),
-            agent: self.agent().cloned(),
-        })
+        let ends = [OwnedFd::from(input), OwnedFd::from(output)];
+        Ok(self.process(name.to_owned(), Running::Here(child), ends))
     }
 
-    /// Starts a server in one of the roles that listen over TCP: on the first agent, or here when there is none. It must be told to
-    /// listen on [`Self::server_socket`].
+    /// The same where servers run.
     ///
     /// # Errors
-    /// As [`Self::start`], or that there is no agent any more.
-    pub fn start_server(&self, name: &str, role: &[&str]) -> Result<Process, LabError> {
+    /// As [`Self::spawn`], or that there is no agent any more.
+    pub fn spawn_server(&self, name: &str, role: &[impl AsRef<str>]) -> Result<Process, LabError> {
         let Some(agent) = self.agent() else {
-            return self.start(name, role);
+            return self.spawn(name, role);
         };
         let name = format!("{name} on {}", agent.address());
         let (key, stream) = agent.start(role)?;
-        let input = stream
-            .try_clone()
-            .map_err(|error| LabError::process(&name, error.to_string()))?;
-        let connection = stream
-            .try_clone()
-            .map_err(|error| LabError::process(&name, error.to_string()))?;
-        Ok(Process {
+        let again = || {
+            let again = stream.try_clone();
+            again.map_err(|error| LabError::process(&name, error.to_string()))
+        };
+        let (input, connection) = (again()?, again()?);
+        let running = Running::There {
+            agent: agent.clone(),
+            key,
+            connection,
+        };
+        let ends = [input, stream].map(OwnedFd::from);
+        Ok(self.process(name, running, ends))
+    }
+
+    fn process(&self, name: String, running: Running, [input, output]: [OwnedFd; 2]) -> Process {
+        Process {
             name,
-            running: Running::There {
-                agent: agent.clone(),
-                key,
-                connection,
-            },
-            input: Some(File::from(OwnedFd::from(input))),
-            output: File::from(OwnedFd::from(stream)),
+            running,
+            input: Some(File::from(input)),
+            output: File::from(output),
             buffer: Vec::new(),
+            text: String::new(),
             interrupt: self.interrupt.clone(),
-            agent: Some(agent.clone()),
-        })
+            agent: self.agent().cloned(),
+        }
     }
 
     /// The first agent.
@@ -199,6 +220,8 @@ pub struct Process {
     output: File,
     /// What was read and not yet asked for.
     buffer: Vec<u8>,
+    /// What it said when it was ready.
+    text: String,
     interrupt: Interrupt,
     /// When it is lost, nothing that fails has another reason.
     agent: Option<Agent>,
@@ -218,67 +241,79 @@ enum Running {
 }
 
 impl Process {
-    /// Waits for the line `ready TEXT` and answers the text.
+    /// Waits for the line `ready TEXT`.
     ///
     /// # Errors
     /// That the child said something else, ended, or was silent for 20 seconds.
-    pub fn ready(&mut self) -> Result<String, LabError> {
+    pub fn ready(mut self) -> Result<Self, LabError> {
+        self.await_ready()?;
+        Ok(self)
+    }
+
+    /// As [`Self::ready`].
+    ///
+    /// # Errors
+    /// As [`Self::ready`].
+    pub fn await_ready(&mut self) -> Result<(), LabError> {
         let line = self.line(START_TIMEOUT)?;
         match line.strip_prefix("ready") {
-            Some(text) => Ok(text.trim().to_owned()),
-            None => Err(self.failed(line.strip_prefix("error ").unwrap_or(&line))),
+            Some(text) => text.trim().clone_into(&mut self.text),
+            None => return Err(self.failed(line.strip_prefix("error ").unwrap_or(&line))),
         }
+        Ok(())
     }
 
-    /// Sends a child a line whose answer may take as long as `within`, and answers the head of what comes back with the samples
-    /// after it, as many as `count` says of the head.
-    ///
-    /// # Errors
-    /// What the head says went wrong, or that the child ended or was silent.
-    pub fn ask_for_samples<H: FromStr<Err = String>>(
-        &mut self,
-        question: &dyn Display,
-        within: Duration,
-        count: impl Fn(&H) -> usize,
-    ) -> Result<(H, Vec<u64>), LabError> {
-        let bytes_after = |line: &str| Ok(count(&line.parse()?) * size_of::<u64>());
-        let (line, octets) = self.ask_for_bytes(question, within, bytes_after)?;
-        let head = line.parse().map_err(|what: String| self.failed(what))?;
-        let (samples, _) = octets.as_chunks();
-        let samples = samples.iter().map(|eight| u64::from_le_bytes(*eight));
-        Ok((head, samples.collect()))
+    /// What it said when it was ready: by which others find it, such as a reference.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
-    /// Sends a child a line whose answer may take as long as `within`, and answers the line that comes back with the octets
-    /// after it, as many as `bytes_after` reads out of the line.
+    /// The words of that: of a server with several objects, their references.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        self.text.split_whitespace()
+    }
+
+    /// Asks, and waits for the answer for as long as `within` and ten seconds more.
     ///
     /// # Errors
-    /// What `bytes_after` says of the line, or that the child ended or was silent.
-    pub fn ask_for_bytes(
+    /// What the process said went wrong, or that it ended or was silent.
+    pub fn ask<A: DeserializeOwned>(
         &mut self,
-        question: &dyn Display,
+        question: &impl Serialize,
         within: Duration,
-        bytes_after: impl Fn(&str) -> Result<usize, String>,
-    ) -> Result<(String, Vec<u8>), LabError> {
-        self.tell(question)?;
+    ) -> Result<A, LabError> {
+        Ok(self.ask_for_series(question, within)?.value)
+    }
+
+    /// The same with the series behind the answer.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub fn ask_for_series<A: DeserializeOwned>(
+        &mut self,
+        question: &impl Serialize,
+        within: Duration,
+    ) -> Result<Reply<A>, LabError> {
+        let question =
+            serde_json::to_string(question).map_err(|error| self.failed(error.to_string()))?;
         let timeout = BURST_TIMEOUT + within;
-        let line = self.line(timeout)?;
-        let count = bytes_after(&line).map_err(|what| self.failed(what))?;
-        let octets = self.bytes(count, timeout)?;
-        Ok((line, octets))
+        let line = self.exchange(&question, timeout)?;
+        let line = ReplyLine::parse(&line).map_err(|what| self.failed(what))?;
+        let numbers: usize = line.series.iter().sum();
+        let bytes = self.bytes(numbers * size_of::<u64>(), timeout)?;
+        Ok(Reply {
+            value: line.value,
+            series: read_series(&line.series, &bytes),
+        })
     }
 
-    /// Sends a child a line and answers the line that comes back.
+    /// Sends a tool a line, and returns the line that comes back.
     ///
     /// # Errors
-    /// What the child said went wrong, or that it ended or was silent.
-    pub fn ask(&mut self, question: &str) -> Result<String, LabError> {
-        self.tell(&question)?;
-        let line = self.line(BURST_TIMEOUT)?;
-        match line.strip_prefix("error ") {
-            Some(error) => Err(self.failed(error)),
-            None => Ok(line),
-        }
+    /// That it ended or was silent.
+    pub(crate) fn command(&mut self, line: &str) -> Result<String, LabError> {
+        self.exchange(line, BURST_TIMEOUT)
     }
 
     /// The process's id on this host; 0, which no process has, when it runs on the agent's.
@@ -395,12 +430,14 @@ impl Process {
         let how = match &mut self.running {
             Running::Here(child) => exited_within(child, Duration::ZERO)?.to_string(),
             // Nothing is asked: what can be read is its last word.
-            Running::There { .. } if is_readable(self.output.as_fd(), 0) => "ended".to_owned(),
+            Running::There { .. } if is_readable(self.output.as_fd(), Duration::ZERO) => {
+                "ended".to_owned()
+            }
             Running::There { .. } => return None,
         };
         let mut said = Vec::new();
         // What it left behind may hold the pipe open, and then there is no end to wait for.
-        if is_readable(self.output.as_fd(), 0) {
+        if is_readable(self.output.as_fd(), Duration::ZERO) {
             let mut chunk = [0; 4096];
             let count = self.output.read(&mut chunk).unwrap_or(0);
             said.extend_from_slice(&chunk[..count]);
@@ -454,12 +491,13 @@ impl Process {
         }
     }
 
-    fn tell(&mut self, line: &dyn Display) -> Result<(), LabError> {
+    fn exchange(&mut self, line: &str, timeout: Duration) -> Result<String, LabError> {
         let sent = match self.input.as_mut() {
             Some(input) => writeln!(input, "{line}").and_then(|()| input.flush()),
             None => Err(ErrorKind::BrokenPipe.into()),
         };
-        sent.map_err(|error| self.failed(format!("takes no more questions: {error}")))
+        sent.map_err(|error| self.failed(format!("takes no more questions: {error}")))?;
+        self.line(timeout)
     }
 
     /// The next line of its output, without the line end.
@@ -512,8 +550,8 @@ impl Process {
                     waited: timeout,
                 });
             }
-            let wait_ns = (deadline_ns - now_ns).min(nanoseconds(INTERRUPT_POLL));
-            if !is_readable(self.output.as_fd(), wait_ns) {
+            let wait = Duration::from_nanos(deadline_ns - now_ns).min(INTERRUPT_POLL);
+            if !is_readable(self.output.as_fd(), wait) {
                 continue;
             }
             match self.output.read(&mut chunk) {
@@ -581,19 +619,6 @@ fn signal(child: &Child, signal: Signal) {
         // An error means that it is gone, which is what we want.
         let _ = kill_process(pid, signal);
     }
-}
-
-fn is_readable(output: std::os::fd::BorrowedFd<'_>, wait_ns: u64) -> bool {
-    let wait = Timespec {
-        tv_sec: i64::try_from(wait_ns / 1_000_000_000).unwrap_or(i64::MAX),
-        tv_nsec: i64::try_from(wait_ns % 1_000_000_000).unwrap_or(0),
-    };
-    let mut fds = [PollFd::new(&output, PollFlags::IN)];
-    matches!(poll(&mut fds, Some(&wait)), Ok(ready) if ready > 0)
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX / 2)
 }
 
 /// A server of a million objects needs a while to be ready.

@@ -8,8 +8,8 @@ use crate::contestants::{
     cubit, demux, event_channel, packets, ping_pong, rates, rt_policies, square_wave, whitebox,
 };
 use crate::experiments::{
-    orb_footprint, orb_switches, os_clock_overhead, os_context_switch, os_interruptions,
-    os_interval_jitter, os_operations, os_ready_queue, os_services, os_wakeup, own_program,
+    orb_footprint, orb_switches, os_clock_overhead, os_interruptions, os_interval_jitter,
+    os_operations, os_ready_queue, os_services, os_wakeup, own_program,
 };
 use crate::model;
 use crate::processes::child::{self, Role};
@@ -35,7 +35,6 @@ const ROLES: &[&[Role]] = &[
         own_program::ROLE,
         probe::role::<orb_switches::probe::Question>(),
         probe::role::<os_clock_overhead::probe::Question>(),
-        probe::role::<os_context_switch::probe::Question>(),
         probe::role::<os_interruptions::probe::Question>(),
         probe::role::<os_interval_jitter::probe::Question>(),
         probe::role::<os_operations::probe::Question>(),

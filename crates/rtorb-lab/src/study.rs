@@ -3,13 +3,11 @@
 //! The description has the factors with their levels, the amounts, the subject, and what follows from the cells. The engine
 //! here owns the rest: rounds, rotation, seeds, interrupts, progress, marks, lost rounds, and the scheduling that was obtained.
 
-use std::collections::BTreeMap;
-
 use rtorb_results::cells::Cells;
 use rtorb_results::profile::ServiceRow;
 use rtorb_results::statements::Statements;
 use rtorb_results::systems::Gathered;
-use rtorb_results::{Labels, ObtainedScheduling, Plot, Series, TableView};
+use rtorb_results::{Labels, ObtainedScheduling, Plot, TableView};
 
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Emulated, Outcome, Parameters};
@@ -23,7 +21,7 @@ mod factors;
 /// An experiment whose subject is measured under each combination of levels.
 #[derive(Debug)]
 pub struct Study<S> {
-    /// The name by which it is run: `os/other-cpu`.
+    /// The name by which it is run: `os/services`.
     pub(crate) name: &'static str,
     /// What it shows, in a line.
     pub(crate) title: &'static str,
@@ -138,8 +136,6 @@ pub struct Sampled {
     pub(crate) marks: u64,
     /// The marks of the warm-up, if a repeated run can find the samples again.
     pub(crate) warm_up: Option<u64>,
-    /// Numbers that are added up over the run.
-    pub(crate) numbers: BTreeMap<String, f64>,
     /// From before the first sample until after the last, if the samples a second are to be known; otherwise 0.
     pub(crate) elapsed_ns: u64,
     /// The answer from which findings compute the samples, if it has none itself.
@@ -160,14 +156,10 @@ pub(crate) struct Answered {
 pub(crate) struct Conditions {
     /// How much was measured.
     pub(crate) effort: Effort,
-    /// Every measured thread had SCHED_FIFO on one CPU.
-    pub(crate) real_time: bool,
     /// There is a hypervisor that may take the CPU.
     pub(crate) virtual_machine: bool,
     /// The ticks of the kernel in a second, by its configuration; `None` if that cannot be read.
     pub(crate) tick_hz: Option<u32>,
-    /// The numbers of all turns, added up.
-    pub(crate) numbers: BTreeMap<String, f64>,
     /// The answers that were kept, in the order of the turns.
     pub(crate) answers: Vec<Answered>,
 }
@@ -177,10 +169,6 @@ pub(crate) struct Conditions {
 pub(crate) struct Findings {
     /// Cells that were computed from the answers. They are shown after those that were measured.
     pub(crate) cells: Cells,
-    /// Series of what is not a time, such as a count.
-    pub(crate) series: Vec<Series>,
-    /// Plots that depend on the cells.
-    pub(crate) plots: Vec<Plot>,
     /// What a reader must know of this run.
     pub(crate) notes: Vec<String>,
 }
@@ -239,7 +227,6 @@ impl Sampled {
         Self {
             scheduling: answer.scheduling,
             marks: answer.marks,
-            numbers: answer.numbers,
             ..Self::whole(samples.next().unwrap_or_default())
         }
     }

@@ -101,10 +101,11 @@ impl Experiment for Suite {
         studies.first().and_then(|study| study.kernels(gathered))
     }
 
-    /// As the first study.
+    /// As the first study that has any.
     fn services(&self) -> &'static [ServiceRow] {
-        let studies = (self.studies)(Effort::Full);
-        studies.first().map_or(&[], |study| study.services())
+        let studies = (self.studies)(Effort::Full).iter();
+        let mut rows = studies.map(|study| study.services());
+        rows.find(|rows| !rows.is_empty()).unwrap_or_default()
     }
 
     /// A study that fails leaves the others alone, unless it is the first.

@@ -2,7 +2,7 @@
 
 mod utc;
 
-pub use utc::{UtcOffset, utc_offset};
+pub use utc::{UtcOffset, known_utc_offset, utc_offset};
 
 use rustix::thread::ClockId as SleepClock;
 use rustix::time::{ClockId, Timespec, clock_gettime};

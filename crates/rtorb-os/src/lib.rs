@@ -46,6 +46,8 @@ pub mod set_once;
 #[cfg(not(loom))]
 mod shared_copy;
 pub mod shared_memory;
+#[cfg(simulation)]
+pub mod simulation;
 pub mod slab;
 pub mod socket;
 pub mod sync;

@@ -65,12 +65,21 @@ impl LoanState {
     /// Counts a thread that begins to wait; returns true if it is the first. It looks for groups that want it after this.
     #[inline]
     pub fn begin_idle(&self) -> bool {
+        #[cfg(simulation)]
+        crate::simulation::point();
+        #[cfg(simulation)]
+        if crate::simulation::is_planted("idle-unnoticed") {
+            self.word.fetch_add(1, Ordering::AcqRel);
+            return false;
+        }
         self.word.fetch_add(1, Ordering::AcqRel) & IDLE == 0
     }
 
     /// Counts off a thread that waits no longer; returns true if it was the last.
     #[inline]
     pub fn end_idle(&self) -> bool {
+        #[cfg(simulation)]
+        crate::simulation::point();
         self.word.fetch_sub(1, Ordering::AcqRel) & IDLE == 1
     }
 
@@ -95,16 +104,22 @@ impl LoanState {
 
     /// Asks for help; returns false if the group asks already. The caller then wakes who answers.
     pub fn ask(&self) -> bool {
+        #[cfg(simulation)]
+        crate::simulation::point();
         self.word.fetch_or(ASKING, Ordering::AcqRel) & ASKING == 0
     }
 
     /// Takes up the group's question; returns false if it has none. A request that came before the question is seen after this.
     pub fn answer(&self) -> bool {
+        #[cfg(simulation)]
+        crate::simulation::point();
         self.word.fetch_and(!ASKING, Ordering::AcqRel) & ASKING != 0
     }
 
     /// Wants a thread of a lender: of those that begin to wait from now on, or of those that [`call`](Self::call) finds.
     pub fn want(&self) {
+        #[cfg(simulation)]
+        crate::simulation::point();
         self.word.fetch_or(WANTING, Ordering::AcqRel);
     }
 
@@ -116,11 +131,15 @@ impl LoanState {
 
     /// Claims the help that the group wants; returns true to one thread only.
     pub fn claim(&self) -> bool {
+        #[cfg(simulation)]
+        crate::simulation::point();
         self.wants() && self.word.fetch_and(!WANTING, Ordering::AcqRel) & WANTING != 0
     }
 
     /// Calls a thread for another group, which wants one already; returns false if none waits.
     pub fn call(&self) -> bool {
+        #[cfg(simulation)]
+        crate::simulation::point();
         let called = |word| if word & IDLE > 0 { word | CALLED } else { word };
         // The word is written even if no thread waits: then the next that does sees what the other group wants.
         let change = |word| Some(called(word));
@@ -147,6 +166,10 @@ impl LoanState {
 
     /// Counts off a thread that has returned from another group.
     pub fn take_back(&self) {
+        #[cfg(simulation)]
+        if crate::simulation::is_planted("loan-kept") {
+            return;
+        }
         self.word.fetch_sub(1 << LENT_SHIFT, Ordering::AcqRel);
     }
 

@@ -43,6 +43,8 @@ impl<T> RecheckLock<T> {
     /// That check sees all that this thread did before the call.
     #[inline]
     pub fn try_lock(&self) -> Option<RecheckGuard<'_, T>> {
+        #[cfg(simulation)]
+        crate::simulation::point();
         let locked = self
             .state
             .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
@@ -82,7 +84,13 @@ impl<'t, T> RecheckGuard<'t, T> {
     /// events again.
     #[inline]
     pub fn unlock(self) -> Option<Self> {
+        #[cfg(simulation)]
+        crate::simulation::point();
         let state = &self.lock.state;
+        #[cfg(simulation)]
+        if crate::simulation::is_planted("recheck-forgotten") {
+            state.store(FREE, Ordering::Release);
+        }
         let unlocked = state.compare_exchange(HELD, FREE, Ordering::Release, Ordering::Relaxed);
         if unlocked.is_ok() {
             mem::forget(self);

@@ -58,6 +58,8 @@ impl<T> Ring<T> {
     /// Returns the value when the queue is full or closed. It is also full while a thread that was preempted in the middle
     /// of a push or pop holds the last slot.
     pub fn push(&self, value: T) -> Result<(), PushError<T>> {
+        #[cfg(simulation)]
+        crate::simulation::point();
         if self.is_closed() {
             return Err(PushError::Closed(value));
         }
@@ -73,6 +75,8 @@ impl<T> Ring<T> {
 
     /// Takes the oldest value; `None` when the queue is empty.
     pub fn pop(&self) -> Option<T> {
+        #[cfg(simulation)]
+        crate::simulation::point();
         let index = self.filled.take()?;
         let value = self.slots[index as usize].with_mut(|slot| {
             // SAFETY: this thread took the slot from `filled`, so no other thread uses it.

@@ -124,6 +124,8 @@ impl<T> Slab<T> {
     // Always: it is in the path of every call, and its other callers are rare.
     #[inline(always)]
     pub fn enter(&self, key: Key) -> Option<Entered<'_, T>> {
+        #[cfg(simulation)]
+        crate::simulation::point();
         let slot = self.slot(key.index)?;
         let state = slot.state.fetch_add(1, Ordering::Acquire);
         // One comparison for all: this generation, live, not retired, and not so many users that their number could overflow.
@@ -150,6 +152,8 @@ impl<T> Slab<T> {
     ///
     /// The entry is dropped here, or by the last thread that leaves it.
     pub fn remove(&self, key: Key) -> bool {
+        #[cfg(simulation)]
+        crate::simulation::point();
         let Some(slot) = self.slot(key.index) else {
             return false;
         };

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::by_round::ByRound;
 use crate::series::with_unit;
 
-pub use declaration::{Declaration, Grounds, Judged};
+pub use declaration::{Declaration, Grounds, Judged, SAMPLES_BEYOND};
 
 mod declaration;
 

@@ -35,11 +35,13 @@ pub(super) fn end_of(behaviour: &str, root: &str) -> String {
 }
 
 impl Judgement {
-    /// Whether the run kept what a run must keep: every deadline, and every bound where the host did not take the CPU.
+    /// Whether the run kept what a run must keep: every deadline, and every bound where the host did not take the CPU. What was never
+    /// done shows neither.
     #[must_use]
     pub fn is_kept(&self) -> bool {
-        self.all()
-            .all(|one| one.misses == 0 && one.standing != ObservedStanding::Unexplained)
+        use ObservedStanding::{Unexplained, Unseen};
+        let is_bad = |one: &Observed| matches!(one.standing, Unseen | Unexplained);
+        self.all().all(|one| one.misses == 0 && !is_bad(one))
     }
 
     /// What was observed, in a sentence or two.

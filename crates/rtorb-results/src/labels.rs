@@ -109,3 +109,14 @@ pub fn is_part(part: &Labels, whole: &Labels) -> bool {
     let mut labels = part.iter();
     labels.all(|(name, value)| whole.get(name) == Some(value))
 }
+
+/// Each of these once, in the order in which they come.
+pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for one in all {
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
+}

@@ -35,7 +35,7 @@ pub mod labels;
 #[cfg(feature = "experiments")]
 pub mod metric;
 #[cfg(feature = "experiments")]
-mod pattern;
+pub mod pattern;
 #[cfg(feature = "experiments")]
 pub mod plot;
 #[cfg(feature = "experiments")]
@@ -62,14 +62,14 @@ pub mod table_view;
 pub mod timestamp;
 
 #[cfg(feature = "experiments")]
-pub use claim::{Claim, Verdict, Verdicts};
+pub use claim::{Claim, SAMPLES_BEYOND, Verdict, Verdicts};
 #[cfg(feature = "experiments")]
 pub use emulation::{EmulatedSystem, Emulation};
 #[cfg(feature = "experiments")]
 pub use error::Error;
 pub use file::{is_wrong_path, write_atomically};
 #[cfg(feature = "experiments")]
-pub use labels::{LabelValue, Labels, is_part, labels, labels_with, labels_without};
+pub use labels::{LabelValue, Labels, distinct, is_part, labels, labels_with, labels_without};
 #[cfg(feature = "experiments")]
 pub use plot::{Plot, PlotKind, PublishedPoints, StatisticName};
 #[cfg(feature = "experiments")]

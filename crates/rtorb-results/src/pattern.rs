@@ -6,7 +6,8 @@ use crate::labels::{LabelValue, Labels};
 /// hold. A term is `label=value`, `label!=value`, `label>number`, `label` (it is there) or `!label` (it is not).
 ///
 /// A label that is missing is unequal to every value, and above no number.
-pub(crate) fn matches(pattern: &str, labels: &Labels) -> bool {
+#[must_use]
+pub fn matches(pattern: &str, labels: &Labels) -> bool {
     let mut alternatives = pattern.split('|');
     alternatives.any(|terms| self::terms(terms).all(|term| term.holds(labels)))
 }

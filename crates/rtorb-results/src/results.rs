@@ -92,6 +92,41 @@ pub struct Results {
 }
 
 impl Results {
+    /// The results of an experiment, of which nothing is known yet.
+    #[must_use]
+    pub fn of(experiment: String, title: String, host: Host) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            experiment,
+            title,
+            host,
+            reproduces: String::new(),
+            run: String::new(),
+            started: String::new(),
+            duration_s: 0.0,
+            stolen_ms: None,
+            complete: false,
+            parameters: BTreeMap::new(),
+            server_host: None,
+            further_hosts: Vec::new(),
+            emulation: None,
+            judgement: None,
+            findings: Vec::new(),
+            scheduling: Vec::new(),
+            highlights: Vec::new(),
+            series: Vec::new(),
+            columns: Vec::new(),
+            tables: Vec::new(),
+            plots: Vec::new(),
+            derived: Vec::new(),
+            claims: Vec::new(),
+            lost: Vec::new(),
+            conclusions: Vec::new(),
+            published: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
     /// The file of these results below the report's folder: `results/orb/throughput.json`.
     #[must_use]
     pub fn path(folder: &Path, experiment: &str) -> PathBuf {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::series::fitting;
 use crate::statistics::Statistics;
 use crate::table::Table;
-use crate::{Labels, Results, Series};
+use crate::{Labels, Results, Series, distinct};
 
 mod columns;
 mod counts;
@@ -265,16 +265,6 @@ pub fn microseconds(ns: f64) -> String {
 #[must_use]
 pub fn text(labels: &Labels, name: &str) -> Option<String> {
     labels.get(name).map(ToString::to_string)
-}
-
-fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
-    let mut seen = Vec::new();
-    for name in names {
-        if !seen.contains(&name) {
-            seen.push(name);
-        }
-    }
-    seen
 }
 
 /// Up to so many rows, a column with one cell is none too many.

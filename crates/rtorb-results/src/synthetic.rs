@@ -8,27 +8,18 @@ use rtorb_host::Host;
 
 use crate::runs::Run;
 use crate::statistics::Recorder;
-use crate::{Labels, Results, SCHEMA, Series, labels};
+use crate::{Labels, Results, Series, labels};
 
 /// Results of this experiment with these series, measured in real time with the effort `quick`.
 pub fn results(experiment: &str, series: Vec<Series>) -> Results {
+    let host = HOST.get_or_init(Host::describe).clone();
     Results {
-        schema: SCHEMA.to_owned(),
-        experiment: experiment.to_owned(),
-        title: "made up".to_owned(),
         reproduces: "nothing".to_owned(),
         run: "2026-11-21T00:00:00Z-1".to_owned(),
         started: "2026-11-21T00:00:00Z".to_owned(),
         duration_s: 1.0,
         complete: true,
         parameters: labels([("effort", "quick".into()), ("rounds", 5u64.into())]),
-        host: HOST.get_or_init(Host::describe).clone(),
-        server_host: None,
-        further_hosts: Vec::new(),
-        emulation: None,
-        judgement: None,
-        stolen_ms: None,
-        findings: Vec::new(),
         scheduling: vec![crate::ObtainedScheduling {
             process: "made up".to_owned(),
             threads: 1,
@@ -37,17 +28,8 @@ pub fn results(experiment: &str, series: Vec<Series>) -> Results {
             cpus: "0".to_owned(),
             real_time: true,
         }],
-        highlights: Vec::new(),
         series,
-        columns: Vec::new(),
-        tables: Vec::new(),
-        plots: Vec::new(),
-        derived: Vec::new(),
-        claims: Vec::new(),
-        lost: Vec::new(),
-        conclusions: Vec::new(),
-        published: Vec::new(),
-        notes: Vec::new(),
+        ..Results::of(experiment.to_owned(), "made up".to_owned(), host)
     }
 }
 

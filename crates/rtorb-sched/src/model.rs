@@ -37,7 +37,8 @@ pub use report::{
 };
 pub use system::{
     ArrivalBurst, Behaviour, Bucket, Budget, Call, CallWay, Chain, Channel, Component, Enforcement,
-    Execution, Link, Locking, Node, Placement, Resource, Section, System, Timing, Trigger,
+    Execution, Link, Locking, MissRatio, Node, Placement, Resource, Section, System, Timing,
+    Trigger,
 };
 pub use transition::{SystemMode, SystemTransition, TransitionError};
 pub use verdict::{rounded, rounded_down, rounded_up};

@@ -39,20 +39,22 @@ mod remote;
 mod schedule;
 mod servant;
 mod servants;
+mod server_scheduler;
 mod service;
 mod state;
 mod system_file;
 mod table;
 
 pub use cancellation::serve_cancellation;
-pub use change::{NotAdmitted, SystemChange, SystemChangeError};
+pub use change::{DescribedSystem, NotAdmitted, SystemChange, SystemChangeError};
 pub use config::{Admission, SchedulingConfig, SchedulingError};
-pub use cos_scheduling::{ClientScheduler, CosSchedulingError, ServerScheduler};
+pub use cos_scheduling::{ClientScheduler, CosSchedulingError};
 pub use description::Description;
 pub use modelled_system::ModelledSystem;
 pub use remote::RemoteScheduler;
 pub use schedule::{Computation, ComputeError, Level, Schedule, ScheduledOperation};
 pub use servants::ServantSchedule;
+pub use server_scheduler::ServerScheduler;
 pub use service::Scheduling;
 
 pub use rtorb_sched::text_file::FileErrors;

@@ -74,8 +74,8 @@ pub(crate) use structure::cdr_struct;
 pub use text::{CharCodeSet, UnknownCodeSet};
 pub use value::{Chunk, ValueHead, ValueStart};
 pub use wide::{WChar, WString};
-pub(crate) use writer::encapsulate;
 pub use writer::{GATHER_BYTES_MIN, Segment, Segments, Writer};
+pub(crate) use writer::{SLACK_BYTES, encapsulate};
 
 pub use crate::{DecodeError, EncodeError};
 

@@ -105,6 +105,16 @@ pub enum DecodeError {
         /// The limit.
         limit: usize,
     },
+    /// A message larger than its operation states (`@largest_message`).
+    #[error(
+        "a message of {bytes} bytes exceeds the {limit} bytes of its operation's @largest_message"
+    )]
+    BeyondLargest {
+        /// The size of the message.
+        bytes: usize,
+        /// The stated size.
+        limit: u32,
+    },
     /// More fragmented messages at a time than the limit of a connection.
     #[error("more than {max} fragmented messages arrive at the same time")]
     TooManyFragmented {
@@ -173,6 +183,16 @@ pub enum EncodeError {
     TooLarge {
         /// The limit.
         limit: usize,
+    },
+    /// The message would exceed what its operation states (`@largest_message`, IMP_LIMIT).
+    #[error(
+        "a message of {bytes} bytes exceeds the {limit} bytes of its operation's @largest_message"
+    )]
+    BeyondLargest {
+        /// The size of the message.
+        bytes: usize,
+        /// The stated size.
+        limit: u32,
     },
     /// Memory is short (NO_MEMORY).
     #[error("no memory for {bytes} bytes")]

@@ -26,6 +26,7 @@ pub const fn of_decoding(error: DecodeError) -> (ExceptionKind, u32) {
         DecodeError::BadEnum { .. } => (ExceptionKind::BadParam, OMG | 25),
         DecodeError::WideInGiop10 => (ExceptionKind::Marshal, OMG | 6),
         DecodeError::BadTypeCode { .. } => (ExceptionKind::BadTypecode, OMG | 1),
+        DecodeError::BeyondLargest { .. } => (ExceptionKind::ImpLimit, BEYOND_LARGEST),
         other => (ExceptionKind::Marshal, marshal::minor(other)),
     }
 }
@@ -36,6 +37,7 @@ pub const fn of_encoding(error: EncodeError) -> (ExceptionKind, u32) {
         EncodeError::TooLarge { .. } | EncodeError::CountTooLarge { .. } => {
             (ExceptionKind::ImpLimit, 0)
         }
+        EncodeError::BeyondLargest { .. } => (ExceptionKind::ImpLimit, BEYOND_LARGEST),
         EncodeError::NoMemory { .. } => (ExceptionKind::NoMemory, 0),
         EncodeError::NotInCodeSet { .. } | EncodeError::FixedOverflow { .. } => {
             (ExceptionKind::DataConversion, OMG | 1)
@@ -50,6 +52,8 @@ pub const fn of_encoding(error: EncodeError) -> (ExceptionKind, u32) {
     }
 }
 
+/// Minor code of IMP_LIMIT: a message is larger than the `@largest_message` of its operation.
+pub const BEYOND_LARGEST: u32 = RTORB | 0x14;
 /// Minor code of BAD_PARAM: values to send are nested too deep.
 pub const TOO_DEEP: u32 = RTORB | 0x40;
 /// Minor code of BAD_PARAM: a value to send is not of its type.

@@ -18,10 +18,10 @@ impl UntypedReference for ObjectRef {
         self.is_a(repository_id)
     }
 
-    /// Makes the ORB's counters for these operations, so that no call has to.
+    /// Makes the ORB's counters for these operations, so that no call has to, and chooses their connections.
     fn with_timings(self, operations: &'static [OperationTiming]) -> Self {
         self.client().core.timing.prepare(operations);
-        self
+        self.with_operations(operations)
     }
 }
 

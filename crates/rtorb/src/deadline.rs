@@ -4,7 +4,7 @@ use crate::clock::{monotonic_ns, utc_offset};
 use core::cell::Cell;
 use core::time::Duration;
 use rtorb_wire::connection::Deadline;
-use rtorb_wire::giop::Expiry;
+use rtorb_wire::giop::{Expiry, UtcTime};
 
 thread_local! {
     static INHERITED_NS: Cell<u64> = const { Cell::new(NONE_NS) };
@@ -22,13 +22,14 @@ pub(crate) fn inherited_ns() -> u64 {
 /// Lets the calls of a server's thread inherit the deadline of the request that it serves, until it [leaves](leave).
 #[inline]
 pub(crate) fn enter(deadline_ns: u64) {
-    INHERITED_NS.set(deadline_ns);
+    // `set` of the key itself is a call of 19 instructions.
+    INHERITED_NS.with(|inherited_ns| inherited_ns.set(deadline_ns));
 }
 
 /// Ends the inheritance: the thread serves no request. A thread that serves is in no other call.
 #[inline]
 pub(crate) fn leave() {
-    INHERITED_NS.set(NONE_NS);
+    enter(NONE_NS);
 }
 
 /// The time in which calls of a thread inherit a deadline. It ends when this is dropped.
@@ -80,6 +81,26 @@ pub fn with_deadline<T>(deadline: impl Into<Option<Duration>>, operation: impl F
 pub(crate) struct RequestDeadline {
     pub(crate) at_ns: u64,
     pub(crate) arrived_ns: u64,
+}
+
+/// Lets the calls of a server's thread inherit the end time of a request that has just arrived, until it [leaves](leave). Returns false,
+/// and does nothing, if the time has passed or is unusual: [`of_request`] decides then.
+#[inline]
+pub(crate) fn enter_end_time(end: UtcTime) -> bool {
+    let now_ns = monotonic_ns();
+    let offset = utc_offset(now_ns);
+    let Some(unix_ns) = end.near_unix_ns() else {
+        return false;
+    };
+    // The monotonic clock began after 1970, and no deadline is so far that the sum wraps.
+    let at_ns = unix_ns
+        .wrapping_add(offset.inaccuracy_ns)
+        .wrapping_sub(offset.offset_ns);
+    let is_in_time = at_ns > now_ns && unix_ns >= offset.offset_ns;
+    if is_in_time {
+        enter(at_ns);
+    }
+    is_in_time
 }
 
 /// Returns the deadline of a request that has just arrived and expires so; `None` if it does not expire.

@@ -9,6 +9,7 @@ mod own_pool;
 pub(crate) mod pool;
 mod pools;
 mod reactive;
+mod serve;
 mod thread_per_connection;
 mod worker_pool;
 

@@ -70,10 +70,8 @@ pub struct Limits {
     pub collocated_depth_max: usize,
     /// How long a connection may be silent and keep its receive buffer. Then the buffer goes to the pool of `spare_buffers_max`, and
     /// comes from there with the next request; a new connection has none until its first request. Without its buffer, a connection
-    /// costs less than 2 KiB. It is taken away when the connection has been silent for between half of this time and this time.
-    ///
-    /// With `thread_per_connection`, a connection over a socket keeps its buffer from the first request on, because its thread waits
-    /// with it; the thread's stack costs more. From 10 ms to a day.
+    /// costs less than 2 KiB, and with `thread_per_connection` its thread's stack. It is taken away when the connection has been silent
+    /// for between half of this time and this time. From 10 ms to a day.
     pub idle_buffer_time: Duration,
     /// Receive buffers of 8 KiB that a server keeps for connections that have none. Others are freed. When 256 connections were
     /// freed, a thread without real-time priority returns the memory to the system. A lane with a real-time priority

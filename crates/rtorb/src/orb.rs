@@ -1,5 +1,6 @@
 //! The ORB: makes references, adapters and real-time objects, and runs the server.
 
+mod added_lane;
 mod bound_keys;
 mod builder;
 mod config;

@@ -6,6 +6,7 @@
 mod adapter;
 mod adapters;
 mod admission;
+mod changed_priority;
 mod chosen_policies;
 mod dynamic;
 mod locator;
@@ -26,6 +27,7 @@ pub use rtorb_core::ServedBy;
 
 pub(crate) use adapters::Adapters;
 pub use admission::{AdmittedServant, ServantAdmission};
+pub(crate) use chosen_policies::goes_by;
 
 use crate::exception::SystemException;
 use crate::reference::ObjectRef;
@@ -34,14 +36,11 @@ use crate::timing::{Enforcement, OperationTiming, ServantTiming};
 use core::marker::PhantomData;
 use rtorb_core::codegen::ServantTraits;
 use rtorb_core::{Interface, unknown_operation};
-use rtorb_os::set_once::SetOnce;
 use std::sync::Arc;
 
 /// A servant with the interface that it is activated for.
 pub(crate) struct Tie<I, S> {
     servant: Arc<S>,
-    /// Made by the first call that needs no request.
-    traits: SetOnce<Option<ServantTraits>>,
     timing: ServantTiming,
     /// Dropped with the servant.
     _admitted: Option<AdmittedServant>,
@@ -61,7 +60,6 @@ impl<I: Interface, S> Tie<I, S> {
     ) -> Self {
         Self {
             servant: Arc::new(servant),
-            traits: SetOnce::new(),
             timing: ServantTiming::new(I::timings().len(), enforcement),
             _admitted: admitted,
             interface: PhantomData,
@@ -84,10 +82,8 @@ impl<S: Send + Sync, I: ServedBy<S, Object = ObjectRef>> Servant for Tie<I, S> {
         I::dispatch(&self.servant, operation, call)
     }
 
-    #[inline]
-    fn traits(&self) -> Option<&ServantTraits> {
-        let traits = self.traits.get_or_make(|| I::traits(&self.servant));
-        traits.as_ref()
+    fn traits(&self) -> Option<ServantTraits> {
+        I::traits(&self.servant)
     }
 
     fn timing(&self, operation: &[u8]) -> Option<&'static OperationTiming> {

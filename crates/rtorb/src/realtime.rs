@@ -15,7 +15,7 @@ pub(crate) mod threadpool;
 mod transform;
 
 pub(crate) use best_effort::BestEffort;
-pub(crate) use call_priority::CallPriority;
+pub(crate) use call_priority::{CallPriority, DeclaredPriority, ServerPriority};
 pub(crate) use client_threads::{ClientThread, ClientThreads};
 pub(crate) use current::{
     ThreadPriorityBefore, UpcallPriority, caller_policy, caller_priority, is_without_priority,

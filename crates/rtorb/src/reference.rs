@@ -18,6 +18,7 @@ use crate::connection::{Client, Route};
 use crate::endpoint::Endpoint;
 use crate::exception::{SystemException, inconsistent};
 use crate::realtime::Policy;
+use crate::timing::OperationTiming;
 use binding::{Binding, Policies, invalid};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -72,6 +73,8 @@ struct Inner {
     is_forwarded: AtomicBool,
     forward: Mutex<Option<ObjectRef>>,
     timeout: Timeout,
+    /// The annotated operations of its interface, if some state a network priority.
+    operations: &'static [OperationTiming],
     sync_scope: SyncScope,
     /// True if the calling thread serves the requests of all routes. Such calls need no deadline.
     is_direct: bool,
@@ -81,10 +84,16 @@ struct Inner {
 
 impl ObjectRef {
     pub(crate) fn new(client: Client, ior: Ior) -> Self {
-        Self::with_policies(client, ior, Arc::default(), Timeout::OfOrb)
+        Self::with_policies(client, ior, Arc::default(), Timeout::OfOrb, &[])
     }
 
-    fn with_policies(client: Client, ior: Ior, overrides: Arc<[Policy]>, timeout: Timeout) -> Self {
+    fn with_policies(
+        client: Client,
+        ior: Ior,
+        overrides: Arc<[Policy]>,
+        timeout: Timeout,
+        operations: &'static [OperationTiming],
+    ) -> Self {
         let profiles = Profile::of(&ior);
         let policies = Policies::new(&client.core, &overrides, &profiles);
         let bound = policies.wanted().and_then(|wanted| {
@@ -92,7 +101,7 @@ impl ObjectRef {
             if routes.is_empty() && !profiles.is_empty() && !wanted.protocols.is_empty() {
                 return Err(invalid(inconsistent::NO_PROTOCOL));
             }
-            let binding = policies.binding(&client.core, &routes)?;
+            let binding = policies.binding(&client.core, &routes, operations)?;
             Ok((routes, binding))
         });
         let (routes, binding) = match bound {
@@ -111,6 +120,7 @@ impl ObjectRef {
             is_forwarded: AtomicBool::new(false),
             forward: Mutex::new(None),
             timeout,
+            operations,
             sync_scope: SyncScope::default(),
             is_direct: false,
             servant: None,
@@ -188,6 +198,7 @@ impl Inner {
             is_forwarded: AtomicBool::new(false),
             forward: Mutex::new(None),
             timeout: self.timeout,
+            operations: self.operations,
             sync_scope: self.sync_scope,
             is_direct: self.is_direct,
             servant: self.servant,

@@ -1,11 +1,10 @@
-//! The serving side: from bytes on a connection to a servant's method and back.
+//! The server side: from bytes on a connection to a servant's method and back.
 //!
-//! `reading` receives messages and `answer` replies to them. For a request, `target` finds the object, `upcall` calls its
-//! servant, and `implicit` has the operations that every object has. `call` is the request as generated code sees it.
-//! `cancellation` is what ends a request of a distributable thread early. `buffers` are the receive buffers that no connection uses. A
-//! `session` is the connection as all threads see it that reply on it, a `workspace` is the memory of a serving thread, and a
-//! `request` can be taken out of its connection. `dispatch` chooses the threads. `collocated` serves a request of the same ORB on the
-//! thread that makes it, without a connection.
+//! `reading` receives messages and `answer` handles them. For a request, `target` finds the object, `upcall` calls its servant, and
+//! `implicit` has the operations that every object has. `call` is the request for generated code. `cancellation` has cancelled
+//! requests. `buffers` is the pool of receive buffers. A `session` is the state of a connection that all its threads share, a
+//! `workspace` is the memory of a serving thread, and a `request` can be taken out of its connection. `dispatch` chooses the
+//! threads. `collocated` serves a request of the same ORB on the calling thread, without a connection.
 
 mod answer;
 mod buffers;

@@ -9,6 +9,8 @@ mod connection_arrivals;
 mod counts;
 mod enforcement;
 mod enforcer;
+mod miss_ratio;
+mod queue_place;
 mod watch;
 
 #[doc(inline)]
@@ -19,7 +21,8 @@ pub use counts::OperationCounts;
 pub(crate) use enforcement::Enforcement;
 pub use enforcement::{EarlyCalls, Overrun};
 pub(crate) use enforcer::{Enforcer, is_asked_to_stop};
+pub(crate) use queue_place::QueuePlace;
 #[doc(inline)]
-pub use rtorb_core::timing::{Criticality, OperationTiming};
+pub use rtorb_core::timing::{Criticality, MissRatio, OperationTiming};
 pub(crate) use watch::{CallArrival, Hook, TimedUpcall, TimingCounters, TimingSettings};
 pub use watch::{ExecutionClock, TimingLimit, TimingSide, TimingViolation};

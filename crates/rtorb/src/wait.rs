@@ -83,7 +83,7 @@ impl SharedWait {
         &self,
         source: Weak<dyn ReplySource>,
         stream: &Stream,
-    ) -> Result<Option<Arc<ThreadSignal>>, Unwatched> {
+    ) -> Result<Option<Arc<ThreadSignal>>, WatchError> {
         match self {
             Self::Reactor(reactor) => reactor.watch(source, stream).map(|()| None),
             Self::ConnectionThread(threads) => threads.start(source, stream).map(Some),
@@ -94,14 +94,14 @@ impl SharedWait {
 
 /// The reason why no thread of the ORB can watch a connection.
 #[derive(Debug)]
-pub(crate) enum Unwatched {
+pub(crate) enum WatchError {
     /// The host refuses a descriptor, or memory.
     Descriptor(Errno),
     /// The host refuses the thread, or its scheduling.
     Thread(Refused),
 }
 
-impl Unwatched {
+impl WatchError {
     /// The exception of a call to that endpoint that was not sent.
     #[cold]
     pub(crate) fn at(self, endpoint: &Arc<Endpoint>) -> SystemException {
@@ -116,13 +116,13 @@ impl Unwatched {
     }
 }
 
-impl From<Errno> for Unwatched {
+impl From<Errno> for WatchError {
     fn from(errno: Errno) -> Self {
         Self::Descriptor(errno)
     }
 }
 
-impl From<Refused> for Unwatched {
+impl From<Refused> for WatchError {
     fn from(refused: Refused) -> Self {
         Self::Thread(refused)
     }

@@ -3,7 +3,8 @@
 //! All take the options of an ORB. `warm-calls serve FILE ENDPOINT [DISPATCH]` writes FILE when it is ready; `warm-calls call REFERENCE N` ends it, and so does
 //! `warm-calls send REFERENCE N`, which sends oneways that wait for nothing. `warm-calls serve-timed FILE ENDPOINT cpu|elapsed` writes
 //! two references, of an object with annotated operations and of the one that ends it, for
-//! `warm-calls call-timed REFERENCE REFERENCE N`. `warm-calls serve-ledger FILE ENDPOINT DISPATCH COUNT` counts its calls in the file COUNT.
+//! `warm-calls call-timed REFERENCE REFERENCE N`. `warm-calls serve-ledger FILE ENDPOINT DISPATCH COUNT` counts its calls in the file COUNT, and
+//! ends on SIGTERM; `warm-calls note REFERENCE` calls it until a call fails.
 //! `warm-calls call-own N` calls an object of its own ORB.
 #![forbid(unsafe_code)]
 
@@ -13,7 +14,7 @@ use std::path::Path;
 
 use rtorb::rt::Policy;
 use rtorb::timing::ExecutionClock;
-use rtorb::{ConnectionStrategy, Orb, OrbBuilder, SyncScope, WaitStrategy};
+use rtorb::{ConnectionStrategy, Orb, OrbBuilder, PoaPolicies, SyncScope, WaitStrategy};
 use rtorb_tests::clockwork::Works;
 use rtorb_tests::ledger::Notes;
 use rtorb_tests::servants::Cubes;
@@ -33,6 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let builder = builder.listen(endpoint).dispatch(dispatch.parse()?);
             serve_ledger(file, builder, Path::new(count))
         }
+        ["note", reference] => note(builder, reference),
         ["serve-timed", file, endpoint, clock] => {
             let builder = builder.listen(endpoint).execution_clock(match clock {
                 "cpu" => ExecutionClock::Cpu,
@@ -57,9 +59,23 @@ fn serve(file: &str, builder: OrbBuilder) -> Result<(), Box<dyn Error>> {
 
 fn serve_ledger(file: &str, builder: OrbBuilder, count: &Path) -> Result<(), Box<dyn Error>> {
     let orb = builder.build()?;
-    let ledger: Ledger = orb.root_poa()?.activate(Notes::open(count))?;
+    orb.shutdown_on_signals(|| {})?;
+    // Its reference is good for the server's next run too.
+    let kept = orb
+        .root_poa()?
+        .create_poa("Kept", PoaPolicies::PERSISTENT)?;
+    let ledger: Ledger = kept.activate_with_id("ledger", Notes::open(count))?;
     publish(file, &orb.object_to_string(ledger.as_object()))?;
     Ok(orb.run()?)
+}
+
+/// Calls a ledger until a call fails.
+fn note(builder: OrbBuilder, reference: &str) -> Result<(), Box<dyn Error>> {
+    let orb = builder.build()?;
+    let ledger = Ledger::unchecked_narrow(orb.string_to_object(reference)?);
+    loop {
+        ledger.note(1)?;
+    }
 }
 
 /// Writes the file, which is whole as soon as it is there.

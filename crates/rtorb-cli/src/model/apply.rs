@@ -7,14 +7,11 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use clap::Args;
-use rtorb_sched::text_file::from_toml;
 use rtorb_services::scheduling::{Description, text_of_ns};
 use rtorb_services::stubs::rtec_scheduler::rtorb_scheduling::{
     Admission, Change, ChangeableScheduler, ChangeableSchedulerApplyError,
     ChangeableSchedulerApplySystemError,
 };
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use super::SystemOptions;
 use crate::exit_status::FAILED;
@@ -22,6 +19,7 @@ use crate::named_file::{self, file_error};
 use crate::orb_options::usage;
 use crate::output::{line, warn};
 use crate::reference::{CallOptions, object};
+use crate::system_options::{FILE_BYTES_MAX, has_components};
 
 /// Change a running system to another file, without a restart and without losing a request.
 ///
@@ -128,18 +126,6 @@ fn print(change: &Change) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// True if the text is the file of a system of components, right or wrong.
-fn has_components(text: &str) -> bool {
-    from_toml::<Parts>(text).is_ok_and(|parts| parts.node.or(parts.component).is_some())
-}
-
-/// The tables that only the file of a system has.
-#[derive(Deserialize)]
-struct Parts {
-    node: Option<IgnoredAny>,
-    component: Option<IgnoredAny>,
-}
-
 /// The exceptions of both operations are the same.
 fn as_of_operations(error: ChangeableSchedulerApplySystemError) -> ChangeableSchedulerApplyError {
     match error {
@@ -149,6 +135,3 @@ fn as_of_operations(error: ChangeableSchedulerApplySystemError) -> ChangeableSch
         ChangeableSchedulerApplySystemError::System(exception) => exception.into(),
     }
 }
-
-/// A request has the whole text, and a server takes no larger one by default.
-const FILE_BYTES_MAX: u64 = 1024 * 1024;

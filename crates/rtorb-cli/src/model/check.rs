@@ -8,8 +8,9 @@ use rtorb_lab::model::loading;
 use rtorb_sched::model::{CheckReport, Standing};
 use rtorb_sched::text_file::nearest;
 
-use super::{Analysis, answer, usage_error};
+use super::{Analysis, answer};
 use crate::exit_status::FAILED;
+use crate::orb_options::usage;
 use crate::output::{line, print_json};
 
 /// Bound every response and end-to-end chain of a system, and check whether every deadline holds.
@@ -75,7 +76,7 @@ fn explain(checked: &CheckReport, name: &str) -> anyhow::Result<()> {
     let names = names.chain(checked.chains.iter().map(|one| one.chain.as_str()));
     let meant =
         nearest(name, names).map_or_else(String::new, |name| format!(": did you mean {name}?"));
-    Err(usage_error(format!(
+    Err(usage(format!(
         "{} has no behaviour or chain {name}{meant}",
         checked.system
     )))

@@ -36,8 +36,9 @@ use crate::run_summary::of_host;
 /// whose ORB loads the lanes and bands of the analysis. Behaviours execute as long as the file says, and call each other. Threads
 /// run under SCHED_FIFO at their priorities.
 ///
-/// Exit status 0: every deadline was met, and no response exceeded its bound unless the host took the CPU meanwhile. 1: one did,
-/// or the deadlines are not proven and --force was not given. 2: the file or the options are wrong. With --runs, each run counts.
+/// Exit status 0: every behaviour ran, every deadline was met, and no response exceeded its bound unless the host took the CPU
+/// meanwhile. 1: not so, or the deadlines are not proven and --force was not given. 2: the file or the options are wrong. With
+/// --runs, each run counts.
 #[derive(Debug, Args)]
 pub(super) struct Run {
     #[command(flatten)]
@@ -107,7 +108,7 @@ impl Run {
             print_json(&results)?;
         } else {
             print(&results, &checked, &page)?;
-            if self.analysis.options.ideal && !kept(&results) {
+            if self.analysis.options.platform.ideal && !kept(&results) {
                 line(IDEAL)?;
             }
         }

@@ -3,33 +3,30 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::Args;
 use rtorb::Orb;
-use rtorb_services::scheduling::{Admission, NotAdmitted, Scheduling, SchedulingConfig};
+use rtorb_services::scheduling::{Admission, Scheduling, SchedulingConfig};
 
 use super::reload::{self, Reload};
-use super::{strategies, strategy};
+use super::system_file::SystemFile;
 use crate::named_file;
 use crate::orb_options::{ClientOptions, ServerOptions, option_error};
 use crate::output::{note, warn};
 
 /// Serve a Scheduler until SIGTERM or SIGINT. Its object key is ScheduleService: corbaloc::HOST:PORT/ScheduleService.
 ///
-/// A file of operations is admitted only if every deadline is proven to hold. On SIGHUP, the command reads the file again and
+/// The system of a file is admitted only if every deadline is proven to hold. On SIGHUP, the command reads the file again and
 /// changes the running system to it, as `rtorb model apply` does.
 ///
 /// Exit status 1: a deadline of the file is missed or not proven to hold. The message names the first one and what would help.
 #[derive(Debug, Args)]
 pub(super) struct Serve {
-    /// File of the first operations (docs/how-to/scheduling.md). Their priorities are computed before the service accepts calls.
-    #[arg(long, value_name = "FILE")]
-    file: Option<PathBuf>,
+    #[command(flatten)]
+    system: SystemFile,
     /// Serve the file even if a deadline is missed or not proven to hold. A warning names the first one.
     #[arg(long, requires = "file")]
     admit_anyway: bool,
-    /// Scheduling strategy [default: the file's, or rms].
-    #[arg(long, value_name = "NAME", value_parser = strategies())]
-    strategy: Option<String>,
     /// File to write the reference to. It is written atomically, when the service is ready.
     #[arg(long, value_name = "FILE")]
     ior_file: Option<PathBuf>,
@@ -47,20 +44,20 @@ pub(super) struct Serve {
 
 impl Serve {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let file = self.file.as_ref();
-        let description = file
-            .map(|file| super::description(file, self.strategy.as_ref()))
-            .transpose()?;
+        let system = self.system.read()?;
         let builder = self.server.apply(&self.client, Orb::builder());
         let orb = builder.build().map_err(option_error)?;
         let config = SchedulingConfig {
-            strategy: strategy(self.strategy.as_ref())?,
-            description,
+            strategy: self.system.strategy()?,
+            system,
             admission: self.admission(),
             infos_max: self.infos_max,
             dependencies_max: self.dependencies_max,
         };
-        let service = self.admitted(&orb, config)?;
+        let service = Scheduling::serve(&orb, config)?;
+        if let Some(unproven) = service.unproven() {
+            warn(format!("{unproven}. It is served anyway"));
+        }
         let reload = self.reload_on_hangup(&service)?;
         orb.root_poa()?.manager().activate();
         orb.shutdown_on_signals(|| ())?;
@@ -88,27 +85,18 @@ impl Serve {
         }
     }
 
-    /// Serves the system. With --admit-anyway, a refusal is a warning.
-    fn admitted(&self, orb: &Orb, config: SchedulingConfig) -> anyhow::Result<Scheduling> {
-        if self.admit_anyway
-            && let Some(description) = &config.description
-            && let Some(refused) = NotAdmitted::of(description)?
-        {
-            warn(format!("{refused}. It is served anyway"));
-        }
-        Ok(Scheduling::serve(orb, config)?)
-    }
-
     /// Starts the thread that reads the file again on SIGHUP, if there is a file.
     fn reload_on_hangup(&self, service: &Scheduling) -> anyhow::Result<Option<Reload>> {
-        let Some(file) = self.file.clone() else {
+        if self.system.file.is_none() {
             return Ok(None);
-        };
-        let (strategy, service) = (self.strategy.clone(), service.clone());
+        }
+        let (file, service) = (self.system.clone(), service.clone());
         let admission = self.admission();
         Reload::start(move || {
-            let changed = super::description(&file, strategy.as_ref())
-                .and_then(|description| Ok(service.apply(description, admission)?));
+            let changed = file.read().and_then(|system| {
+                let system = system.context("there is a file")?;
+                Ok(service.apply(system, admission)?)
+            });
             match changed {
                 Ok(change) => note!("{}", reload::words(&change)),
                 Err(error) => warn(format!("the system stays as it was: {error}")),

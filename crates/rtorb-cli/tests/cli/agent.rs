@@ -59,58 +59,27 @@ fn an_agent_in_another_network_namespace_serves_and_a_silent_laboratory_loses_it
 }
 
 #[test]
-fn supplier_receiver_and_event_channel_have_a_host_each() {
+fn receivers_and_event_channel_have_a_host_each() {
     // All namespaces have one clock; the other ways of knowing the time of an output are those of real hosts.
-    has_a_host_each(&OnHosts {
-        name: "orb/event-channel",
-        clocks: &[],
-        clock: "one",
-        serve: [true, false, true],
-    });
+    for (clock, option) in [
+        ("one", &[][..]),
+        ("datagram", &["--clocks", "datagram"]),
+        ("disciplined", &["--clocks", "disciplined:50us"]),
+    ] {
+        has_a_host_each(clock, option);
+    }
 }
 
-#[test]
-fn two_receivers_have_a_host_each() {
-    has_a_host_each(&OnHosts {
-        name: "orb/histogram",
-        clocks: &["--clocks", "datagram"],
-        clock: "datagram",
-        serve: [true, true, false],
-    });
-}
-
-#[test]
-fn a_receiver_has_a_host_of_its_own() {
-    has_a_host_each(&OnHosts {
-        name: "orb/payload",
-        clocks: &["--clocks", "disciplined:50us"],
-        clock: "disciplined",
-        serve: [true, false, false],
-    });
-}
-
-/// An experiment whose servers run on three hosts.
-struct OnHosts {
-    name: &'static str,
-    /// The options for the time of an output.
-    clocks: &'static [&'static str],
-    /// How results call them.
-    clock: &'static str,
-    /// Which agents have a server.
-    serve: [bool; 3],
-}
-
-fn has_a_host_each(experiment: &OnHosts) {
+/// Runs edges on three hosts, with these options for the time of an output, which results call so.
+fn has_a_host_each(clock: &str, options: &[&str]) {
     let Some(hosts) = Hosts::make(3) else {
         return;
     };
     let agents = [1, 2, 3].map(|host| hosts.agent(host));
     let folder = tempfile::tempdir().unwrap();
-    let name = experiment.name;
+    let name = "orb/edge";
     let mut command = hosts.laboratory();
-    command
-        .args(["lab", "run", name, "--glance"])
-        .args(experiment.clocks);
+    command.args(["lab", "run", name, "--glance"]).args(options);
     for agent in &agents {
         command.args(["--agent", &agent.address]);
     }
@@ -124,7 +93,7 @@ fn has_a_host_each(experiment: &OnHosts) {
     assert_eq!(results.further_hosts.len(), 2);
     let wanted = [
         ("part", "call"),
-        ("clock", experiment.clock),
+        ("clock", clock),
         ("placement", "own_hosts"),
     ];
     let from_edges: Vec<_> = results.matching(&wanted).collect();
@@ -144,11 +113,7 @@ fn has_a_host_each(experiment: &OnHosts) {
         let mut processes = results.scheduling.iter();
         processes.any(|process| process.process.contains(&agent.address))
     };
-    assert_eq!(
-        agents.each_ref().map(has_server_of),
-        experiment.serve,
-        "{name}"
-    );
+    assert_eq!(agents.each_ref().map(has_server_of), [true; 3], "{clock}");
     for agent in &agents {
         assert!(children(agent.running.0.id()).is_empty());
     }

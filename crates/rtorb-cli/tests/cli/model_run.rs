@@ -322,10 +322,16 @@ fn jobs_are_served_in_the_order_of_their_deadlines_and_accounted_for() {
         eprintln!("not run: the host grants no SCHED_FIFO");
         return;
     }
-    let system = system(BY_DEADLINE);
-    let checked = checked(&system);
+    for locking in ["inheritance", "ceiling"] {
+        let text = BY_DEADLINE.replace("\"inheritance\"", &format!("\"{locking}\""));
+        run_by_deadline(&system(&text), &context);
+    }
+}
+
+fn run_by_deadline(system: &System, context: &Context) {
+    let checked = checked(system);
     assert_eq!(checked.standing, Standing::Holds);
-    let results = model::run(&system, &checked, &seconds(2), &context, &mut Silent).unwrap();
+    let results = model::run(system, &checked, &seconds(2), context, &mut Silent).unwrap();
     let judgement = results.judgement.as_ref().unwrap();
     // A noisy host interrupts work more often than there is room for, or has no record; no job is missing for that.
     let mut remarks = judgement.remarks.iter();

@@ -221,7 +221,7 @@ fn a_command_that_does_not_exist_is_found() {
     for command in [
         "rtorb lab run orb/nothing",
         "rtorb lab run",
-        "rtorb lab run orb/payload --fastest",
+        "rtorb lab run orb/edge --fastest",
         "rtorb lab kernel run --kernel 6.12 --experiments os/nothing",
         "rtorb measures",
         "rtorb model check examples/model/nothing.toml",

@@ -233,6 +233,93 @@ fn a_running_system_changes_by_a_command_and_by_a_signal() {
     assert_eq!(running.ended(), Some(0));
 }
 
+#[test]
+fn a_system_of_components_is_admitted_at_start_and_changes_by_a_signal() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("arm.toml");
+    let robot_arm = example("../model/robot-arm.toml");
+    let text = std::fs::read_to_string(&robot_arm).unwrap();
+    let broken = text.replace("deadline = \"8ms\"", "deadline = \"1ms\"");
+    assert_ne!(broken, text);
+
+    // A broken deadline is named, with what would help.
+    std::fs::write(&file, &broken).unwrap();
+    let start = |options: &[&str]| {
+        rtorb()
+            .args(["scheduling", "serve", "--file"])
+            .arg(&file)
+            .args(options)
+            .timeout(Duration::from_secs(60))
+            .assert()
+    };
+    let refused = start(&["--ideal"]).code(1);
+    let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    for words in [
+        "joints.elbow misses its deadline of 1ms",
+        "What would help: ",
+    ] {
+        assert!(said.contains(words), "{words} in {said}");
+    }
+    // Its platforms are needed, as for `rtorb model check`.
+    let refused = start(&[]).code(2);
+    let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    assert!(said.contains("no profile"), "{said}");
+
+    std::fs::write(&file, &text).unwrap();
+    let (mut running, reference) = serve(folder.path(), &file, &["--ideal"]);
+    let urgent = |name: &str| {
+        let shown = rtorb()
+            .args(["scheduling", "show", &reference, "--json"])
+            .output()
+            .unwrap();
+        operation(&json(&shown.stdout), name)["priority"]
+            .as_i64()
+            .unwrap()
+    };
+    let elbow_is_first = || urgent("joints.elbow") > urgent("joints.shoulder");
+    assert!(!elbow_is_first());
+    let exchanged = text
+        .replace("deadline = \"5ms\"", "deadline = \"9ms\"")
+        .replace("deadline = \"8ms\"", "deadline = \"4ms\"");
+    std::fs::write(&file, &exchanged).unwrap();
+    running.signal(Signal::HUP);
+    let changed = || elbow_is_first().then_some(());
+    within(Duration::from_secs(30), changed).expect("it reads its file again");
+
+    // The command changes it too, and it stays as it is with a broken deadline and with a file of the other kind.
+    let apply = |file: &Path, options: &[&str]| {
+        rtorb()
+            .args(["model", "apply"])
+            .args([file, Path::new("--to"), Path::new(&reference)])
+            .args(options)
+            .timeout(Duration::from_secs(60))
+            .assert()
+    };
+    apply(&robot_arm, &["--ideal"]).success();
+    assert!(!elbow_is_first());
+    apply(&example("avionics.toml"), &[]).code(1);
+    running.signal(Signal::TERM);
+    assert_eq!(running.ended(), Some(0));
+}
+
+#[test]
+fn options_of_components_are_refused_without_components() {
+    let operations = example("avionics.toml");
+    for arguments in [
+        &["--ideal"][..],
+        &["--ideal", "--file", operations.to_str().unwrap()],
+    ] {
+        let refused = rtorb()
+            .args(["scheduling", "serve"])
+            .args(arguments)
+            .timeout(Duration::from_secs(60))
+            .assert()
+            .code(2);
+        let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+        assert!(said.contains("--ideal and -I are for"), "{said}");
+    }
+}
+
 /// Starts a service with a file, and returns it with its reference.
 fn serve(folder: &Path, file: &Path, options: &[&str]) -> (Running, String) {
     let reference = folder.join("scheduler.ior").to_str().unwrap().to_owned();

@@ -160,6 +160,9 @@ local! {
         TOO_MANY_PERIODS = RTORB | 0x1a,
             "the client has called more operations within their @period than the server tracks for a connection: call fewer, or raise \
              the server's limit client_periods_max";
+        /// As many requests of an operation wait as its `@queue` allows.
+        QUEUE_FULL = RTORB | 0x1b,
+            "as many calls of the operation wait at the server as its @queue allows: try again later, or call less often";
         /// A waiting request gave its place in a full queue to a more critical one.
         SHED = RTORB | 0x19,
             "the server is overloaded, and served more critical requests (@criticality) instead: try again later, or call less often";
@@ -193,6 +196,9 @@ local! {
         TOO_MANY_ENTRIES = RTORB | 0x12, "the subscription or publication has more entries than the service allows";
         /// Scheduling segments are nested too deep.
         TOO_MANY_SEGMENTS = RTORB | 0x13, "the thread is in 64 scheduling segments: end those that are over";
+        /// A message is larger than its operation states.
+        BEYOND_LARGEST = exception::BEYOND_LARGEST,
+            "the request or the reply is larger than the @largest_message of its operation: send less at a time, or state more";
     }
     NoImplement {
         /// The pull model of events.

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finding, Severity, Subject, Topic};
+use super::{Finding, Subject, Topic};
 use crate::description::{Host, Interface};
 use crate::system::cpu_list;
 
@@ -82,44 +82,11 @@ fn busy_polling(host: &Host) -> Option<Finding> {
     })
 }
 
-/// What a check found about one interface.
-struct Verdict {
-    severity: Severity,
-    what: String,
-    how: String,
-}
-
-impl Verdict {
-    fn good(what: String) -> Self {
-        Self {
-            severity: Severity::Good,
-            what,
-            how: String::new(),
-        }
-    }
-
-    fn unknown(what: String, how: String) -> Self {
-        Self {
-            severity: Severity::Unknown,
-            what,
-            how,
-        }
-    }
-
-    fn advice(what: String, how: String) -> Self {
-        Self {
-            severity: Severity::Advice,
-            what,
-            how,
-        }
-    }
-}
-
 impl Subject {
-    /// One finding from the verdicts on all interfaces; `None` if no interface has what the subject is about. It names the
-    /// interfaces of the highest severity only, so that the text shows what to change next.
-    fn of_interfaces(self, verdicts: impl Iterator<Item = Verdict>) -> Option<Finding> {
-        let mut verdicts: Vec<Verdict> = verdicts.collect();
+    /// One finding from those about each interface; `None` if no interface has what the subject is about. It names the interfaces of
+    /// the highest severity only, so that the text shows what to change next.
+    fn of_interfaces(self, verdicts: impl Iterator<Item = Finding>) -> Option<Finding> {
+        let mut verdicts: Vec<Finding> = verdicts.collect();
         let severity = verdicts.iter().map(|verdict| verdict.severity).max()?;
         verdicts.retain(|verdict| verdict.severity == severity);
         let hidden = verdicts.len().saturating_sub(SHOWN_MAX);
@@ -136,7 +103,7 @@ impl Subject {
             whats.push(format!("{hidden} more interfaces likewise"));
         }
         hows.dedup();
-        Some(self.finding(severity, whats.join("; "), &hows.join("; ")))
+        Some(self.finding(severity, whats.join("; "), hows.join("; ")))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Annotations: the values of those that change the mapping, and warnings about those that have no effect.
 //!
-//! The annotations on timing are in [`timing`](super::timing). `docs/explanation/idl4-rust.md` lists all known ones.
+//! The annotations that state requirements are in [`timing`](super::timing) and [`requirements`](super::requirements).
+//! `docs/explanation/idl4-rust.md` lists all known ones.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -12,8 +13,8 @@ use crate::source::Location;
 use crate::suggest;
 use crate::tree::{Annotation, TIMING_ANNOTATIONS, Value};
 
-use super::Checker;
 use super::timing::is_timing;
+use super::{Checker, requirements};
 
 impl Checker<'_> {
     /// The place of the annotation `name` if it has no value or the value TRUE. Reports a value that is not boolean.
@@ -24,16 +25,24 @@ impl Checker<'_> {
     ) -> Option<Location> {
         let annotation = annotations.iter().rfind(|one| one.name == name)?;
         self.effective.insert(annotation.location);
+        self.is_true(annotation).then_some(annotation.location)
+    }
+
+    /// True if an annotation has no value or the value TRUE. Reports a value that is not boolean.
+    pub(super) fn is_true(&mut self, annotation: &Annotation) -> bool {
         if annotation.parameters.is_empty() {
-            return Some(annotation.location);
+            return true;
         }
+        let name = &annotation.name;
         let example = format!("`@{name}`, or `@{name}(FALSE)`");
-        let written = self.annotation_value(annotation, &example)?;
+        let Some(written) = self.annotation_value(annotation, &example) else {
+            return false;
+        };
         if !["TRUE", "FALSE"].contains(&&*written) {
             let label = format!("expected TRUE or FALSE, found `{written}`");
             self.wrong_value(annotation, &label, &example);
         }
-        (written == "TRUE").then_some(annotation.location)
+        written == "TRUE"
     }
 
     /// The number in the annotation `name`. `None` if there is no such annotation, or a wrong one, which is reported.
@@ -46,7 +55,17 @@ impl Checker<'_> {
         let annotation = annotations.iter().rfind(|one| one.name == name)?;
         self.effective.insert(annotation.location);
         let example = format!("`@{name}({})`", range.end());
-        let written = self.annotation_value(annotation, &example)?;
+        self.number_in(annotation, range, &example)
+    }
+
+    /// The number in an annotation. `None` if it is wrong, which is reported.
+    pub(super) fn number_in(
+        &mut self,
+        annotation: &Annotation,
+        range: RangeInclusive<u32>,
+        example: &str,
+    ) -> Option<u32> {
+        let written = self.annotation_value(annotation, example)?;
         let number = match literal::number(&written) {
             Ok(Value::Integer(number)) => u32::try_from(number).ok(),
             _ => None,
@@ -55,7 +74,7 @@ impl Checker<'_> {
         if found.is_none() {
             let (least, most) = (range.start(), range.end());
             let label = format!("expected a number from {least} to {most}, found `{written}`");
-            self.wrong_value(annotation, &label, &example);
+            self.wrong_value(annotation, &label, example);
         }
         found
     }
@@ -72,7 +91,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports annotations on timing that do not belong to an operation or attribute. Warns about other annotations without an
+    /// Reports requirements of what is no interface, operation or attribute. Warns about other annotations without an
     /// effect: once for each name that never has an effect.
     pub(super) fn check_annotations(&mut self, all: &[Annotation]) {
         if !self.is_whole {
@@ -84,21 +103,12 @@ impl Checker<'_> {
                 continue;
             }
             if is_timing(annotation) {
-                let why = "expected an operation or attribute of an interface";
-                self.misplaced(annotation, why);
+                self.misplaced(annotation, requirements::places(annotation));
                 continue;
             }
             let simple = simple_name(annotation);
             let known = KNOWN.iter().find(|(known, _)| *known == simple);
-            if let Some((_, Effect::Refused(instead))) = known
-                && !self.is_declared(simple)
-            {
-                let message = format!("nothing keeps `@{}`", annotation.name);
-                let diagnostic = Diagnostic::error(message)
-                    .at(annotation.location, "a requirement that is ignored")
-                    .help(*instead);
-                self.diagnostics.push(diagnostic);
-            } else if let Some((_, Effect::On(place))) = known {
+            if let Some((_, Effect::On(place))) = known {
                 let message = format!("`@{}` has no effect here", annotation.name);
                 let warning = Diagnostic::warning(message).at(annotation.location, *place);
                 self.diagnostics.push(warning);
@@ -124,7 +134,7 @@ impl Checker<'_> {
                 let message = format!("`@{name}` has no effect");
                 return Some(Diagnostic::warning(message).at(place, *why));
             }
-            Some(Effect::On(_) | Effect::Elsewhere | Effect::Refused(_)) => return None,
+            Some(Effect::On(_) | Effect::Elsewhere) => return None,
             None => {}
         }
         let simple = simple_name(annotation);
@@ -164,8 +174,6 @@ enum Effect {
     Elsewhere,
     /// It has no effect, for this reason, but may seem to change values or calls.
     None(&'static str),
-    /// It states a requirement that neither the ORB nor the analysis keeps. The text says what does.
-    Refused(&'static str),
 }
 
 /// The most bits of an enum (IDL 4.2, 8.3.4.1).
@@ -179,9 +187,9 @@ pub(super) const POSITION: &str = "position";
 /// The annotation of an operation without a reply.
 pub(super) const ONEWAY: &str = "oneway";
 
-/// The annotations of IDL 4.2 (8.3), those of DDS-XTypes, and our own except on timing.
+/// The annotations of IDL 4.2 (8.3), those of DDS-XTypes, and our own except requirements.
 static KNOWN: &[(&str, Effect)] = {
-    use Effect::{Elsewhere, None, On, Refused};
+    use Effect::{Elsewhere, None, On};
     const UNCHECKED: &str = "values are not checked";
     &[
         (
@@ -195,25 +203,6 @@ static KNOWN: &[(&str, Effect)] = {
         (POSITION, On("it has one on the flags of a bitmask")),
         (ONEWAY, On("it has one on operations")),
         (RUST_NAME, Elsewhere),
-        (
-            "network_priority",
-            Refused(
-                "give the ORB a mapping of priorities to DSCPs: `OrbBuilder::network_priority_mapping`",
-            ),
-        ),
-        (
-            "largest_message",
-            Refused("bound all messages of the ORB: `Limits::message_bytes_max`"),
-        ),
-        (
-            "queue",
-            Refused("bound the queue of a thread pool: `max_buffered_requests`"),
-        ),
-        (
-            "statistical",
-            Refused("write `@deadline`, and judge the counts of late calls: `Orb::timing`"),
-        ),
-        ("best_effort", Refused("write `@criticality(\"very-low\")`")),
         (
             "external",
             None("the member is a part of its value, as without it"),

@@ -29,10 +29,12 @@ impl Checker<'_> {
             self.keep_flavour(id, flavour);
             bases = self.bases(id, declared);
         }
-        let calls = self.within(id, |checker| {
+        let stated = self.interface_requirements(preamble, flavour);
+        let mut calls = self.within(id, |checker| {
             checker.inherit(&declared.name, &bases);
             checker.exports(body)
         });
+        self.apply_requirements(stated, preamble, &mut calls);
         let interface = Interface {
             flavour,
             bases,

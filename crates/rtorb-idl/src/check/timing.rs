@@ -1,4 +1,5 @@
-//! The annotations that state the timing of an operation: `@worst_case_time`, `@deadline`, `@period`, `@criticality`.
+//! The annotations that state the requirements of an operation: its times, and how critical it is. [`requirements`](super::requirements)
+//! reads the others.
 //!
 //! They need no declaration. A specification may still declare them for other compilers.
 
@@ -14,7 +15,6 @@ use super::times::{TimeError, nanoseconds};
 impl Checker<'_> {
     /// Reads the timing in the annotations of an operation or attribute of the current scope. Reports wrong annotations.
     pub(super) fn timing(&mut self, annotations: &[Annotation]) -> Timing {
-        let mut timing = Timing::default();
         if let Some(owner) = self.owner()
             && let Some(why) = self.is_never_timed(owner)
         {
@@ -22,8 +22,19 @@ impl Checker<'_> {
                 self.effective.insert(annotation.location);
                 self.misplaced(annotation, why);
             }
-            return timing;
+            return Timing::default();
         }
+        let timing = self.requirements(annotations);
+        self.check_order(annotations, timing);
+        if timing.deadline_ns.is_none() {
+            self.check_miss_ratio(annotations, "the operation has none");
+        }
+        timing
+    }
+
+    /// Reads the requirements in annotations, each at most once.
+    pub(super) fn requirements(&mut self, annotations: &[Annotation]) -> Timing {
+        let mut timing = Timing::default();
         for (at, annotation) in annotations.iter().enumerate() {
             if !is_timing(annotation) {
                 continue;
@@ -40,7 +51,6 @@ impl Checker<'_> {
                 .at(first.location, "first given here");
             self.diagnostics.push(diagnostic);
         }
-        self.check_order(annotations, timing);
         timing
     }
 
@@ -48,7 +58,7 @@ impl Checker<'_> {
     fn is_never_timed(&self, owner: ItemId) -> Option<&'static str> {
         match &self.tree.item(owner).kind {
             ItemKind::Interface(interface) if interface.flavour == InterfaceFlavour::Local => {
-                Some("the interface is local: its calls do not go through the ORB")
+                Some(LOCAL)
             }
             ItemKind::Valuetype(_) => {
                 Some("this is in a valuetype: its calls do not go through the ORB")
@@ -71,7 +81,7 @@ impl Checker<'_> {
             "worst_case_time" => timing.worst_ns = self.time(annotation),
             "deadline" => timing.deadline_ns = self.time(annotation),
             "period" => timing.period_ns = self.time(annotation),
-            _ => timing.criticality = self.criticality(annotation),
+            _ => self.take_requirement(annotation, timing),
         }
     }
 
@@ -98,7 +108,7 @@ impl Checker<'_> {
         None
     }
 
-    fn criticality(&mut self, annotation: &Annotation) -> Option<Criticality> {
+    pub(super) fn criticality(&mut self, annotation: &Annotation) -> Option<Criticality> {
         let example = "`@criticality(\"high\")`";
         let written = self.annotation_value(annotation, example)?;
         let text = unquoted(&written);
@@ -177,8 +187,11 @@ pub(super) fn is_timing(annotation: &Annotation) -> bool {
     TIMING_ANNOTATIONS.contains(&annotation.name.as_str())
 }
 
+/// The reason why the operations of a local interface have no requirements.
+pub(super) const LOCAL: &str = "the interface is local: its calls do not go through the ORB";
+
 /// The text of a single string literal; `None` for anything else.
-fn unquoted(written: &str) -> Option<&str> {
+pub(super) fn unquoted(written: &str) -> Option<&str> {
     let text = written.strip_prefix('"')?.strip_suffix('"')?;
     (!text.contains('"')).then_some(text)
 }

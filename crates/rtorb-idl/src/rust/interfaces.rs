@@ -170,7 +170,11 @@ fn arguments(tree: &Tree, call: &Call<'_>) -> TokenStream {
         .context
         .iter()
         .map(|(name, patterns)| quote!(#name.encode_matching(&[#(#patterns),*], #w)));
-    in_turn(&w, &encode.chain(context).collect::<Vec<_>>())
+    let checked = call.check_message(&quote!(#w));
+    in_turn(
+        &w,
+        &encode.chain(context).chain(checked).collect::<Vec<_>>(),
+    )
 }
 
 /// The argument as a reference, as `Encode` requires.
@@ -194,6 +198,14 @@ pub(super) fn in_turn(w: &Ident, steps: &[TokenStream]) -> TokenStream {
 /// The closure that reads the results.
 fn results(call: &Call<'_>) -> TokenStream {
     let decode = quote!(::rtorb::codegen::Decode::decode(r));
+    if let Some(check) = call.check_message(&quote!(r)) {
+        let each = std::iter::repeat_n(quote!(#decode?), call.results.len());
+        let value = match call.results.len() {
+            1 => quote!(#(#each)*),
+            _ => quote!((#(#each),*)),
+        };
+        return quote!(|r| { #check?; ::core::result::Result::Ok(#value) });
+    }
     match call.results.len() {
         0 => quote!(|_| ::core::result::Result::Ok(())),
         1 => quote!(|r| #decode),
@@ -216,10 +228,14 @@ fn exceptions(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
         }
     });
     let id = format_ident!("id");
-    quote! {
-        |#id, r| ::core::result::Result::Ok(match #id {
+    let raised = quote! {
+        ::core::result::Result::Ok(match #id {
             #(#arms)*
             _ => ::core::option::Option::None,
         })
+    };
+    match call.check_message(&quote!(r)) {
+        Some(check) => quote!(|#id, r| { #check?; #raised }),
+        None => quote!(|#id, r| #raised),
     }
 }

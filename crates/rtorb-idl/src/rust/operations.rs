@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
 
 use super::scope::Scope;
@@ -159,6 +159,12 @@ impl<'t> Call<'t> {
     /// True if its calls are timed.
     pub(crate) fn is_timed(&self) -> bool {
         !self.timing.is_empty()
+    }
+
+    /// Checks the size of the message in a reader or writer, if the messages of the call have a bound.
+    pub(super) fn check_message(&self, stream: &TokenStream) -> Option<TokenStream> {
+        let bytes_max = Literal::u32_unsuffixed(self.timing.message_bytes_max?);
+        Some(quote!(#stream.check_largest(#bytes_max)))
     }
 
     /// The name of the error enum of a call that raises exceptions.

@@ -211,7 +211,10 @@ fn serve(scope: Scope<'_>, call: &Call<'_>, taken: &[Ident]) -> TokenStream {
         });
     let reply = handle_result(scope, call, taken);
     let executed = call.is_timed().then(|| quote!(#server_call.executed();));
+    let checked = call.check_message(&quote!(#server_call.arguments()));
+    let checked = checked.map(|check| quote!(#check?;));
     quote! {
+        #checked
         #(#read)*
         #(#read_context)*
         let #result = #servant_trait::#method(#servant, #(#lent),*);
@@ -223,7 +226,7 @@ fn serve(scope: Scope<'_>, call: &Call<'_>, taken: &[Ident]) -> TokenStream {
 
 /// Sends the results, or the exception that the servant returned.
 fn handle_result(scope: Scope<'_>, call: &Call<'_>, taken: &[Ident]) -> TokenStream {
-    let [server_call, result, exception] = names::fresh(["call", "result", "exception"], taken);
+    let [result, exception] = names::fresh(["result", "exception"], taken);
     let reply = reply(call, taken);
     if call.raises.is_empty() {
         let bind = if call.results.is_empty() {
@@ -234,9 +237,10 @@ fn handle_result(scope: Scope<'_>, call: &Call<'_>, taken: &[Ident]) -> TokenStr
         return quote!(#bind #reply);
     }
     let error = call.error(scope);
-    let variants = errors::variants(scope.tree, &call.raises)
-        .into_iter()
-        .map(|(variant, _)| variant);
+    let variants = errors::variants(scope.tree, &call.raises).into_iter();
+    let (variants, raised): (Vec<_>, Vec<_>) = variants
+        .map(|(variant, id)| (variant, raise(scope, call, id, taken)))
+        .unzip();
     let returned = if call.results.is_empty() {
         quote!(())
     } else {
@@ -245,15 +249,30 @@ fn handle_result(scope: Scope<'_>, call: &Call<'_>, taken: &[Ident]) -> TokenStr
     quote! {
         match #result {
             ::core::result::Result::Ok(#returned) => #reply,
-            #(::core::result::Result::Err(#error::#variants(#exception)) => #server_call.raise(&#exception),)*
+            #(::core::result::Result::Err(#error::#variants(#exception)) => #raised,)*
             ::core::result::Result::Err(#error::System(#exception)) => ::core::result::Result::Err(#exception),
         }
     }
 }
 
+/// Sends the exception `id`.
+fn raise(scope: Scope<'_>, call: &Call<'_>, id: ItemId, taken: &[Ident]) -> TokenStream {
+    let [server_call, exception, w] = names::fresh(["call", "exception", "w"], taken);
+    let Some(check) = call.check_message(&quote!(#w)) else {
+        return quote!(#server_call.raise(&#exception));
+    };
+    let path = scope.path(id);
+    quote! {
+        #server_call.raise_with(
+            <#path as ::rtorb::codegen::UserException>::REPOSITORY_ID,
+            |#w| { ::rtorb::codegen::Encode::encode(&#exception, #w)?; #check },
+        )
+    }
+}
+
 fn reply(call: &Call<'_>, taken: &[Ident]) -> TokenStream {
     let [server_call, result, w] = names::fresh(["call", "result", "w"], taken);
-    let steps: Vec<TokenStream> = match call.results.len() {
+    let mut steps: Vec<TokenStream> = match call.results.len() {
         1 => vec![quote!(::rtorb::codegen::Encode::encode(&#result, #w))],
         several => (0..several)
             .map(|position| {
@@ -262,6 +281,7 @@ fn reply(call: &Call<'_>, taken: &[Ident]) -> TokenStream {
             })
             .collect(),
     };
+    steps.extend(call.check_message(&quote!(#w)));
     let closure = interfaces::in_turn(&w, &steps);
     quote!(#server_call.reply(#closure))
 }

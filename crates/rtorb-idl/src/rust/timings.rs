@@ -7,7 +7,7 @@ use quote::{format_ident, quote};
 
 use super::names;
 use super::operations::{self, Call};
-use crate::tree::{Annotation, ItemId, TIMING_ANNOTATIONS, Tree};
+use crate::tree::{Annotation, ItemId, MissRatio, TIMING_ANNOTATIONS, Tree};
 
 /// The method of `Interface` that returns the timings, for interface `id`.
 pub(super) fn table(tree: &Tree, id: ItemId) -> TokenStream {
@@ -90,7 +90,7 @@ pub(super) fn timed(
     }
 }
 
-/// The documentation of a call: its comment, and its annotations on timing.
+/// The documentation of a call: its comment, and its annotations that state requirements.
 pub(super) fn documented(comment: &[String], annotations: &[Annotation]) -> Vec<String> {
     let mut lines = comment.to_vec();
     let known: Vec<_> = annotations
@@ -104,11 +104,14 @@ pub(super) fn documented(comment: &[String], annotations: &[Annotation]) -> Vec<
     if !lines.is_empty() {
         lines.push(String::new());
     }
-    lines.push(format!("Timing: `{}`.", known.join(" ")));
+    lines.push(format!("Requirements: `{}`.", known.join(" ")));
     lines
 }
 
 fn as_written(annotation: &Annotation) -> String {
+    if annotation.parameters.is_empty() {
+        return format!("@{}", annotation.name);
+    }
     let values = annotation
         .parameters
         .iter()
@@ -136,6 +139,20 @@ fn description(tree: &Tree, id: ItemId, call: &Call<'_>) -> TokenStream {
         );
         quote!(.critical(::rtorb::codegen::Criticality::#name))
     });
+    let numbers = [
+        ("network_priority", timing.dscp.map(u32::from)),
+        ("largest_message", timing.message_bytes_max),
+        ("queue", timing.queue_max),
+    ];
+    let stated = numbers.into_iter().filter_map(|(method, number)| {
+        let number = Literal::u32_unsuffixed(number?);
+        let method = format_ident!("{method}");
+        Some(quote!(.#method(#number)))
+    });
+    let statistical = timing.miss_ratio.map(|MissRatio { misses, calls }| {
+        let [misses, calls] = [misses, calls].map(Literal::u32_unsuffixed);
+        quote!(.statistical(#misses, #calls))
+    });
     let oneway = call.oneway.then(|| quote!(.oneway()));
-    quote!(::rtorb::codegen::OperationTiming::new(#name) #oneway #(#said)* #critical)
+    quote!(::rtorb::codegen::OperationTiming::new(#name) #oneway #(#said)* #critical #(#stated)* #statistical)
 }

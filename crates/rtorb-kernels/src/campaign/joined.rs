@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rtorb_results::{Derived, Labels, ObtainedScheduling, Results, Series};
+use rtorb_results::{Derived, Labels, ObtainedScheduling, Results, Series, distinct};
 
 /// What a guest found under a load.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,13 +21,7 @@ pub(super) struct Missing {
 
 /// One results file for each experiment, in the order of their first appearance.
 pub(super) fn join(found: &[Found], missing: &[Missing]) -> Vec<Results> {
-    let mut names: Vec<&str> = Vec::new();
-    for one in found {
-        let name = one.results.experiment.as_str();
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    let names = distinct(found.iter().map(|one| one.results.experiment.as_str()));
     let of = |name: &&str| {
         let under: Vec<&Found> = found
             .iter()
@@ -131,30 +125,22 @@ fn common_parameters(under: &[&Found]) -> Labels {
 }
 
 fn scheduling(under: &[&Found]) -> Vec<ObtainedScheduling> {
-    let mut all: Vec<ObtainedScheduling> = Vec::new();
-    for one in under.iter().flat_map(|one| &one.results.scheduling) {
-        if !all.contains(one) {
-            all.push(one.clone());
-        }
-    }
-    all
+    let all = under.iter().flat_map(|one| &one.results.scheduling);
+    distinct(all.cloned())
 }
 
 /// Each line once; one that does not hold under every load says under which it does.
 fn in_words(under: &[&Found], of: fn(&Results) -> &[String]) -> Vec<String> {
-    let mut lines: Vec<&str> = Vec::new();
+    let lines = distinct(under.iter().flat_map(|one| of(&one.results)));
     let mut loads: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for one in under {
         for line in of(&one.results) {
-            if !lines.contains(&line.as_str()) {
-                lines.push(line);
-            }
             loads.entry(line).or_default().push(&one.load);
         }
     }
     lines
         .into_iter()
-        .map(|line| match &loads[line] {
+        .map(|line| match &loads[line.as_str()] {
             all if all.len() == under.len() => line.to_owned(),
             some => format!("Load {}: {line}", some.join(", ")),
         })

@@ -7,6 +7,7 @@ use rtorb_lab::experiment::{Effort, Emulated, EmulatedLoads};
 use rtorb_lab::experiments;
 use rtorb_lab::processes::load::{Kind, Load};
 use rtorb_results::campaign::Kernel;
+use rtorb_results::distinct;
 
 use crate::board;
 
@@ -71,12 +72,7 @@ impl Selection {
             return Ok(parts.collect());
         }
         let pairs = self.pairs();
-        let mut loads: Vec<&str> = Vec::new();
-        for (_, load) in &pairs {
-            if !loads.contains(load) {
-                loads.push(load);
-            }
-        }
+        let loads = distinct(pairs.iter().map(|(_, load)| *load));
         let parts = loads.iter().flat_map(|load| {
             let of_load = pairs.iter().filter(|(_, under)| under == load);
             let names = of_load.map(|(name, _)| (*name).to_owned()).collect();
@@ -343,7 +339,7 @@ mod tests {
         let loads_alone = pairs(&selection(&[], &["tcp"]));
         let names: Vec<&str> = loads_alone.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["os/wakeup"]);
-        let experiments_alone = pairs(&selection(&["orb/histogram"], &[]));
+        let experiments_alone = pairs(&selection(&["orb/edge"], &[]));
         assert_eq!(experiments_alone.len(), 2);
     }
 

@@ -132,7 +132,7 @@ fn the_matrix_has_the_ratio_beside_two_systems_and_in_parentheses_beside_more() 
     let found = matrix::of(&results).unwrap().table;
     assert_eq!(found.rows[0][1..], ["4.00 (1.00x)", "4.00", ""]);
     assert_eq!(found.rows[1][1..], ["1200 (200x)", "6.00", "60.00 (10.0x)"]);
-    let other = of("orb/histogram", &systems, &identity(&systems, 4));
+    let other = of("orb/edge", &systems, &identity(&systems, 4));
     assert!(matrix::of(&other).is_none());
 }
 

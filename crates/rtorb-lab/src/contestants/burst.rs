@@ -1,30 +1,24 @@
 //! A burst: calls of one kind, one after another or at a rate, timed one by one by a client process.
 //!
-//! The laboratory sends a client a line and gets the samples back, so that every contestant, in whatever language,
-//! is driven alike and stays warm while the others have their turn:
-//!
-//! ```text
-//! call long 0 200 2000 100000000 76 28 0    VERB OPERATION LEN WARM-UP COUNT BUDGET-NS REQUEST-BYTES REPLY-BYTES PERIOD-NS
-//! samples 2000 0 13370000                   COUNT WRONG ELAPSED-NS, then COUNT unsigned 64-bit little-endian
-//! ```
-//!
-//! A client that cannot do it answers `error TEXT` and goes on.
+//! Every contestant, in whatever language, is driven alike, and stays warm while the others have their turn. A client that cannot make
+//! a burst says why and goes on.
 
 use std::fmt;
-use std::io::{self, BufRead, Write};
-use std::str::FromStr;
 use std::time::Duration;
 
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::timer::PeriodicTimer;
+use serde::{Deserialize, Serialize};
 
 use crate::contestants::operations::Operation;
 use crate::error::LabError;
 use crate::processes::Process;
-use crate::processes::child::ready;
+use crate::processes::questions::{self, Reply};
 
 /// What a client is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// The order of the fields is that in which `peers/omniorb/cubit.cc` reads them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Burst {
     /// What is timed.
     pub verb: Verb,
@@ -39,9 +33,9 @@ pub struct Burst {
     /// The burst ends early, with fewer samples, when it has taken so long: real-time tasks that never leave the CPU
     /// are throttled.
     pub budget_ns: u64,
-    /// The octets of the request, for contestants that know no messages.
+    /// The bytes of the request, for contestants that know no messages.
     pub request_bytes: usize,
-    /// The octets of the reply.
+    /// The bytes of the reply.
     pub reply_bytes: usize,
     /// From the release of a call to that of the next one; 0 makes one directly after the other.
     pub period_ns: u64,
@@ -54,18 +48,18 @@ impl Burst {
     /// What the client said went wrong, or that it ended or was silent.
     pub fn ask(&self, client: &mut Process) -> Result<Samples, LabError> {
         let within = Duration::from_nanos(self.budget_ns);
-        let count = |header: &SamplesHeader| header.count;
-        let (header, times_ns) = client.ask_for_samples(self, within, count)?;
+        let Reply { value, series } = client.ask_for_series::<BurstEnd>(self, within)?;
         Ok(Samples {
-            times_ns,
-            wrong: header.wrong,
-            elapsed_ns: header.elapsed_ns,
+            times_ns: series.into_iter().flatten().collect(),
+            wrong: value.wrong,
+            elapsed_ns: value.elapsed_ns,
         })
     }
 }
 
 /// What is timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Verb {
     /// The call.
     Call,
@@ -73,82 +67,6 @@ pub enum Verb {
     Work,
     /// Writing the argument to a message and reading it back, here, without a call: half of what a call marshals.
     Marshal,
-}
-
-impl Verb {
-    /// The word in the line.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Call => "call",
-            Self::Work => "work",
-            Self::Marshal => "marshal",
-        }
-    }
-}
-
-impl fmt::Display for Burst {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            verb,
-            operation,
-            len,
-            warm_up,
-            count,
-            budget_ns,
-            request_bytes,
-            reply_bytes,
-            period_ns,
-        } = self;
-        let verb = verb.word();
-        write!(
-            formatter,
-            "{verb} {operation} {len} {warm_up} {count} {budget_ns} {request_bytes} {reply_bytes} {period_ns}"
-        )
-    }
-}
-
-impl FromStr for Burst {
-    type Err = String;
-
-    fn from_str(line: &str) -> Result<Self, String> {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let [
-            verb,
-            operation,
-            len,
-            warm_up,
-            count,
-            budget_ns,
-            request_bytes,
-            reply_bytes,
-            period_ns,
-        ] = words[..]
-        else {
-            return Err(format!(
-                "a burst has 9 words, not {}: {line:?}",
-                words.len()
-            ));
-        };
-        let number = |word: &str| {
-            word.parse::<usize>()
-                .map_err(|_| format!("not a number: {word:?}"))
-        };
-        Ok(Self {
-            verb: [Verb::Call, Verb::Work, Verb::Marshal]
-                .into_iter()
-                .find(|known| known.word() == verb)
-                .ok_or_else(|| format!("no such verb: {verb:?}"))?,
-            operation: operation.parse()?,
-            len: number(len)?,
-            warm_up: number(warm_up)?,
-            count: number(count)?.min(SAMPLES_MAX),
-            budget_ns: number(budget_ns)? as u64,
-            request_bytes: number(request_bytes)?,
-            reply_bytes: number(reply_bytes)?,
-            period_ns: number(period_ns)? as u64,
-        })
-    }
 }
 
 /// The samples of a burst.
@@ -216,95 +134,43 @@ impl Samples {
         (self.elapsed_ns > 0).then(|| self.times_ns.len() as f64 * 1e9 / self.elapsed_ns as f64)
     }
 
-    /// Writes the answer to a burst.
-    ///
-    /// # Errors
-    /// What the output said.
-    pub fn write(&self, output: &mut impl Write) -> io::Result<()> {
-        writeln!(
-            output,
-            "samples {} {} {}",
-            self.times_ns.len(),
-            self.wrong,
-            self.elapsed_ns
-        )?;
-        let bytes: Vec<u8> = self
-            .times_ns
-            .iter()
-            .flat_map(|time_ns| time_ns.to_le_bytes())
-            .collect();
-        output.write_all(&bytes)?;
-        output.flush()
+    fn into_reply(self) -> Reply<BurstEnd> {
+        Reply {
+            value: BurstEnd {
+                wrong: self.wrong,
+                elapsed_ns: self.elapsed_ns,
+            },
+            series: vec![self.times_ns],
+        }
     }
 }
 
-/// What the laboratory reads before the samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SamplesHeader {
-    /// How many samples follow, eight octets each.
-    pub count: usize,
-    /// How many answers were wrong.
-    pub wrong: u64,
-    /// From before the first counted call until the server had served the last.
-    pub elapsed_ns: u64,
-}
-
-impl FromStr for SamplesHeader {
-    type Err = String;
-
-    fn from_str(line: &str) -> Result<Self, String> {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let parsed = match words[..] {
-            ["samples", count, wrong, elapsed_ns] => {
-                match (count.parse(), wrong.parse(), elapsed_ns.parse()) {
-                    (Ok(count), Ok(wrong), Ok(elapsed_ns)) if count <= SAMPLES_MAX => Some(Self {
-                        count,
-                        wrong,
-                        elapsed_ns,
-                    }),
-                    _ => None,
-                }
-            }
-            _ => None,
-        };
-        parsed.ok_or_else(|| line.strip_prefix("error ").unwrap_or(line).to_owned())
-    }
+/// What a client says of a burst, whose samples follow.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct BurstEnd {
+    wrong: u64,
+    elapsed_ns: u64,
 }
 
 /// Answers bursts on standard input until it ends.
-pub(crate) fn answer(run: impl FnMut(&Burst) -> Result<Samples, String>) -> Result<(), String> {
-    ready("");
-    serve(io::stdin().lock(), io::stdout(), run).map_err(|error| error.to_string())
+pub(crate) fn answer(mut run: impl FnMut(&Burst) -> Result<Samples, String>) -> Result<(), String> {
+    questions::serve(|burst| Ok(run(&bounded(burst))?.into_reply()))
 }
 
-/// The loop of a client process: answers each burst on `input` by its samples on `output`, until `input` ends.
-///
-/// # Errors
-/// What the input or output said; that a burst went wrong is told to the laboratory, not to the caller.
-pub fn serve(
-    input: impl BufRead,
-    mut output: impl Write,
-    mut run: impl FnMut(&Burst) -> Result<Samples, String>,
-) -> io::Result<()> {
-    for line in input.lines() {
-        let answer = line?.parse::<Burst>().and_then(|burst| run(&burst));
-        match answer {
-            Ok(samples) => samples.write(&mut output)?,
-            Err(error) => {
-                writeln!(output, "error {}", error.replace('\n', " "))?;
-                output.flush()?;
-            }
-        }
+fn bounded(burst: Burst) -> Burst {
+    Burst {
+        count: burst.count.min(SAMPLES_MAX),
+        ..burst
     }
-    Ok(())
 }
 
-/// Sixteen mebibytes of samples: no experiment asks for more in one burst.
+/// Thirty-two mebibytes of samples: no experiment asks for more in one burst.
 const SAMPLES_MAX: usize = 4 << 20;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::questions::tests::replies;
 
     const BURST: Burst = Burst {
         verb: Verb::Call,
@@ -320,19 +186,12 @@ mod tests {
 
     #[test]
     fn a_burst_is_read_back() {
-        assert_eq!(BURST.to_string().parse(), Ok(BURST));
-        assert!(
-            "call long 0"
-                .parse::<Burst>()
-                .unwrap_err()
-                .contains("9 words")
-        );
-        assert!(
-            "sing long 0 0 0 0 0 0 0"
-                .parse::<Burst>()
-                .unwrap_err()
-                .contains("sing")
-        );
+        let line = serde_json::to_string(&BURST).unwrap();
+        assert_eq!(serde_json::from_str::<Burst>(&line).unwrap(), BURST);
+        let read = |line: &str| serde_json::from_str::<Burst>(line).unwrap_err().to_string();
+        assert!(read(&line.replace("\"len\":1024,", "")).contains("missing field `len`"));
+        assert!(read(&line.replace("call", "sing")).contains("sing"));
+        assert!(read(&line.replace("octetseq", "longs")).contains("longseq"));
     }
 
     #[test]
@@ -395,27 +254,33 @@ mod tests {
 
     #[test]
     fn a_client_answers_each_line_and_outlives_errors() {
-        let input = format!("{BURST}\nnonsense\n{BURST}\n");
-        let mut output = Vec::new();
+        let burst = serde_json::to_string(&BURST).unwrap();
         let answer = Samples {
+            // Longer than 32 bits hold.
             times_ns: vec![1, 7_000_000_000],
             wrong: 0,
             elapsed_ns: 9,
         };
-        serve(input.as_bytes(), &mut output, |_| Ok(answer.clone())).unwrap();
-        let text = String::from_utf8_lossy(&output);
-        assert_eq!(text.matches("samples 2 0 9\n").count(), 2);
-        assert_eq!(text.matches("error a burst has 9 words").count(), 1);
-        // Longer than 32 bits hold.
-        let stall = 7_000_000_000u64.to_le_bytes();
-        assert!(output.windows(8).any(|eight| eight == stall));
-    }
-
-    #[test]
-    fn an_error_is_told_in_its_words() {
-        assert_eq!(
-            "error no route\n".trim().parse::<SamplesHeader>(),
-            Err("no route".to_owned())
-        );
+        let questions = format!("{burst}\nnonsense\n{burst}\n");
+        let replies = replies(&questions, |burst: Burst| {
+            assert_eq!(burst, BURST);
+            Ok(answer.clone().into_reply())
+        });
+        let samples = |reply: &Result<Reply<BurstEnd>, String>| {
+            let Reply { value, series } = reply.clone().unwrap();
+            assert_eq!((value.wrong, value.elapsed_ns), (0, 9));
+            series
+        };
+        let [first, refused, second] = &replies[..] else {
+            panic!("{replies:?}")
+        };
+        assert_eq!(samples(first), [[1, 7_000_000_000]]);
+        assert_eq!(samples(second), [[1, 7_000_000_000]]);
+        assert!(refused.as_ref().unwrap_err().contains("nonsense"));
+        let huge = Burst {
+            count: usize::MAX,
+            ..BURST
+        };
+        assert_eq!(bounded(huge).count, SAMPLES_MAX);
     }
 }

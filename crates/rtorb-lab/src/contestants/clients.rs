@@ -2,7 +2,7 @@
 
 use rtorb::thread::{SchedPolicy, ThreadConfig};
 use rtorb::{Interface, ObjectRef, Orb, OrbBuilder};
-use rtorb_os::thread::{JoinHandle, spawn};
+use rtorb_os::thread::JoinHandle;
 
 use crate::contestants::CALL_TIMEOUT;
 use crate::contestants::real_time::as_this_thread;
@@ -46,20 +46,12 @@ pub(super) fn typed<I: Interface<Object = ObjectRef>>(
     references.iter().map(object).collect()
 }
 
-/// Starts a thread of this SCHED_FIFO priority, by which its calls have that CORBA priority.
-///
-/// # Errors
-/// What the host refused.
-pub(super) fn thread<T: Send + 'static>(
-    name: &str,
-    priority: u8,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<JoinHandle<Option<T>>, String> {
-    let config = ThreadConfig {
+/// Threads of this SCHED_FIFO priority, by which their calls have that CORBA priority.
+pub(super) fn fifo(priority: u8) -> ThreadConfig {
+    ThreadConfig {
         policy: Some(SchedPolicy::Fifo(priority)),
         ..ThreadConfig::default()
-    };
-    spawn(name, &config, work).map_err(|refused| refused.to_string())
+    }
 }
 
 /// The result of a thread, once it has ended.

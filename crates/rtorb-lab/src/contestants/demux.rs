@@ -2,13 +2,14 @@
 
 use std::str::FromStr;
 
-use rtorb::{Limits, Orb, OrbError, SystemException};
+use rtorb::{Limits, Orb, SystemException};
 
 use crate::contestants::burst::{self, Burst, Samples};
 use crate::contestants::cubit::ServeError;
 use crate::contestants::demux::idl::demux::{Large, LargeServant, Single, SingleServant};
+use crate::contestants::server::Server;
 use crate::contestants::{CALL_TIMEOUT, client_orb_builder};
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, end_with_input, is_tcp, number, ready};
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, is_tcp, number};
 
 #[allow(missing_docs, clippy::all, reason = "generated")]
 mod idl {
@@ -21,11 +22,8 @@ pub(crate) const ROLES: &[Role] = &[
         let [endpoint, operations, objects] = *words else {
             return Err(NOT_ITS_ARGUMENTS.to_owned());
         };
-        let server = Server::open(endpoint, operations.parse()?, number(objects)?);
-        let server = server.map_err(|error| error.to_string())?;
-        end_with_input()?;
-        ready(&server.references().join(" "));
-        server.run().map_err(|error| error.to_string())
+        let server = open(endpoint, operations.parse()?, number(objects)?);
+        server.map_err(|error| error.to_string())?.run()
     })
     .on_agent(|words| match *words {
         [endpoint, operations, objects] => {
@@ -81,53 +79,30 @@ impl FromStr for Kind {
     }
 }
 
-/// A server with many objects.
-#[derive(Debug)]
-pub struct Server {
-    orb: Orb,
-    references: Vec<String>,
-}
-
-impl Server {
-    /// Listens and activates `objects` objects of a kind, at least one.
-    ///
-    /// # Errors
-    /// What the ORB said.
-    pub fn open(endpoint: &str, kind: Kind, objects: usize) -> Result<Self, ServeError> {
-        let limits = Limits::with(|limits| limits.objects_max = objects + 1);
-        let orb = Orb::builder().listen(endpoint).limits(limits).build()?;
-        let poa = orb.root_poa()?;
-        let mut references = Vec::new();
-        for index in 0..objects.max(1) {
-            let object = match kind {
-                Kind::Single => poa
-                    .activate::<Single, _>(Idle)
-                    .map(|single| single.as_object().clone()),
-                Kind::Large => poa
-                    .activate::<Large, _>(Idle)
-                    .map(|large| large.as_object().clone()),
-            };
-            let object = object?;
-            if [0, objects / 2, objects - 1].contains(&index) {
-                references.push(orb.object_to_string(&object));
-            }
+/// Makes a server of `objects` objects of a kind, at least one. Its references are those of the first, the middle and the last of them.
+///
+/// # Errors
+/// What the ORB said.
+pub fn open(endpoint: &str, kind: Kind, objects: usize) -> Result<Server, ServeError> {
+    let limits = Limits::with(|limits| limits.objects_max = objects + 1);
+    let orb = Orb::builder().listen(endpoint).limits(limits).build()?;
+    let poa = orb.root_poa()?;
+    let mut references = Vec::new();
+    for index in 0..objects.max(1) {
+        let object = match kind {
+            Kind::Single => poa
+                .activate::<Single, _>(Idle)
+                .map(|single| single.as_object().clone()),
+            Kind::Large => poa
+                .activate::<Large, _>(Idle)
+                .map(|large| large.as_object().clone()),
+        };
+        let object = object?;
+        if [0, objects / 2, objects - 1].contains(&index) {
+            references.push(orb.object_to_string(&object));
         }
-        Ok(Self { orb, references })
     }
-
-    /// The first, the middle and the last of its objects; fewer when there are fewer.
-    #[must_use]
-    pub fn references(&self) -> &[String] {
-        &self.references
-    }
-
-    /// Serves until the ORB is shut down.
-    ///
-    /// # Errors
-    /// What the host refused.
-    pub fn run(&self) -> Result<(), OrbError> {
-        self.orb.run()
-    }
+    Ok(Server::of(orb, references))
 }
 
 /// A client that calls the objects in turn, and of large ones the first, the middle and the last operation.

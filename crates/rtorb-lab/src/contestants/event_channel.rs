@@ -180,6 +180,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_answer_is_a_line_that_is_read_back() {
+        let sent = Sent {
+            count: 1 << 40,
+            elapsed_ns: 9,
+        };
+        let line = serde_json::to_string(&sent).unwrap();
+        assert!(!line.contains('\n') && !line.starts_with("error "));
+        assert_eq!(serde_json::from_str::<Sent>(&line).unwrap(), sent);
+        let sending = Sending::paced(u64::MAX, 7);
+        let line = serde_json::to_string(&sending).unwrap();
+        assert_eq!(serde_json::from_str::<Sending>(&line).unwrap(), sending);
+    }
+
+    #[test]
     fn questions_are_read_back() {
         let served = Served {
             lanes: vec![60, 40],

@@ -3,8 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// An operation of the Cubit interface, by the name that `rtorb cubit bench --op` takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Operation {
     /// `cube_oneway`: no answer; its time is that of sending.
     Oneway,
@@ -23,10 +26,13 @@ pub enum Operation {
     /// `cube_any`, of an any that holds a long.
     Any,
     /// `cube_long_sequence`.
+    #[serde(rename = "longseq")]
     LongSequence,
     /// `cube_octet_sequence`.
+    #[serde(rename = "octetseq")]
     OctetSequence,
     /// `cube_many_sequence`: a sequence of structs.
+    #[serde(rename = "manyseq")]
     ManySequence,
 }
 
@@ -196,6 +202,8 @@ mod tests {
     fn names_are_read_back() {
         for operation in Operation::ALL {
             assert_eq!(operation.name().parse(), Ok(operation));
+            let json = serde_json::to_string(&operation).unwrap();
+            assert_eq!(json, format!("{:?}", operation.name()));
         }
         assert!(
             "longs"

@@ -10,7 +10,6 @@ use rtorb::{OrbBuilder, Strategies};
 use rtorb_results::ObtainedScheduling;
 use serde::{Deserialize, Serialize};
 
-use crate::contestants::questions;
 use crate::contestants::real_time::corba;
 use crate::error::LabError;
 use crate::processes::{Launcher, Process};
@@ -77,16 +76,11 @@ impl Pair {
         let endpoint = format!("iiop://{}:0", End::Server.address());
         let role = ["packet-server", word, &endpoint];
         let server_name = format!("{name} server");
-        let mut server = link.start_at(End::Server, launcher, &server_name, &role)?;
-        let references = server.ready()?;
-        let references = references.split_whitespace();
-        let role: Vec<&str> = ["packet-clients", word]
-            .into_iter()
-            .chain(references)
-            .collect();
+        let server = link.start_at(End::Server, launcher, &server_name, &role)?;
+        let mut role = vec!["packet-clients", word];
+        role.extend(server.words());
         let clients_name = format!("{name} clients");
-        let mut clients = link.start_at(End::Clients, launcher, &clients_name, &role)?;
-        clients.ready()?;
+        let clients = link.start_at(End::Clients, launcher, &clients_name, &role)?;
         Ok(Self { clients, server })
     }
 
@@ -96,7 +90,7 @@ impl Pair {
     /// What went wrong in a process, or that it ended or was silent.
     pub fn run(&mut self, run: &Run) -> Result<Calls, LabError> {
         let within = Duration::from_nanos(run.duration_ns);
-        let mut calls: Calls = questions::ask(&mut self.clients, run, within)?;
+        let mut calls: Calls = self.clients.ask(run, within)?;
         calls
             .scheduling
             .extend(self.server.scheduling_by_priority());

@@ -1,29 +1,12 @@
-//! Clients that call at a rate: what a run of them is, and how a process of such clients is told and tells.
+//! Clients that call at a rate: what a run of them is, and what their processes are asked.
 //!
 //! The laboratory asks in two steps, so that nothing but the run itself is measured: threads are made and warmed up in the
 //! first, and wait at a barrier until the second.
-//!
-//! ```text
-//! prepare 400000000 2 spread 1:60:1:4000000:1:each 0:10:50:28600000:1:latest     DURATION-NS ROUND FIRST GROUP...
-//! prepared
-//! go
-//! ran 400120000 31000000 100 100 0 0 700 700 0 3     ELAPSED-NS CPU-NS, for each group CALLS RELEASES WRONG MISSED,
-//!                                                    then the times: unsigned 32-bit little-endian
-//! cpu                                                asked of servers
-//! cpu 123456789                                      processor time of the process in nanoseconds
-//! work 500000                                        asked of servers: processor time of each request from now on
-//! work
-//! ```
-//!
-//! A group is `OBJECT:PRIORITY:CLIENTS:PERIOD-NS:CALLS:RELEASES`. What cannot be done is answered by `error TEXT`.
-
-use std::fmt;
-use std::io::{BufRead, Write};
-use std::str::FromStr;
 
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 
-use crate::processes::child::number;
+use crate::processes::questions::Reply;
 
 pub mod clients;
 pub mod contestants;
@@ -39,8 +22,30 @@ pub const fn priority_of_pair(pair: usize) -> u8 {
 
 const HIGHEST_OF_PAIRS: u8 = 60;
 
-/// What a process of clients is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a process of clients is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ClientsQuestion {
+    /// To start clients, which wait at the barrier.
+    Prepare(Run),
+    /// To open the barrier: what the clients have measured.
+    Go,
+}
+
+/// What their server is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ServerQuestion {
+    /// The processor time of the process, in nanoseconds.
+    Cpu,
+    /// To take so much processor time for each request from now on, in nanoseconds.
+    Work(u64),
+}
+
+/// A run of clients.
+///
+/// The order of the fields, and that of [`Group`], is the one in which `peers/omniorb/rates.cc` reads them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// From the barrier until no more calls are released.
     pub duration_ns: u64,
@@ -53,7 +58,8 @@ pub struct Run {
 }
 
 /// When the clients of a run are first released.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FirstReleases {
     /// Spread evenly over their periods.
     #[default]
@@ -63,7 +69,7 @@ pub enum FirstReleases {
 }
 
 /// Clients of one kind: threads of one priority that call one object at one rate.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
     /// Which of the server's objects.
     pub object: usize,
@@ -80,7 +86,8 @@ pub struct Group {
 }
 
 /// What becomes of releases whose time comes while the thread still calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Releases {
     /// All are made up for, each counted from when it should have been: for what is measured.
     Each,
@@ -90,6 +97,27 @@ pub enum Releases {
 }
 
 impl Run {
+    /// Refuses a run that no client can make.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        let each = self.groups.iter().map(|group| group.clients);
+        let clients = each.fold(0, usize::saturating_add);
+        if clients > CLIENTS_MAX {
+            return Err(format!(
+                "{clients} clients are too many: at most {CLIENTS_MAX}"
+            ));
+        }
+        if let Some(group) = self.groups.iter().find(|group| group.priority > 99) {
+            return Err(format!("not a priority: {}", group.priority));
+        }
+        if self.groups.iter().any(|group| group.period_ns == 0) {
+            return Err("a period takes time".to_owned());
+        }
+        Ok(())
+    }
+
     /// When the client of this number, counted over all groups, is first released after the barrier.
     ///
     /// Multiples of the golden ratio spread clients evenly over the period however many there are, and differently in each
@@ -111,123 +139,6 @@ impl Group {
     pub fn releases_max(&self, duration_ns: u64) -> usize {
         let releases = duration_ns / self.period_ns.max(1) + 1;
         usize::try_from(releases).unwrap_or(usize::MAX)
-    }
-}
-
-impl fmt::Display for Run {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let first = self.first.word();
-        write!(
-            formatter,
-            "prepare {} {} {first}",
-            self.duration_ns, self.round
-        )?;
-        self.groups
-            .iter()
-            .try_for_each(|group| write!(formatter, " {group}"))
-    }
-}
-
-impl FromStr for Run {
-    type Err = String;
-
-    fn from_str(line: &str) -> Result<Self, String> {
-        let mut words = line.split_whitespace();
-        if words.next() != Some("prepare") {
-            return Err(format!("no run: {line:?}"));
-        }
-        let mut next = || number::<usize>(words.next().unwrap_or_default());
-        let (duration_ns, round) = (next()? as u64, next()?);
-        let word = words.next().unwrap_or_default();
-        let mut known = [FirstReleases::Spread, FirstReleases::Together].into_iter();
-        let first = known
-            .find(|known| known.word() == word)
-            .ok_or_else(|| format!("first releases are `spread` or `together`, not {word:?}"))?;
-        let groups: Vec<Group> = words.map(str::parse).collect::<Result<_, _>>()?;
-        let clients = groups
-            .iter()
-            .fold(0usize, |sum, group| sum.saturating_add(group.clients));
-        if clients > CLIENTS_MAX {
-            return Err(format!(
-                "{clients} clients are too many: at most {CLIENTS_MAX}"
-            ));
-        }
-        Ok(Self {
-            duration_ns,
-            round,
-            first,
-            groups,
-        })
-    }
-}
-
-impl fmt::Display for Group {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            object,
-            priority,
-            clients,
-            period_ns,
-            calls,
-            releases,
-        } = self;
-        let releases = releases.word();
-        write!(
-            formatter,
-            "{object}:{priority}:{clients}:{period_ns}:{calls}:{releases}"
-        )
-    }
-}
-
-impl FromStr for Group {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        let parts: Vec<&str> = word.split(':').collect();
-        let [object, priority, clients, period_ns, calls, releases] = parts[..] else {
-            return Err(format!(
-                "a group has 6 parts, not {}: {word:?}",
-                parts.len()
-            ));
-        };
-        let priority = u8::try_from(number::<usize>(priority)?)
-            .ok()
-            .filter(|number| *number <= 99)
-            .ok_or_else(|| format!("not a priority: {priority:?}"))?;
-        let period_ns = number(period_ns)?;
-        if period_ns == 0 {
-            return Err(format!("a period takes time: {word:?}"));
-        }
-        let releases = [Releases::Each, Releases::Latest]
-            .into_iter()
-            .find(|known| known.word() == releases)
-            .ok_or_else(|| format!("releases are `each` or `latest`, not {releases:?}"))?;
-        Ok(Self {
-            object: number(object)?,
-            priority,
-            clients: number(clients)?,
-            period_ns,
-            calls: number(calls)?,
-            releases,
-        })
-    }
-}
-
-impl FirstReleases {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Spread => "spread",
-            Self::Together => "together",
-        }
-    }
-}
-
-impl Releases {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Each => "each",
-            Self::Latest => "latest",
-        }
     }
 }
 
@@ -279,103 +190,64 @@ impl Times {
     }
 }
 
-impl Ran {
-    /// Writes the answer to `go`.
-    ///
-    /// # Errors
-    /// What the output said.
-    pub fn write(&self, output: &mut impl Write) -> std::io::Result<()> {
-        write!(output, "ran {} {}", self.elapsed_ns, self.cpu_ns)?;
-        for times in &self.groups {
-            let (calls, releases) = (times.sent_ns.len(), times.release_ns.len());
-            write!(
-                output,
-                " {calls} {releases} {} {}",
-                times.wrong, times.missed
-            )?;
-        }
-        writeln!(output)?;
-        for times in &self.groups {
-            let all = times.sent_ns.iter().chain(&times.release_ns);
-            let octets: Vec<u8> = all.flat_map(|time_ns| time_ns.to_le_bytes()).collect();
-            output.write_all(&octets)?;
-        }
-        output.flush()
-    }
-
-    /// How many octets of times follow this line.
-    ///
-    /// # Errors
-    /// That the line announces no times, in its own words if it is an error.
-    pub fn bytes_after(line: &str) -> Result<usize, String> {
-        Ok(RanHeader::parse(line)?.samples() * size_of::<u64>())
-    }
-
-    /// Puts the line and the octets after it together.
-    ///
-    /// # Errors
-    /// That they do not belong together.
-    pub fn read(line: &str, octets: &[u8]) -> Result<Self, String> {
-        let header = RanHeader::parse(line)?;
-        if octets.len() != header.samples() * size_of::<u64>() {
-            return Err(format!("{} octets do not belong to {line:?}", octets.len()));
-        }
-        let (times, _) = octets.as_chunks();
-        let mut times = times.iter().map(|eight| u64::from_le_bytes(*eight));
-        let mut take = |count: usize| times.by_ref().take(count).collect();
-        let groups = header
-            .groups
-            .iter()
-            .map(|&[calls, releases, wrong, missed]| Times {
-                sent_ns: take(calls),
-                release_ns: take(releases),
-                wrong: wrong as u64,
-                missed: missed as u64,
-            })
-            .collect();
-        Ok(Self {
-            elapsed_ns: header.elapsed_ns,
-            cpu_ns: header.cpu_ns,
-            groups,
-        })
-    }
-}
-
-struct RanHeader {
+/// What is said of a run, whose times follow: of each group those from sending on, and those from the releases on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RunEnd {
     elapsed_ns: u64,
     cpu_ns: u64,
-    /// Calls, releases, wrong, missed.
-    groups: Vec<[usize; 4]>,
+    groups: Vec<GroupEnd>,
 }
 
-impl RanHeader {
-    fn parse(line: &str) -> Result<Self, String> {
-        let not_understood = || line.strip_prefix("error ").unwrap_or(line).to_owned();
-        let rest = line.strip_prefix("ran ").ok_or_else(not_understood)?;
-        let numbers: Vec<usize> = rest
-            .split_whitespace()
-            .map(number)
-            .collect::<Result<_, _>>()?;
-        let ([elapsed_ns, cpu_ns], groups) =
-            numbers.split_first_chunk().ok_or_else(not_understood)?;
-        let (groups, left) = groups.as_chunks::<4>();
-        let header = Self {
-            elapsed_ns: *elapsed_ns as u64,
-            cpu_ns: *cpu_ns as u64,
-            groups: groups.to_vec(),
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct GroupEnd {
+    wrong: u64,
+    missed: u64,
+}
+
+impl Ran {
+    /// As the answer to [`ClientsQuestion::Go`].
+    pub(crate) fn into_reply(self) -> Reply<RunEnd> {
+        let end = |Times { wrong, missed, .. }: &Times| GroupEnd {
+            wrong: *wrong,
+            missed: *missed,
         };
-        if left.is_empty() && header.samples() <= SAMPLES_MAX {
-            Ok(header)
-        } else {
-            Err(not_understood())
+        let groups = self.groups.iter().map(end).collect();
+        let times = self.groups.into_iter();
+        Reply {
+            value: RunEnd {
+                elapsed_ns: self.elapsed_ns,
+                cpu_ns: self.cpu_ns,
+                groups,
+            },
+            series: times
+                .flat_map(|times| [times.sent_ns, times.release_ns])
+                .collect(),
         }
     }
 
-    fn samples(&self) -> usize {
-        self.groups
-            .iter()
-            .flat_map(|[calls, releases, ..]| [*calls, *releases])
-            .fold(0, usize::saturating_add)
+    /// Puts the answer together.
+    ///
+    /// # Errors
+    /// That it does not have two series for each group.
+    pub(crate) fn of(reply: Reply<RunEnd>) -> Result<Self, String> {
+        let Reply { value: end, series } = reply;
+        if series.len() != 2 * end.groups.len() {
+            let groups = end.groups.len();
+            return Err(format!("sent {} series for {groups} groups", series.len()));
+        }
+        let mut series = series.into_iter();
+        let mut next = || series.next().unwrap_or_default();
+        let groups = end.groups.iter().map(|group| Times {
+            sent_ns: next(),
+            release_ns: next(),
+            wrong: group.wrong,
+            missed: group.missed,
+        });
+        Ok(Self {
+            elapsed_ns: end.elapsed_ns,
+            cpu_ns: end.cpu_ns,
+            groups: groups.collect(),
+        })
     }
 }
 
@@ -386,33 +258,16 @@ pub fn process_cpu_ns() -> u64 {
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
-/// Answers each line of `input` by what `answer` writes, or by its error, until `input` ends.
-///
-/// # Errors
-/// What the input or output said.
-pub fn answer_lines<W: Write>(
-    input: impl BufRead,
-    mut output: W,
-    mut answer: impl FnMut(&str, &mut W) -> Result<(), String>,
-) -> std::io::Result<()> {
-    for line in input.lines() {
-        if let Err(error) = answer(&line?, &mut output) {
-            writeln!(output, "error {}", error.replace('\n', " "))?;
-        }
-        output.flush()?;
-    }
-    Ok(())
-}
-
 pub(super) const GOLDEN: f64 = 0.618_033_988_749_895;
 /// More than any experiment has.
 const CLIENTS_MAX: usize = 1_000;
-/// Sixty-four mebibytes of times: a run that would take more records no more.
+/// A hundred and twenty-eight mebibytes of times: a run that would take more records no more.
 pub(crate) const SAMPLES_MAX: usize = 16 << 20;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::questions::tests::replies;
 
     fn run() -> Run {
         let high = Group {
@@ -441,29 +296,47 @@ mod tests {
 
     #[test]
     fn a_run_is_read_back() {
+        let question = ClientsQuestion::Prepare(run());
+        let line = serde_json::to_string(&question).unwrap();
         assert_eq!(
-            run().to_string(),
-            "prepare 400000000 2 spread 1:60:1:4000000:1:each 0:10:50:28600000:2:latest"
+            line,
+            concat!(
+                r#"{"prepare":{"duration_ns":400000000,"round":2,"first":"spread","groups":["#,
+                r#"{"object":1,"priority":60,"clients":1,"period_ns":4000000,"calls":1,"releases":"each"},"#,
+                r#"{"object":0,"priority":10,"clients":50,"period_ns":28600000,"calls":2,"releases":"latest"}]}}"#,
+            )
         );
-        assert_eq!(run().to_string().parse(), Ok(run()));
+        assert_eq!(
+            serde_json::from_str::<ClientsQuestion>(&line).unwrap(),
+            question
+        );
+        let go = serde_json::to_string(&ClientsQuestion::Go).unwrap();
+        assert_eq!(go, "\"go\"");
+        let work = serde_json::to_string(&ServerQuestion::Work(500)).unwrap();
+        assert_eq!(work, r#"{"work":500}"#);
     }
 
     #[test]
     fn nonsense_is_refused_in_words() {
+        let line = serde_json::to_string(&run()).unwrap();
+        let with = |from: &str, to: &str| line.replace(from, to);
         for (line, word) in [
-            ("run 1 2", "no run"),
-            ("prepare x 0 spread", "\"x\""),
-            ("prepare 1", "not a number"),
-            ("prepare 1 0 1:2:3", "`together`"),
-            ("prepare 1 0 spread 1:2:3", "6 parts"),
-            ("prepare 1 0 spread 1:100:1:1:1:each", "priority"),
-            ("prepare 1 0 spread 1:1:1:0:1:each", "period"),
-            ("prepare 1 0 spread 1:1:1:1:1:some", "`latest`"),
-            ("prepare 1 0 spread 1:1:1001:1:1:each", "too many"),
+            ("\"run\"".to_owned(), "struct Run"),
+            (with("400000000", "\"x\""), "\"x\""),
+            (with(",\"round\":2", ""), "round"),
+            (with("spread", "1:2:3"), "`together`"),
+            (with(",\"calls\":1", ""), "calls"),
+            (with(":60", ":100"), "priority"),
+            (with(":60", ":256"), "256"),
+            (with("4000000,", "0,"), "period"),
+            (with("latest", "some"), "`latest`"),
+            (with(":50,", ":1001,"), "too many"),
         ] {
-            let error = line.parse::<Run>().unwrap_err();
+            let read = serde_json::from_str::<Run>(&line).map_err(|error| error.to_string());
+            let error = read.and_then(|run| run.check()).unwrap_err();
             assert!(error.contains(word), "{line}: {error}");
         }
+        assert_eq!(run().check(), Ok(()));
     }
 
     #[test]
@@ -505,23 +378,18 @@ mod tests {
                 },
             ],
         };
-        let mut output = Vec::new();
-        ran.write(&mut output).unwrap();
-        let end = output.iter().position(|octet| *octet == b'\n').unwrap();
-        let line = String::from_utf8_lossy(&output[..end]).into_owned();
-        assert_eq!(Ran::bytes_after(&line), Ok(5 * 8));
-        assert_eq!(Ran::read(&line, &output[end + 1..]), Ok(ran));
-        assert!(Ran::read(&line, &output[end + 2..]).is_err());
-    }
-
-    #[test]
-    fn what_announces_no_times_is_told_as_it_is() {
-        assert_eq!(
-            Ran::bytes_after("error no route"),
-            Err("no route".to_owned())
+        let go = |_: ClientsQuestion| Ok(ran.clone().into_reply());
+        let [Ok(reply)] = &replies::<_, _, RunEnd>("\"go\"\n", go)[..] else {
+            panic!("one answer");
+        };
+        assert_eq!(Ran::of(reply.clone()), Ok(ran.clone()));
+        let mut fewer = reply.clone();
+        fewer.series.pop();
+        assert!(
+            Ran::of(fewer)
+                .unwrap_err()
+                .contains("5 series for 3 groups")
         );
-        assert!(Ran::bytes_after("ran 1 2 3").is_err());
-        assert!(Ran::bytes_after(&format!("ran 1 2 {SAMPLES_MAX} 1 0 0")).is_err());
     }
 
     #[test]
@@ -530,16 +398,5 @@ mod tests {
         assert_eq!(group.releases_max(400_000_000), 14);
         let times = Times::for_client(&group, 400_000_000);
         assert!(times.sent_ns.capacity() >= 28 && times.release_ns.capacity() >= 14);
-    }
-
-    #[test]
-    fn lines_are_answered_and_errors_too() {
-        let mut output = Vec::new();
-        answer_lines(&b"yes\nno\n"[..], &mut output, |line, output| match line {
-            "yes" => writeln!(output, "done").map_err(|error| error.to_string()),
-            _ => Err("not\nso".to_owned()),
-        })
-        .unwrap();
-        assert_eq!(String::from_utf8_lossy(&output), "done\nerror not so\n");
     }
 }

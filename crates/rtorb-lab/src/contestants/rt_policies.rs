@@ -13,7 +13,6 @@ use std::time::Duration;
 use rtorb_results::ObtainedScheduling;
 use serde::{Deserialize, Serialize};
 
-use crate::contestants::questions;
 use crate::error::LabError;
 use crate::processes::{Launcher, Process};
 
@@ -225,24 +224,18 @@ impl System {
     pub fn start(launcher: &Launcher, setting: Setting) -> Result<Self, LabError> {
         let endpoint = launcher.server_endpoint();
         let (policy, word) = (setting.policy.word(), setting.word());
-        let serve = |name: &str, next: &str| -> Result<(Process, String), LabError> {
-            let mut role = vec!["rt-policy-server", policy, word, &endpoint];
-            role.extend(next.split_whitespace());
-            let mut process = launcher.start(&format!("{setting} {name}"), &role)?;
-            let references = process.ready()?;
-            Ok((process, references))
+        let start = |name: &str, role: &[&str], next: Option<&Process>| {
+            let next = next.into_iter().flat_map(Process::words);
+            let role: Vec<&str> = role.iter().copied().chain(next).collect();
+            launcher.start(&format!("{setting} {name}"), &role)
         };
-        let (server, references) = serve("server", "")?;
-        let (middle, references) = if setting.policy.servants() > 1 {
-            let (middle, references) = serve("middle server", &references)?;
-            (Some(middle), references)
-        } else {
-            (None, references)
-        };
-        let mut role = vec!["rt-policy-clients", policy, word];
-        role.extend(references.split_whitespace());
-        let mut clients = launcher.start(&format!("{setting} clients"), &role)?;
-        clients.ready()?;
+        let role = ["rt-policy-server", policy, word, &endpoint];
+        let server = start("server", &role, None)?;
+        let middle = (setting.policy.servants() > 1)
+            .then(|| start("middle server", &role, Some(&server)))
+            .transpose()?;
+        let next = middle.as_ref().unwrap_or(&server);
+        let clients = start("clients", &["rt-policy-clients", policy, word], Some(next))?;
         Ok(Self {
             clients,
             middle,
@@ -255,7 +248,7 @@ impl System {
     /// # Errors
     /// What went wrong in a process, or that it ended or was silent.
     pub fn run(&mut self, run: &Run, within: Duration) -> Result<Calls, LabError> {
-        let mut calls: Calls = questions::ask(&mut self.clients, run, within)?;
+        let mut calls: Calls = self.clients.ask(run, within)?;
         let servers = [&self.server].into_iter().chain(&self.middle);
         calls
             .scheduling

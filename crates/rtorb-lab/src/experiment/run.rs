@@ -8,9 +8,7 @@ use rtorb_host::preflight::{self, Finding};
 use rtorb_host::system::cpu_list;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_results::timestamp;
-use rtorb_results::{
-    LabelValue, ObtainedScheduling, Results, SCHEMA, Series, Verdict, all_real_time,
-};
+use rtorb_results::{LabelValue, ObtainedScheduling, Results, Series, Verdict, all_real_time};
 
 use super::{Context, Experiment, Outcome, Parameters, Progress};
 use crate::effort::Effort;
@@ -80,10 +78,9 @@ pub fn run(
     outcome
         .notes
         .extend(stolen_ms.and_then(note_of_stolen_time));
+    let name = experiment.name().to_owned();
+    let title = experiment.title().to_owned();
     Ok(Results {
-        schema: SCHEMA.to_owned(),
-        experiment: experiment.name().to_owned(),
-        title: experiment.title().to_owned(),
         reproduces: experiment.reproduces().to_owned(),
         run: context.run.clone(),
         started,
@@ -92,11 +89,8 @@ pub fn run(
         complete: outcome.complete,
         parameters,
         findings: findings(context),
-        host: context.host.clone(),
         server_host: server_hosts.next(),
         further_hosts: server_hosts.collect(),
-        emulation: None,
-        judgement: None,
         scheduling: outcome.scheduling,
         highlights: outcome.highlights,
         series: outcome.series,
@@ -109,6 +103,7 @@ pub fn run(
         conclusions: outcome.conclusions,
         published: outcome.published,
         notes: outcome.notes,
+        ..Results::of(name, title, context.host.clone())
     })
 }
 

@@ -1,11 +1,7 @@
 //! What runs beside the measured, where an experiment measures without and with load in one run.
 
-use rtorb_results::LabelValue;
-
-use crate::error::LabError;
-use crate::experiment::{Context, Effort};
+use crate::experiments::prelude::*;
 use crate::processes::load::{Load, RunningLoad};
-use crate::study::{Cell, Value};
 
 /// The levels of the factor `load`: without load, and with the one of the run.
 pub(super) const LOADS: [Value; 2] = [Value::Text(NONE), Value::Text("chosen")];

@@ -5,18 +5,11 @@
 //! `orb/architectures` has P1's, in which they share both. All on one CPU. Each round also has runs without low-priority
 //! clients. What is said of the others is said beside those.
 
-use rtorb_results::{Plot, PlotKind, StatisticName, labels};
-
 use super::transports::TRANSPORT;
 use crate::contestants::OMNIORB;
 use crate::contestants::rates::priority_of_pair;
 use crate::contestants::rates::server::POOL_THREADS;
-use crate::error::LabError;
-use crate::experiment::{Context, Effort};
-use crate::study::{
-    Amounts, ByEffort, Cell, Factor, Study,
-    Value::{self, Absent, Number, Text},
-};
+use crate::experiments::prelude::*;
 use line_up::CALL;
 pub(super) use line_up::{LineUp, Servants};
 
@@ -39,21 +32,15 @@ pub(super) const fn study(
 }
 
 /// What the low-priority clients do.
-pub(super) const LOADS: Factor = Factor {
-    label: LOAD,
-    levels: &[Absent, Text(TEN_HERTZ), Text(SATURATING)],
-};
+pub(super) const LOADS: Factor = Factor::of(LOAD, &[Absent, Text(TEN_HERTZ), Text(SATURATING)]);
 
 /// Processor time that a request of a low-priority client takes of its servant.
-pub(super) const WORKS: Factor = Factor {
-    label: WORK,
-    levels: &[Absent, Number(0), Number(500)],
-};
+pub(super) const WORKS: Factor = Factor::of(WORK, &[Absent, Number(0), Number(500)]);
 
 /// How many low-priority clients there are.
-pub(super) const NUMBERS: Factor = Factor {
-    label: LOW_CLIENTS,
-    levels: &[
+pub(super) const NUMBERS: Factor = Factor::of(
+    LOW_CLIENTS,
+    &[
         Absent,
         Number(0),
         Number(1),
@@ -64,7 +51,7 @@ pub(super) const NUMBERS: Factor = Factor {
         Number(40),
         Number(50),
     ],
-};
+);
 
 /// What is the same in all runs.
 pub(super) const fn parameters(
@@ -164,7 +151,6 @@ pub(super) fn is_on(cell: &Cell<'_>, placement: &str, urgency: &str) -> bool {
 
 /// The median, the tail and the jitter of both roles over the number of low-priority clients.
 pub(super) fn plots() -> Vec<Plot> {
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let plot = |(id, title, value): (&str, &str, StatisticName)| {
         Plot {
         kind: PlotKind::Lines,

@@ -7,11 +7,7 @@ use super::mt_cubit::{
     self, LOADS, LineUp, NUMBERS, PRESET, Servants, WORKS, is_hardest, kernels, run_ms,
 };
 use crate::contestants::OMNIORB;
-use crate::experiment::{Effort, Emulated};
-use crate::study::{
-    Amounts, ByEffort, Cell, Factor, Study,
-    Value::{Absent, Text},
-};
+use crate::experiments::prelude::*;
 use crate::suite::{Member, Suite};
 
 mod p1;
@@ -45,9 +41,9 @@ const KIND: Study<LineUp> = Study {
         LOADS,
         WORKS,
         NUMBERS,
-        Factor {
-            label: PRESET,
-            levels: &[
+        Factor::of(
+            PRESET,
+            &[
                 Absent,
                 Text("default"),
                 Text("tao"),
@@ -56,7 +52,7 @@ const KIND: Study<LineUp> = Study {
                 Text("corbaplus"),
                 Text(OMNIORB),
             ],
-        },
+        ),
     ],
     parameters: &mt_cubit::parameters(HIGH_HZ, RUN_OF_OTHERS_MS, Servants::One),
     run_ms: |cell, effort| run_ms(cell, effort, (&KIND.amounts, RUN_OF_OTHERS_MS)),

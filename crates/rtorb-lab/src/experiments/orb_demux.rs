@@ -2,21 +2,11 @@
 
 use std::time::Duration;
 
-use rtorb_results::claim::Declaration;
-use rtorb_results::metric::{Metric, Statistic::P50, Step::Over};
-use rtorb_results::statements::{DerivedOf, HighlightOf, Statements, Words};
-use rtorb_results::{ObtainedScheduling, Plot, labels};
-
 use crate::contestants::burst::{Burst, Verb};
 use crate::contestants::operations::Operation;
 use crate::contestants::{Transport, key_bytes};
-use crate::error::LabError;
-use crate::experiment::{Context, Effort};
+use crate::experiments::prelude::*;
 use crate::processes::{Launcher, Process};
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{Number, Text},
-};
 
 /// The experiment.
 pub const STUDY: Study<Pairs> = Study {
@@ -31,14 +21,8 @@ pub const STUDY: Study<Pairs> = Study {
         samples: "count_per_round",
     },
     factors: &[
-        Factor {
-            label: "operations",
-            levels: &[Number(1), Number(300)],
-        },
-        Factor {
-            label: "objects",
-            levels: &[Number(1), Number(1_000), Number(1_000_000)],
-        },
+        Factor::numbers("operations", &[1, 300]),
+        Factor::numbers("objects", &[1, 1_000, 1_000_000]),
     ],
     fixed: &[("orb", Text("rtorb")), ("part", Text("call"))],
     labels_of_run: |context| labels([("transport", transport(&context.launcher).label().into())]),
@@ -61,7 +45,7 @@ fn plots() -> Vec<Plot> {
             "Medians, from zero up. A flat line means that the time does not grow with the number."
                 .to_owned(),
         x: "objects".to_owned(),
-        lines: vec!["operations".to_owned()],
+        lines: words(&["operations"]),
         log_x: true,
         ..Plot::named("objects", "Time against the number of objects")
     }]
@@ -128,19 +112,11 @@ impl Pair {
         };
         let (operations, objects) = (operations.to_string(), objects.to_string());
         let role = ["demux-server", &endpoint, &operations, &objects];
-        let mut server = launcher.start_server(&format!("{name} server"), &role)?;
-        let references = server.ready()?;
-        let role: Vec<&str> = ["demux-client", &operations]
-            .into_iter()
-            .chain(references.split(' '))
-            .collect();
-        let mut client = launcher.start(&format!("{name} client"), &role)?;
-        client.ready()?;
-        let key_bytes = references
-            .split(' ')
-            .next()
-            .and_then(key_bytes)
-            .unwrap_or(0);
+        let server = launcher.start_server(&format!("{name} server"), &role)?;
+        let mut role = vec!["demux-client", &operations];
+        role.extend(server.words());
+        let client = launcher.start(&format!("{name} client"), &role)?;
+        let key_bytes = server.words().next().and_then(key_bytes).unwrap_or(0);
         Ok(Self {
             of: numbers(cell),
             key_bytes,

@@ -5,163 +5,199 @@
 //! is one of a client thread that has made one call and then waits, as in a system whose clients are there all the time.
 
 use std::fs;
+use std::time::Duration;
 
-use rtorb_results::labels;
-
-use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::processes::Process;
+use crate::experiments::prelude::*;
+use crate::processes::{Launcher, Process};
 use library::Library;
-use measured::{CLIENTS, IDLE, Measured, SERVER, process};
-use memory::Memory;
+use memory::{Memory, PRIVATE_DIRTY};
 use program::Program;
 
 pub(crate) mod clients;
 mod library;
-mod measured;
-mod memory;
+pub(super) mod memory;
 mod program;
+mod says;
 
 /// The experiment.
+pub const STUDY: Study<Footprint> = Study {
+    name: "orb/footprint",
+    title: "How large the program is, and what memory an ORB and each of its connections take",
+    reproduces: "P0 Figure 7, P4 section 1.3",
+    amounts: Amounts {
+        glance: 1,
+        emulated: 1,
+        quick: [1, 1],
+        full: [20, 1],
+        samples: "readings_per_round",
+    },
+    // A thread for each connection; and one for all of them, in a lane. Without a preset, it is the program.
+    factors: &[Factor::of(PRESET, &[Absent, Text("default"), Text("tao")])],
+    parameters: &[("memory_locked", Flag(false)), ("build", Text(BUILD))],
+    columns: &["counted"],
+    plots,
+    says: says::SAYS,
+    ..Study::with(|context, _| Footprint::start(context))
+};
+
+/// The file of this program, whose processes are read when they have their turn.
 #[derive(Debug)]
-pub struct OrbFootprint;
+pub struct Footprint {
+    program: Program,
+    library: Option<Library>,
+}
 
-impl Experiment for OrbFootprint {
-    fn name(&self) -> &'static str {
-        "orb/footprint"
+impl Footprint {
+    fn start(context: &Context) -> Result<Self, LabError> {
+        let path = &context.launcher.executable;
+        let file = fs::read(path).map_err(LabError::file(path))?;
+        let program = Program::of(&file);
+        let none = || LabError::process(&path.display().to_string(), "is no 64-bit ELF file");
+        Ok(Self {
+            program: program.ok_or_else(none)?,
+            library: Library::of(&file),
+        })
     }
 
-    fn title(&self) -> &'static str {
-        "How large the program is, and what memory an ORB and each of its connections take"
-    }
-
-    fn reproduces(&self) -> &'static str {
-        "P0 Figure 7, P4 section 1.3"
-    }
-
-    fn parameters(&self, effort: Effort) -> Parameters {
-        let plan = Plan::of(effort);
-        let connections: Vec<String> = plan.connections.iter().map(ToString::to_string).collect();
-        labels([
-            ("rounds", plan.rounds.into()),
-            ("presets", PRESETS.join(" ").into()),
-            ("connections", connections.join(" ").into()),
-            ("memory_locked", false.into()),
-            ("build", BUILD.into()),
-            ("effort", effort.name().into()),
-        ])
-    }
-
-    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
-        let plan = Plan::of(context.effort);
-        let mut measured = Measured::default();
-        let complete = is_complete(measure(context, plan, &mut measured, progress))?;
-        Ok(measured.outcome(complete))
+    /// What is the same in all rounds.
+    fn sizes(&self) -> Vec<Count> {
+        let of_program = self.program.named().map(|(counted, size)| {
+            let of = [("what", "program".into()), ("counted", counted.into())];
+            count(labels(of), size)
+        });
+        let of_library = self.library.iter().flat_map(Library::named);
+        let of_library = of_library.map(|(name, size)| {
+            let of = [
+                ("what", "library_text".into()),
+                ("crate", name.into()),
+                ("counted", "code".into()),
+            ];
+            count(labels(of), size)
+        });
+        of_program.into_iter().chain(of_library).collect()
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Plan {
-    rounds: usize,
-    connections: &'static [usize],
-}
+impl Subject for Footprint {
+    /// Reads an idle ORB, then a server and its clients with more and more connections.
+    fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+        let Some(preset) = cell.level(PRESET) else {
+            return Ok(Sampled {
+                counts: self.sizes(),
+                ..Sampled::default()
+            });
+        };
+        let launcher = &turn.context.launcher;
+        let idle = launcher.start(&format!("{preset} idle"), &["idle-orb", &preset])?;
+        let mut counts = memory_of(&idle, "idle_orb", 0)?;
+        drop(idle);
+        let scheduling = served(
+            launcher,
+            &preset,
+            connections(turn.context.effort),
+            &mut counts,
+        )?;
+        Ok(Sampled {
+            counts,
+            scheduling,
+            ..Sampled::default()
+        })
+    }
 
-impl Plan {
-    fn of(effort: Effort) -> Self {
-        match effort {
-            Effort::Glance | Effort::Emulated { .. } => Self {
-                rounds: 1,
-                connections: &CONNECTIONS[..3],
-            },
-            Effort::Quick => Self {
-                rounds: 1,
-                connections: &CONNECTIONS,
-            },
-            Effort::Full => Self {
-                rounds: 20,
-                connections: &CONNECTIONS,
-            },
-        }
+    fn notes(&self) -> Vec<String> {
+        let note = match self.library {
+            Some(_) => OF_SYMBOLS,
+            None => STRIPPED,
+        };
+        [NOTE, note].map(str::to_owned).into()
+    }
+
+    fn parameters(effort: Effort) -> Parameters {
+        let connections = connections(effort).iter().map(ToString::to_string);
+        labels([(
+            "connections",
+            connections.collect::<Vec<_>>().join(" ").into(),
+        )])
     }
 }
 
-fn measure(
-    context: &Context,
-    plan: Plan,
-    measured: &mut Measured,
-    progress: &mut dyn Progress,
-) -> Result<(), LabError> {
-    progress.begin(plan.rounds * PRESETS.len());
-    let path = &context.launcher.executable;
-    let file = fs::read(path).map_err(LabError::file(path))?;
-    let program = Program::of(&file);
-    let program = program
-        .ok_or_else(|| LabError::process(&path.display().to_string(), "is no 64-bit ELF file"))?;
-    *measured = Measured::of(program, Library::of(&file));
-    drop(file);
-    for round in 0..plan.rounds {
-        for preset in PRESETS {
-            if context.interrupted() {
-                return Err(LabError::Interrupted);
-            }
-            measure_preset(context, plan, preset, round, measured)?;
-            progress.step(&format!("{preset}, round {} of {}", round + 1, plan.rounds));
-        }
-    }
-    Ok(())
-}
-
-/// An idle ORB, then a server and its clients with more and more connections.
-fn measure_preset(
-    context: &Context,
-    plan: Plan,
+/// Adds the memory of a server and of its clients, with more and more connections.
+fn served(
+    launcher: &Launcher,
     preset: &str,
-    round: usize,
-    measured: &mut Measured,
-) -> Result<(), LabError> {
-    let launcher = &context.launcher;
-    let mut idle = launcher.start(&format!("{preset} idle"), &["idle-orb", preset])?;
-    idle.ready()?;
-    measured.add(&process(IDLE, preset, 0), round, memory_of(&idle)?);
-    drop(idle);
+    connections: &[usize],
+    counts: &mut Vec<Count>,
+) -> Result<Vec<ObtainedScheduling>, LabError> {
     // In this order: the clients are ended before the server that they are connected to.
     let role = ["rate-server", "iiop://127.0.0.1:0", preset, "0"];
-    let mut server = launcher.start(&format!("{preset} server"), &role)?;
-    let reference = server.ready()?;
-    let role = ["idle-clients", preset, &reference];
+    let server = launcher.start(&format!("{preset} server"), &role)?;
+    let role = ["idle-clients", preset, server.text()];
     let mut clients = launcher.start(&format!("{preset} clients"), &role)?;
-    clients.ready()?;
-    for &connections in plan.connections {
-        if context.interrupted() {
+    for &connections in connections {
+        if launcher.interrupted() {
             return Err(LabError::Interrupted);
         }
-        clients.ask(&format!("connections {connections}"))?;
-        for (what, running) in [(SERVER, &server), (CLIENTS, &clients)] {
-            let labels = process(what, preset, connections);
-            measured.add(&labels, round, memory_of(running)?);
-        }
+        clients.ask::<()>(&connections, Duration::ZERO)?;
+        counts.extend(memory_of(&server, "server", connections)?);
+        counts.extend(memory_of(&clients, "clients", connections)?);
     }
-    measured.scheduling.extend(server.scheduling());
-    measured.scheduling.extend(clients.scheduling());
-    drop(clients);
-    Ok(())
+    let both = [&server, &clients].into_iter();
+    Ok(both.filter_map(Process::scheduling).collect())
 }
 
-fn memory_of(process: &Process) -> Result<Memory, LabError> {
-    Memory::of(process.id()).ok_or_else(|| {
+/// Bytes, and what they are of.
+type Count = (Labels, f64, (&'static str, u64));
+
+fn count(of: Labels, bytes: u64) -> Count {
+    (of, bytes as f64, ("bytes", 1))
+}
+
+fn memory_of(process: &Process, what: &str, connections: usize) -> Result<Vec<Count>, LabError> {
+    let memory = Memory::of(process.id()).ok_or_else(|| {
         LabError::process(
             process.name(),
             "its /proc/PID/smaps_rollup cannot be read (it takes Linux 4.14 and /proc)",
         )
-    })
+    })?;
+    let each = memory.named().map(|(counted, bytes)| {
+        let of = [
+            ("what", what.into()),
+            ("connections", connections.into()),
+            ("counted", counted.into()),
+        ];
+        count(labels(of), bytes)
+    });
+    Ok(each.into())
 }
 
-/// A thread for each connection; and one for all of them, in a lane.
-const PRESETS: [&str; 2] = ["default", "tao"];
-const CONNECTIONS: [usize; 5] = [0, 1, 10, 100, 1_000];
+fn connections(effort: Effort) -> &'static [usize] {
+    match effort {
+        Effort::Glance | Effort::Emulated { .. } => &[0, 1, 10],
+        Effort::Quick | Effort::Full => &[0, 1, 10, 100, 1_000],
+    }
+}
+
+fn plots() -> Vec<Plot> {
+    vec![Plot {
+        caption: "Bytes that a process has written and shares with no other process. No client calls meanwhile."
+            .to_owned(),
+        kind: PlotKind::Lines,
+        of: labels([("counted", PRIVATE_DIRTY.into())]),
+        lines: words(&["what", PRESET]),
+        x: "connections".to_owned(),
+        x_title: "connections".to_owned(),
+        values: vec![StatisticName::P50],
+        ..Plot::named("memory-against-connections", "Memory against connections")
+    }]
+}
+
+const PRESET: &str = "preset";
 /// How this program was built: without optimisation it is several times as large.
 const BUILD: &str = if cfg!(debug_assertions) {
     "debug"
 } else {
     "release"
 };
+const NOTE: &str = "Memory was not locked: with mlockall(2) the whole of every thread's stack and of every mapping is resident.";
+const STRIPPED: &str = "This program has no symbols, so the ORB's share of it cannot be told: a build by `cargo build --release` has them.";
+const OF_SYMBOLS: &str = "The ORB's code is that of the functions whose names are of its crates (`library_text`). Functions of the standard library that were made for it are not in it, nor what was inlined into other crates; constants have no names, and are in the whole program's `text` alone.";

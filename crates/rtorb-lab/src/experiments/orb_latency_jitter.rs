@@ -6,11 +6,7 @@ use super::mt_cubit::{
 };
 use super::transports::TRANSPORTS;
 use crate::contestants::Transport;
-use crate::experiment::{Effort, Emulated, EmulatedLoads};
-use crate::study::{
-    Amounts, ByEffort, Cell, Factor, Study,
-    Value::{Absent, Text},
-};
+use crate::experiments::prelude::*;
 
 /// The experiment.
 pub const STUDY: Study<LineUp> = Study {
@@ -30,10 +26,7 @@ pub const STUDY: Study<LineUp> = Study {
         WORKS,
         NUMBERS,
         // In emulated machines two presets: what a kernel does to a call depends on how threads share a connection.
-        Factor {
-            label: PRESET,
-            levels: &[Absent, Text("tao"), Text("default")],
-        },
+        Factor::of(PRESET, &[Absent, Text("tao"), Text("default")]),
         TRANSPORTS,
     ],
     fixed: &[("operation", Text("octet"))],

@@ -3,24 +3,10 @@
 //!
 //! The link is the same in all cells. Each of its queueing disciplines serves marked packets first; only the marks differ.
 
-use rtorb_results::claim::Declaration;
-use rtorb_results::metric::Statistic::P90;
-use rtorb_results::metric::{
-    Metric,
-    Step::{Less, Over, Times},
-};
-use rtorb_results::statements::{HighlightOf, PublishedOf, Statements, Words};
-use rtorb_results::{Labels, Plot, PlotKind, StatisticName, labels};
-
 use crate::contestants::packets::clients::PERIOD_NS;
 use crate::contestants::packets::link::{Discipline, Link, PACKET_NS, RATE_MBIT};
 use crate::contestants::packets::{BULK, BULK_BYTES, Pair, Run, URGENT, URGENT_DSCP};
-use crate::error::LabError;
-use crate::experiment::Context;
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{Number, Text},
-};
+use crate::experiments::prelude::*;
 
 /// The experiment.
 pub const STUDY: Study<SlowLink> = Study {
@@ -35,21 +21,12 @@ pub const STUDY: Study<SlowLink> = Study {
         samples: "run_ms",
     },
     factors: &[
-        Factor {
-            label: DISCIPLINE,
-            levels: &[
-                Text(Discipline::ALL[0].name()),
-                Text(Discipline::ALL[1].name()),
-            ],
-        },
-        Factor {
-            label: NETWORK_PRIORITY,
-            levels: &[Text(OFF), Text(ON)],
-        },
-        Factor {
-            label: BULK_DATA,
-            levels: &[Text(NONE), Text(BESIDE)],
-        },
+        Factor::texts(
+            DISCIPLINE,
+            &[Discipline::ALL[0].name(), Discipline::ALL[1].name()],
+        ),
+        Factor::texts(NETWORK_PRIORITY, &[OFF, ON]),
+        Factor::texts(BULK_DATA, &[NONE, BESIDE]),
     ],
     fixed: &[
         ("orb", Text("rtorb")),
@@ -192,16 +169,14 @@ fn plots() -> Vec<Plot> {
         of: labels([("part", CALL.into())]),
         x: NETWORK_PRIORITY.to_owned(),
         x_title: "marks of packets by priority".to_owned(),
-        choose: vec![DISCIPLINE.to_owned()],
-        lines: vec![BULK_DATA.to_owned()],
+        choose: words(&[DISCIPLINE]),
+        lines: words(&[BULK_DATA]),
         values: vec![StatisticName::P50, StatisticName::P90],
         log_y: true,
         ..Plot::named("packets", "Urgent calls alone and beside bulk data")
     }]
 }
 
-/// What is said of the 90th percentile: in a quick run a round has 37 calls.
-const P90_US: Metric = Metric::of(P90).with(&[Times(1e-3)]);
 const TO_ALONE: Metric = Metric::of(P90).with(&[Over(P90, "bulk=none")]);
 const MARKED: &str = "network_priority=on, bulk=beside, part=call";
 

@@ -2,15 +2,9 @@
 //!
 //! All on one CPU. Contestants take turns within each round.
 
-use rtorb_results::{Plot, PlotKind};
-
 use crate::contestants::{OMNIORB, Transport};
-use crate::experiment::{Effort, Emulated};
+use crate::experiments::prelude::*;
 use crate::experiments::transports::{TRANSPORT, TRANSPORTS};
-use crate::study::{
-    Amounts, ByEffort, Factor, Study,
-    Value::{self, Number, Text},
-};
 use line_up::LineUp;
 
 mod kernels;
@@ -31,15 +25,9 @@ pub const STUDY: Study<LineUp> = Study {
         samples: "run_ms",
     },
     factors: &[
-        Factor {
-            label: "preset",
-            levels: &[Text(PROMISED), Text("default"), Text(OMNIORB)],
-        },
+        Factor::texts("preset", &[PROMISED, "default", OMNIORB]),
         // Processor time of a request, of whichever client.
-        Factor {
-            label: WORK,
-            levels: &[Number(0), Number(500)],
-        },
+        Factor::numbers(WORK, &[0, 500]),
         TRANSPORTS,
     ],
     fixed: &[("operation", Text("octet"))],
@@ -80,8 +68,8 @@ fn plots() -> Vec<Plot> {
         kind: PlotKind::Bars,
         x: "rate_hz".to_owned(),
         x_title: "calls a second".to_owned(),
-        choose: vec![WORK.to_owned(), "part".to_owned()],
-        lines: ["preset", TRANSPORT].map(str::to_owned).into(),
+        choose: words(&[WORK, "part"]),
+        lines: words(&["preset", TRANSPORT]),
         ..Plot::named("staircase", "Latency by rate")
     }]
 }

@@ -5,19 +5,12 @@
 
 use std::time::Duration;
 
-use rtorb_results::{Plot, PlotKind, StatisticName, labels};
-
 use crate::contestants::rt_policies::{
     self, BUFFERED_MAX, BURST, BURST_WAIT_US, BUSY_US, DECLARED, LOW, LOW_CLIENTS,
     LOW_COMPUTATION_US, RtPolicy, Run, Setting, System, URGENT_OFFSETS_US,
 };
-use crate::error::LabError;
-use crate::experiment::Context;
+use crate::experiments::prelude::*;
 use crate::processes::awake::{AWAKE_AT_MOST, Awake};
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{Number, Text},
-};
 
 mod findings;
 
@@ -35,23 +28,17 @@ pub const STUDY: Study<Systems> = Study {
         samples: "urgent_calls_per_round",
     },
     factors: &[
-        Factor {
-            label: POLICY,
-            levels: &[
-                Text(RtPolicy::Borrowing.word()),
-                Text(RtPolicy::Buffering.word()),
-                Text(RtPolicy::Bands.word()),
-                Text(RtPolicy::NestedPriority.word()),
+        Factor::texts(
+            POLICY,
+            &[
+                RtPolicy::Borrowing.word(),
+                RtPolicy::Buffering.word(),
+                RtPolicy::Bands.word(),
+                RtPolicy::NestedPriority.word(),
             ],
-        },
-        Factor {
-            label: SETTING,
-            levels: &[Text(OFF), Text(ON)],
-        },
-        Factor {
-            label: OTHER_CALLS,
-            levels: &[Text(NONE), Text(IN_PROGRESS)],
-        },
+        ),
+        Factor::texts(SETTING, &[OFF, ON]),
+        Factor::texts(OTHER_CALLS, &[NONE, IN_PROGRESS]),
     ],
     fixed: &[("orb", Text("rtorb")), ("transport", Text("tcp"))],
     parameters: &[
@@ -162,7 +149,7 @@ fn plots() -> Vec<Plot> {
     vec![
         Plot {
             of: labels([(CALL, URGENT.into())]),
-            lines: vec![OTHER_CALLS.to_owned(), SETTING.to_owned()],
+            lines: words(&[OTHER_CALLS, SETTING]),
             ..of_calls(
                 "urgent",
                 "An urgent call by policy",
@@ -175,7 +162,7 @@ fn plots() -> Vec<Plot> {
                 (POLICY, RtPolicy::Buffering.word().into()),
                 (OTHER_CALLS, IN_PROGRESS.into()),
             ]),
-            lines: vec![SETTING.to_owned()],
+            lines: words(&[SETTING]),
             ..of_calls(
                 "burst",
                 "Calls of a burst to a lane of one thread, and urgent calls to another lane",

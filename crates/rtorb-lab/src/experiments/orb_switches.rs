@@ -6,20 +6,10 @@
 
 use std::time::Duration;
 
-use rtorb_results::claim::Declaration;
-use rtorb_results::metric::{Metric, Statistic::P50};
-use rtorb_results::statements::{HighlightOf, PublishedOf, Statements, Words};
-use rtorb_results::{ObtainedScheduling, Plot, PlotKind, StatisticName, labels};
-
 use crate::contestants::whitebox::threads::ThreadSums;
-use crate::error::LabError;
-use crate::experiment::Context;
+use crate::experiments::prelude::*;
 use crate::processes::Process;
 use crate::processes::probe::Probe;
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{Number, Text},
-};
 use probe::{Question, SWITCHES, objects};
 
 pub mod probe;
@@ -38,22 +28,8 @@ pub const STUDY: Study<Processes> = Study {
         samples: "calls_of_each_client_and_round",
     },
     factors: &[
-        Factor {
-            label: PROCESSES,
-            levels: &[Text(ONE), Text("two")],
-        },
-        Factor {
-            label: LOW_CLIENTS,
-            levels: &[
-                Number(1),
-                Number(5),
-                Number(10),
-                Number(20),
-                Number(30),
-                Number(40),
-                Number(MOST as i64),
-            ],
-        },
+        Factor::texts(PROCESSES, &[ONE, "two"]),
+        Factor::numbers(LOW_CLIENTS, &[1, 5, 10, 20, 30, 40, MOST as i64]),
     ],
     fixed: &[
         ("orb", Text("rtorb")),
@@ -84,7 +60,7 @@ fn plots() -> Vec<Plot> {
         caption: "Of client and server together, voluntary and involuntary. P2 expects two."
             .to_owned(),
         kind: PlotKind::Lines,
-        lines: vec![PROCESSES.to_owned()],
+        lines: words(&[PROCESSES]),
         x: LOW_CLIENTS.to_owned(),
         x_title: "low-priority clients".to_owned(),
         values: vec![StatisticName::P50],
@@ -108,11 +84,10 @@ impl Processes {
         let endpoint = launcher.server_endpoint();
         let mut role = vec!["rate-server", &endpoint, "tao"];
         role.extend(objects.iter().map(String::as_str));
-        let mut server = launcher.start("tao server", &role)?;
-        let references = server.ready()?;
+        let server = launcher.start("tao server", &role)?;
         Ok(Self {
             probe: Probe::start(launcher, "clients")?,
-            references: references.split(' ').map(str::to_owned).collect(),
+            references: server.words().map(str::to_owned).collect(),
             server,
         })
     }

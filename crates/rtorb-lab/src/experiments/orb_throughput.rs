@@ -6,18 +6,10 @@
 
 use std::time::Duration;
 
-use rtorb_results::profile::ServiceRow;
-use rtorb_results::{Labels, ObtainedScheduling, Plot, PlotKind, labels};
-
 use crate::contestants::burst::{Burst, Verb};
 use crate::contestants::operations::Operation;
 use crate::contestants::{Contestant, Transport};
-use crate::error::LabError;
-use crate::experiment::{Effort, Emulated};
-use crate::study::{
-    Amounts, ByEffort, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{self, Absent, Number, Text},
-};
+use crate::experiments::prelude::*;
 use line_up::LineUp;
 
 mod kernels;
@@ -37,69 +29,46 @@ pub const STUDY: Study<LineUp> = Study {
         samples: "count_per_round_max",
     },
     factors: &[
-        Factor {
-            label: "operation",
-            levels: &[
-                Text("oneway"),
-                Text("void"),
-                Text("octet"),
-                Text("short"),
-                Text("long"),
-                Text("struct"),
-                Text("union"),
-                Text("any"),
-                Text("longseq"),
-                Text("octetseq"),
-                Text("manyseq"),
+        Factor::texts(
+            "operation",
+            &[
+                "oneway", "void", "octet", "short", "long", "struct", "union", "any", "longseq",
+                "octetseq", "manyseq",
             ],
-        },
-        Factor {
-            label: "len",
-            levels: &[
-                Number(0),
-                Number(4),
-                Number(16),
-                Number(256),
-                Number(1_024),
-                Number(4_096),
-                Number(16_384),
-                Number(65_536),
-                Number(262_144),
-                Number(MEBIBYTE as i64),
+        ),
+        Factor::numbers(
+            "len",
+            &[
+                0,
+                4,
+                16,
+                256,
+                1_024,
+                4_096,
+                16_384,
+                65_536,
+                262_144,
+                MEBIBYTE as i64,
             ],
-        },
-        Factor {
-            label: "orb",
-            levels: &[
-                Text("rtorb"),
-                Text("omniorb"),
-                Text("iceoryx2"),
-                Text("raw"),
+        ),
+        Factor::texts("orb", &["rtorb", "omniorb", "iceoryx2", "raw"]),
+        Factor::of("preset", &[Absent, Text("tao"), Text("tao_propagated")]),
+        Factor::texts(
+            "transport",
+            &[
+                "tcp",
+                "unix",
+                "shm",
+                "shm_yield",
+                "collocated",
+                "futex",
+                "shm_spin",
+                "spin",
+                "memcpy",
+                "none",
             ],
-        },
-        Factor {
-            label: "preset",
-            levels: &[Absent, Text("tao"), Text("tao_propagated")],
-        },
-        Factor {
-            label: "transport",
-            levels: &[
-                Text("tcp"),
-                Text("unix"),
-                Text("shm"),
-                Text("shm_yield"),
-                Text("collocated"),
-                Text("futex"),
-                Text("shm_spin"),
-                Text("spin"),
-                Text("memcpy"),
-                Text("none"),
-            ],
-        },
-        Factor {
-            label: "part",
-            levels: &[Text("call"), Text("servant_work"), Text("marshalling")],
-        },
+        ),
+        Factor::texts("part", &["call", "servant_work", "marshalling"]),
     ],
     parameters: &[
         ("warm_up", Value::ByEffort(WARM_UP)),
@@ -148,7 +117,6 @@ pub const STUDY: Study<LineUp> = Study {
 };
 
 fn plots() -> Vec<Plot> {
-    let names = |of: &[&str]| of.iter().map(|name| (*name).to_owned()).collect();
     let plot = |id: &str, title: &str| Plot {
         kind: PlotKind::Bars,
         x: "operation".to_owned(),
@@ -161,8 +129,8 @@ fn plots() -> Vec<Plot> {
                   is in it too, and is the larger part for long sequences. Below zero, the host disturbed the raw exchange more than the \
                   call."
             .to_owned(),
-        choose: names(&["transport"]),
-        lines: names(&["orb"]),
+        choose: words(&["transport"]),
+        lines: words(&["orb"]),
         ..plot(id, title)
     }
     };
@@ -176,7 +144,7 @@ fn plots() -> Vec<Plot> {
                       below them was measured when the host was quieter. Choose a name in the legend to hide or show it."
                 .to_owned(),
             of: labels([("len", 0usize.into())]),
-            lines: names(&["orb", "transport"]),
+            lines: words(&["orb", "transport"]),
             ..plot("medians", "Medians, side by side")
         },
         Plot {
@@ -184,16 +152,16 @@ fn plots() -> Vec<Plot> {
             caption: "Medians of sequences against the octets that each message carries, both scales logarithmic.".to_owned(),
             x: "payload_bytes".to_owned(),
             x_title: "octets of payload".to_owned(),
-            choose: names(&["operation"]),
-            lines: names(&["orb", "transport"]),
+            choose: words(&["operation"]),
+            lines: words(&["orb", "transport"]),
             log_x: true,
             log_y: true,
             ..plot("sizes", "Time against size")
         },
         Plot {
             kind: PlotKind::Percentiles,
-            choose: names(&["operation", "len"]),
-            lines: names(&["orb", "transport", "preset"]),
+            choose: words(&["operation", "len"]),
+            lines: words(&["orb", "transport", "preset"]),
             ..plot("tails", "The tail: how slow is one call in a thousand")
         },
     ];

@@ -7,21 +7,16 @@
 use std::time::Duration;
 
 use rtorb::Strategies;
-use rtorb_results::{Plot, PlotKind, labels, labels_with};
+use rtorb_results::labels_with;
 
 use crate::contestants::peers::omniorb::{self, OmniOrb};
 use crate::contestants::whitebox::clients::LOW_CLIENTS;
 use crate::contestants::whitebox::contestant::{Contestant, Numbers, REQUESTS};
 use crate::contestants::whitebox::{Run, perf, strace};
 use crate::contestants::{OMNIORB, Transport};
-use crate::error::LabError;
-use crate::experiment::{Context, Effort, Parameters};
+use crate::experiments::prelude::*;
 use crate::experiments::transports::TRANSPORT;
 use crate::processes::probe::Answer;
-use crate::study::{
-    Amounts, ByEffort, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{self, Absent, Number, Text},
-};
 
 mod findings;
 
@@ -39,34 +34,28 @@ pub const STUDY: Study<LineUp> = Study {
         samples: "requests_per_client_and_round",
     },
     factors: &[
-        Factor {
-            label: PRESET,
-            levels: &[
-                Text("default"),
-                Text("corbaplus"),
-                Text("minicool"),
-                Text("mt_orbix"),
-                Text("tao"),
-                Text(OMNIORB),
+        Factor::texts(
+            PRESET,
+            &[
+                "default",
+                "corbaplus",
+                "minicool",
+                "mt_orbix",
+                "tao",
+                OMNIORB,
             ],
-        },
-        Factor {
-            label: CLIENTS,
-            levels: &[Number(1), Number(TEN as i64)],
-        },
-        Factor {
-            label: CALLS,
-            levels: &[Text(BACK_TO_BACK), Text(AT_RATES)],
-        },
+        ),
+        Factor::numbers(CLIENTS, &[1, TEN as i64]),
+        Factor::texts(CALLS, &[BACK_TO_BACK, AT_RATES]),
         // Without a level, it is TCP.
-        Factor {
-            label: TRANSPORT,
-            levels: &[
+        Factor::of(
+            TRANSPORT,
+            &[
                 Absent,
                 Text(Transport::Unix.label()),
                 Text(Transport::Shm.label()),
             ],
-        },
+        ),
     ],
     fixed: &[("part", Text("count"))],
     parameters: &[
@@ -105,16 +94,16 @@ fn plots() -> Vec<Plot> {
     vec![
         Plot {
             caption: "Ten concurrent clients, one of them of high priority. A preset without a bar needs none of it.".to_owned(),
-            choose: vec![CALLS.to_owned(), "what".to_owned()],
-            lines: ["side", TRANSPORT].map(str::to_owned).into(),
+            choose: words(&[CALLS, "what"]),
+            lines: words(&["side", TRANSPORT]),
             ..plot("counts-a-request", "What a request costs besides time")
         },
         Plot {
             caption: "Ten concurrent clients. The pauses that clients make between calls are a part of their own."
                 .to_owned(),
             of: labels_with(&phases.of, [("what", "cpu_time_of".into())]),
-            choose: [CALLS, "side", TRANSPORT].map(str::to_owned).into(),
-            lines: vec!["phase".to_owned()],
+            choose: words(&[CALLS, "side", TRANSPORT]),
+            lines: words(&["phase"]),
             stacked: true,
             ..phases
         },
@@ -240,7 +229,7 @@ impl Subject for LineUp {
     fn parameters(effort: Effort) -> Parameters {
         let (rounds, samples) = STUDY.amounts.of(effort);
         let run = at_rates(effort, samples);
-        let paced = run.pauses() * (rounds * STUDY.factors[0].levels.len()) as u32;
+        let paced = run.pauses() * (rounds * STUDY.factors[0].levels().len()) as u32;
         labels([
             ("requests_per_client_and_round_at_rates", run.count.into()),
             ("paced_seconds", paced.as_secs().into()),
@@ -351,7 +340,7 @@ mod tests {
 
     #[test]
     fn every_preset_is_counted() {
-        let levels = STUDY.factors[0].levels.iter().copied();
+        let levels = STUDY.factors[0].levels().into_iter();
         let presets = Strategies::PRESETS.iter().map(|(name, _)| *name);
         assert!(levels.eq(presets.chain([OMNIORB]).map(Text)));
     }

@@ -8,17 +8,11 @@
 use std::time::Duration;
 
 use rtorb_host::description::kernel_tick_hz;
-use rtorb_results::profile::ServiceRow;
-use rtorb_results::{LabelValue, Plot, PlotKind, PublishedPoints, StatisticName, labels};
+use rtorb_results::PublishedPoints;
 
-use crate::error::LabError;
-use crate::experiment::{Context, Effort, Emulated};
+use crate::experiments::prelude::*;
 use crate::processes::computation::Computation;
 use crate::processes::probe::{Answer, Probe};
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{Flag, Number, Text},
-};
 use crate::suite::{Member, Suite};
 use probe::{Executions, PAUSE, PROGRAM_PRIORITY, Question, TICK_PRIORITY};
 use tick::Tick;
@@ -61,25 +55,22 @@ const STUDY: Study<TimedProgram> = Study {
         samples: "executions_signal_per_round",
     },
     factors: &[
-        Factor {
-            label: "tick",
-            levels: &[Text("none"), Text("signal"), Text("thread")],
-        },
-        Factor {
-            label: "resolution_us",
-            levels: &[
-                Number(FINEST_US),
-                Number(200),
-                Number(500),
-                Number(1_000),
-                Number(2_000),
-                Number(5_000),
-                Number(10_000),
-                Number(20_000),
-                Number(50_000),
-                Number(COARSEST_US),
+        Factor::texts("tick", &["none", "signal", "thread"]),
+        Factor::numbers(
+            "resolution_us",
+            &[
+                FINEST_US,
+                200,
+                500,
+                1_000,
+                2_000,
+                5_000,
+                10_000,
+                20_000,
+                50_000,
+                COARSEST_US,
             ],
-        },
+        ),
     ],
     parameters: &[
         (
@@ -246,7 +237,7 @@ fn plots() -> Vec<Plot> {
                       which names no resolution but 0.1 ms."
                 .to_owned(),
             of: labels([("what", "overhead".into())]),
-            choose: vec!["tick".to_owned()],
+            choose: words(&["tick"]),
             published: published_levels(),
             ..against_resolution(
                 "overhead-against-resolution",
@@ -258,8 +249,8 @@ fn plots() -> Vec<Plot> {
                       `overhead_of_no_tick` what it says of executions without any tick; `overhead_from_medians` Eq. (5) over their \
                       median, in which what else delays the program cancels."
                 .to_owned(),
-            choose: vec!["tick".to_owned()],
-            lines: vec!["what".to_owned()],
+            choose: words(&["tick"]),
+            lines: words(&["what"]),
             values: vec![StatisticName::P50],
             ..against_resolution("overhead-and-noise", "What of that is the tick")
         },
@@ -267,7 +258,7 @@ fn plots() -> Vec<Plot> {
             caption: "What was measured: e_m of Eq. (1). The point without ticks stands at 100 ms."
                 .to_owned(),
             of: labels([("what", "execution".into()), ("part", "execution".into())]),
-            lines: vec!["tick".to_owned()],
+            lines: words(&["tick"]),
             log_y: false,
             ..against_resolution(
                 "execution-against-resolution",

@@ -6,18 +6,13 @@
 
 use std::time::Duration;
 
-use rtorb_results::profile::ServiceRow;
-use rtorb_results::{CellValue, Plot, PlotKind, PublishedRow, StatisticName, TableView, labels};
+use rtorb_results::PublishedRow;
 
-use crate::error::LabError;
-use crate::experiment::{Context, Effort, Emulated, Parameters};
+use crate::experiments::os_services::probe::{BUDGET_NS, NOT_IN_TURN, Question, Service, WARM_UP};
+use crate::experiments::prelude::*;
 use crate::processes::probe::ProbeInTurn;
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{Number, Text},
-};
 use findings::SWITCH;
-use probe::{HIGH, LOW, Question, Test, WARM_UP, YIELDS};
+use probe::{Test, YIELDS};
 use published::{P0, P2};
 
 mod findings;
@@ -37,20 +32,20 @@ pub const STUDY: Study<TwoThreads> = Study {
         full: [RUNS * rounds_of_run(Effort::Full), 1_000],
         samples: "samples_per_round",
     },
-    factors: &[Factor {
-        label: "test",
-        levels: &[
-            Text(Test::SuspendResume.label()),
-            Text(Test::Yield.label()),
-            Text(Test::Synchronized.label()),
-            Text(Test::SynchronizedPlain.label()),
+    factors: &[Factor::texts(
+        "test",
+        &[
+            Test::SuspendResume.label(),
+            Test::Yield.label(),
+            Test::Synchronized.label(),
+            Test::SynchronizedPlain.label(),
         ],
-    }],
+    )],
     parameters: &[
         ("warm_up", Number(WARM_UP as i64)),
         ("yields_per_sample", Number(2 * YIELDS as i64)),
         ("priority_low", Number(LOW as i64)),
-        ("priority_high", Number(HIGH as i64)),
+        ("priority_high", Number(LOW as i64 + 1)),
         ("process", Text("each run has one of its own")),
         (
             "suspend_resume",
@@ -59,7 +54,7 @@ pub const STUDY: Study<TwoThreads> = Study {
     ],
     columns: &["what"],
     plots,
-    tables: || vec![table(), parts()],
+    tables: || vec![switches(), parts()],
     says: findings::SAYS,
     findings: findings::findings,
     notes,
@@ -90,13 +85,16 @@ impl Subject for TwoThreads {
         let mut tests = Test::ALL.into_iter();
         let test = tests.find(|test| cell.is("test", test.label()));
         let question = Question {
-            test: test.expect("every level is a test"),
-            samples: turn.samples,
-            fifo: context.launcher.placement.fifo.is_some(),
+            service: Service::Switch(test.expect("every level is a test")),
+            samples: turn.samples as u32,
+            low_priority: context.launcher.placement.fifo.map(|_| LOW),
+            pause_ns_max: 0,
+            seed: turn.seed(),
+            other: None,
         };
         let run = turn.round / rounds_of_run(context.effort);
         let answer = self.probe.of(run)?.ask(&question, WITHIN)?;
-        let dropped = answer.numbers.get("dropped").copied().unwrap_or(0.0) as usize;
+        let dropped = answer.numbers.get(NOT_IN_TURN).copied().unwrap_or(0.0) as usize;
         let taken = dropped + answer.samples.first().map_or(0, Vec::len);
         self.dropped = [self.dropped[0] + dropped, self.dropped[1] + taken];
         std::thread::sleep(PAUSE);
@@ -124,31 +122,27 @@ impl Subject for TwoThreads {
 }
 
 /// The table of P0 and P2: a row that has one name for each test.
-fn table() -> TableView {
+fn switches() -> TableView {
     let tables = [&P0, &P2].into_iter();
     TableView {
-        id: "context-switch".to_owned(),
-        title: "Context switch latency, jitter in parentheses".to_owned(),
         caption: "As the papers' tables; their rows are in microseconds of their machines. Suspend-resume is by futexes, which did not exist \
                   when the papers were written."
             .to_owned(),
         of: labels([("what", SWITCH.into())]),
-        rows: vec!["what".to_owned()],
-        columns: vec!["test".to_owned()],
+        rows: words(&["what"]),
+        columns: words(&["test"]),
         values: vec![CellValue::MeanAndDeviation],
         published: tables.flat_map(published::Table::rows).collect(),
-        ..TableView::default()
+        ..table("context-switch", "Context switch latency, jitter in parentheses")
     }
 }
 
 fn parts() -> TableView {
     TableView {
-        id: "context-switch-medians".to_owned(),
-        title: "Medians of the parts".to_owned(),
-        rows: vec!["test".to_owned()],
-        columns: vec!["what".to_owned()],
+        rows: words(&["test"]),
+        columns: words(&["what"]),
         values: vec![CellValue::Median],
-        ..TableView::default()
+        ..table("context-switch-medians", "Medians of the parts")
     }
 }
 
@@ -185,8 +179,8 @@ fn plots() -> Vec<Plot> {
         Plot {
             caption: "A yield has nothing subtracted: its switch is the hand-over.".to_owned(),
             kind: PlotKind::Histogram,
-            choose: vec!["test".to_owned()],
-            lines: vec!["what".to_owned()],
+            choose: words(&["test"]),
+            lines: words(&["what"]),
             ..Plot::named(
                 "context-switch-parts",
                 "The hand-over, the same calls without a switch, and their difference",
@@ -196,7 +190,7 @@ fn plots() -> Vec<Plot> {
             caption: "Of yields, a sample is the mean of a batch.".to_owned(),
             kind: PlotKind::Percentiles,
             of: of_switch,
-            lines: vec!["test".to_owned()],
+            lines: words(&["test"]),
             log_y: true,
             ..Plot::named("context-switch-percentiles", "The tail of a context switch")
         },
@@ -214,8 +208,9 @@ const fn rounds_of_run(effort: Effort) -> usize {
 
 /// What the promise of stability speaks of.
 const RUNS: usize = 5;
-/// A question takes a second at most.
-const WITHIN: Duration = Duration::from_secs(1);
+/// Less urgent than the probe's main thread, which only waits meanwhile.
+const LOW: u8 = 40;
+const WITHIN: Duration = Duration::from_nanos(BUDGET_NS);
 /// Leaves the CPU to others between questions, so that real-time throttling never has a reason.
 const PAUSE: Duration = Duration::from_millis(2);
 const LEFT_BY_FUTEX: &str = "Suspend-resume: the low-priority thread wakes the high-priority one, which sleeps again. What is subtracted is a \

@@ -7,15 +7,8 @@
 
 use std::time::Duration;
 
-use rtorb_results::profile::ServiceRow;
-use rtorb_results::{Plot, PlotKind};
-
-use crate::error::LabError;
+use crate::experiments::prelude::*;
 use crate::processes::probe::Probe;
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{Number, Text},
-};
 use probe::{Question, Seen};
 
 mod findings;
@@ -36,10 +29,7 @@ pub const STUDY: Study<Looking> = Study {
         full: [300, 100],
         samples: "round_ms",
     },
-    factors: &[Factor {
-        label: RELEASES,
-        levels: &[Number(0), Number(RELEASES_A_ROUND)],
-    }],
+    factors: &[Factor::numbers(RELEASES, &[0, RELEASES_A_ROUND])],
     parameters: &[
         ("rounds_are", Text(ROUNDS_ARE)),
         ("gap_ns_min", Number(STEP_NS_MAX as i64)),
@@ -105,7 +95,7 @@ fn plots() -> Vec<Plot> {
         Plot {
             caption: "Gaps between two readings of the clock during which no other thread ran, by what they are taken for.".to_owned(),
             kind: PlotKind::Histogram,
-            lines: vec!["what".to_owned()],
+            lines: words(&["what"]),
             x_title: "length of an interruption, us".to_owned(),
             log_x: true,
             log_y: true,
@@ -114,7 +104,7 @@ fn plots() -> Vec<Plot> {
         Plot {
             caption: "How much longer an interruption is than usual, and how rarely.".to_owned(),
             kind: PlotKind::Percentiles,
-            lines: vec!["what".to_owned()],
+            lines: words(&["what"]),
             log_y: true,
             ..Plot::named("interruptions-percentiles", "The tail of each kind of interruption")
         },

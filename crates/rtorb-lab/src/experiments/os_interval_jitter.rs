@@ -7,18 +7,11 @@
 
 use std::time::Duration;
 
-use rtorb_results::StatisticName::{self, Max, Mean, P50, P99};
-use rtorb_results::profile::ServiceRow;
-use rtorb_results::{Plot, PlotKind, labels};
+use rtorb_results::StatisticName::{Max, Mean, P50, P99};
 
-use crate::error::LabError;
-use crate::experiment::{Effort, Emulated};
+use crate::experiments::prelude::*;
 use crate::processes::computation::Computation;
 use crate::processes::probe::Probe;
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{Flag, Number, Text},
-};
 use crate::systems::essential;
 use plan::{Configuration, Rank};
 use probe::{HIGHEST_PRIORITY, Question, WARM_UP};
@@ -41,34 +34,21 @@ pub const STUDY: Study<Tasks> = Study {
         samples: "releases_per_round",
     },
     factors: &[
-        Factor {
-            label: "resolution_us",
-            levels: &[Number(500), Number(1_000)],
-        },
-        Factor {
-            label: "timers",
-            levels: &[
-                Number(1),
-                Number(2),
-                Number(5),
-                Number(10),
-                Number(15),
-                Number(20),
+        Factor::numbers("resolution_us", &[500, 1_000]),
+        Factor::numbers("timers", &[1, 2, 5, 10, 15, 20]),
+        Factor::texts(
+            "pattern",
+            &[
+                "harmonic",
+                "non_harmonic",
+                "alone_1",
+                "alone_2",
+                "alone_4",
+                "alone_8",
+                "alone_16",
+                "alone_32",
             ],
-        },
-        Factor {
-            label: "pattern",
-            levels: &[
-                Text("harmonic"),
-                Text("non_harmonic"),
-                Text("alone_1"),
-                Text("alone_2"),
-                Text("alone_4"),
-                Text("alone_8"),
-                Text("alone_16"),
-                Text("alone_32"),
-            ],
-        },
+        ),
     ],
     parameters: &[
         ("alone_us_per_release_max", Number(ALONE_NS as i64 / 1_000)),
@@ -196,8 +176,8 @@ fn plots() -> Vec<Plot> {
             .to_owned(),
         kind: PlotKind::Lines,
         of: labels([("what", "jitter".into())]),
-        choose: names(&["pattern", "resolution_us"]),
-        lines: names(&["priority"]),
+        choose: words(&["pattern", "resolution_us"]),
+        lines: words(&["priority"]),
         x: "timers".to_owned(),
         x_title: "number of timers".to_owned(),
         values: values.to_vec(),
@@ -207,8 +187,8 @@ fn plots() -> Vec<Plot> {
     };
     vec![
         Plot {
-            choose: names(&["resolution_us"]),
-            lines: names(&["priority", "pattern"]),
+            choose: words(&["resolution_us"]),
+            lines: words(&["priority", "pattern"]),
             ..against_timers(
                 "jitter-against-timers",
                 "Median interval jitter against the number of timers, both patterns",
@@ -224,8 +204,8 @@ fn plots() -> Vec<Plot> {
             caption: "The whole distribution for each of the three tasks.".to_owned(),
             kind: PlotKind::Percentiles,
             of: labels([("what", "jitter".into())]),
-            choose: names(&["pattern", "resolution_us", "timers"]),
-            lines: names(&["priority"]),
+            choose: words(&["pattern", "resolution_us", "timers"]),
+            lines: words(&["priority"]),
             log_y: true,
             ..Plot::named("jitter-percentiles", "The tail of the jitter, by priority")
         },
@@ -242,7 +222,7 @@ fn plots() -> Vec<Plot> {
             caption: "P3 Figures 6 and 7 show the same for QNX and RTLinux; the text has no numbers for them.".to_owned(),
             kind: PlotKind::Lines,
             of: labels([("what", "jitter_alone".into())]),
-            lines: names(&["resolution_us"]),
+            lines: words(&["resolution_us"]),
             x: "interval_us".to_owned(),
             x_title: "interval (us)".to_owned(),
             values: vec![P50, Mean, P99, Max],
@@ -254,10 +234,6 @@ fn plots() -> Vec<Plot> {
             )
         },
     ]
-}
-
-fn names(names: &[&str]) -> Vec<String> {
-    names.iter().map(|name| (*name).to_owned()).collect()
 }
 
 /// What a small control task computes at each release.

@@ -6,21 +6,7 @@
 
 use std::time::Duration;
 
-use rtorb_results::claim::Declaration;
-use rtorb_results::metric::Statistic::P50;
-use rtorb_results::metric::{
-    Metric,
-    Step::{Less, Over, Times},
-};
-use rtorb_results::profile::ServiceRow;
-use rtorb_results::statements::{DerivedOf, HighlightOf, PublishedOf, Statements, Words};
-use rtorb_results::{Plot, PlotKind, labels};
-
-use crate::error::LabError;
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{Number, Text},
-};
+use crate::experiments::prelude::*;
 use three_threads::{Kind, SECTION_NS, SPIN_NS, Wait};
 
 mod three_threads;
@@ -37,15 +23,10 @@ pub const STUDY: Study<ThreeThreads> = Study {
         full: [1_001, 1],
         samples: "samples_per_round",
     },
-    factors: &[Factor {
-        label: "mutex",
-        levels: &[
-            Text("inheritance"),
-            Text("rtcorba"),
-            Text("ceiling"),
-            Text("plain"),
-        ],
-    }],
+    factors: &[Factor::texts(
+        "mutex",
+        &["inheritance", "rtcorba", "ceiling", "plain"],
+    )],
     fixed: &[("orb", Text("rtorb_os"))],
     parameters: &[
         ("critical_section_us", Number((SECTION_NS / 1_000) as i64)),
@@ -78,7 +59,7 @@ fn plots() -> Vec<Plot> {
             .to_owned(),
         kind: PlotKind::Bars,
         x: "mutex".to_owned(),
-        lines: vec!["what".to_owned()],
+        lines: words(&["what"]),
         ..Plot::named("waits", "How long the high-priority thread waits")
     }]
 }
@@ -117,17 +98,16 @@ impl Subject for ThreeThreads {
 
 /// The high-priority thread's wait beyond the critical section.
 const BEYOND: Metric = Metric::of(P50).with(&[Less(P50, "what=critical_section")]);
-const WAIT_US: Metric = Metric::of(P50).with(&[Times(1e-3)]);
 
 const SAYS: Statements = Statements {
     highlights: &[HighlightOf {
         what: "the high-priority thread's wait, {mutex} mutex",
         of: "what=wait",
-        metric: WAIT_US,
+        metric: US,
         unit: "us",
         beside: Words::with(
             "critical section {0}",
-            &[(WAIT_US.at("what=critical_section"), "us")],
+            &[(US.at("what=critical_section"), "us")],
         ),
     }],
     derived: &[DerivedOf {
@@ -160,7 +140,7 @@ const SAYS: Statements = Statements {
         of: "mutex=plain, what=wait",
         ours: Words::with(
             "high waits {0} with a plain mutex (medium computes until high has it, for a bounded time), {1} with inheritance",
-            &[(WAIT_US, "us"), (WAIT_US.at("mutex=inheritance"), "us")],
+            &[(US, "us"), (US.at("mutex=inheritance"), "us")],
         ),
     }],
     ..Statements::NONE

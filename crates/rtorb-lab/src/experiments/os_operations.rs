@@ -6,14 +6,11 @@
 
 use std::time::Duration;
 
-use crate::error::LabError;
-use crate::experiment::Emulated;
-use crate::experiments::{os_context_switch, os_services, os_wakeup};
+use crate::experiments::os_context_switch::probe::Test;
+use crate::experiments::os_services::probe::{Question, Service};
+use crate::experiments::prelude::*;
+use crate::experiments::{os_services, os_wakeup};
 use crate::processes::probe::Probe;
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{self, Text},
-};
 use operation::{ALL, Measured, Operation};
 
 mod findings;
@@ -34,10 +31,7 @@ pub const STUDY: Study<Probes> = Study {
         full: [20, 500],
         samples: "samples_per_round",
     },
-    factors: &[Factor {
-        label: "operation",
-        levels: &OPERATIONS,
-    }],
+    factors: &[Factor::of("operation", &OPERATIONS)],
     fixed: &[("instructions", Text(std::env::consts::ARCH))],
     parameters: &[
         ("mutex", Text("priority inheritance (futex(2), PI)")),
@@ -65,7 +59,6 @@ pub const STUDY: Study<Probes> = Study {
     ..Study::with(|context, _| {
         let launcher = &context.launcher;
         Ok(Probes {
-            switches: Probe::start(launcher, "os/operations: switches")?,
             services: Probe::start(launcher, "os/operations: services")?,
             wakeup: Probe::start(launcher, "os/operations: wake-up")?,
             own: Probe::start(launcher, "os/operations")?,
@@ -76,8 +69,7 @@ pub const STUDY: Study<Probes> = Study {
 /// The probes of the experiments that time some of the operations by themselves, and this one's own.
 #[derive(Debug)]
 pub struct Probes {
-    switches: Probe<os_context_switch::probe::Question>,
-    services: Probe<os_services::probe::Question>,
+    services: Probe<Question>,
     wakeup: Probe<os_wakeup::Question>,
     own: Probe<probe::Question>,
 }
@@ -99,18 +91,8 @@ impl Probes {
         let below = |priority: u8| priority.saturating_sub(os_services::BELOW_PROBE).max(1);
         let low_priority = placement.fifo.map(below);
         match operation.measured {
-            Measured::Switch(test) => {
-                let question = os_context_switch::probe::Question {
-                    test,
-                    samples: turn.samples,
-                    fifo: placement.fifo.is_some(),
-                };
-                let mut answer = self.switches.ask(&question, WITHIN)?;
-                answer.samples = vec![switch_ns(test, &answer.samples)];
-                Ok(Sampled::of(answer))
-            }
             Measured::Service(service) => {
-                let question = os_services::probe::Question {
+                let question = Question {
                     service,
                     samples: turn.samples as u32,
                     low_priority,
@@ -118,7 +100,11 @@ impl Probes {
                     seed: turn.seed(),
                     other: None,
                 };
-                self.services.ask(&question, WITHIN).map(Sampled::of)
+                let mut answer = self.services.ask(&question, WITHIN)?;
+                if let Service::Switch(test) = service {
+                    answer.samples = vec![switch_ns(test, &answer.samples)];
+                }
+                Ok(Sampled::of(answer))
             }
             Measured::WakeUp => {
                 let question = os_wakeup::Question {
@@ -142,11 +128,11 @@ impl Probes {
 }
 
 /// The hand-over less the same calls without one, as the papers have it; of a yield nothing is taken away.
-fn switch_ns(test: os_context_switch::probe::Test, samples: &[Vec<u64>]) -> Vec<u64> {
+fn switch_ns(test: Test, samples: &[Vec<u64>]) -> Vec<u64> {
     let [hand_over, uncontended] = samples else {
         return Vec::new();
     };
-    if test == os_context_switch::probe::Test::Yield {
+    if test == Test::Yield {
         return hand_over.clone();
     }
     let both = hand_over.iter().zip(uncontended);

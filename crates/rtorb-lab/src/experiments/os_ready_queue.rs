@@ -5,17 +5,9 @@
 
 use std::time::Duration;
 
-use rtorb_results::profile::ServiceRow;
-use rtorb_results::{Plot, PlotKind, StatisticName, labels};
-
-use crate::error::LabError;
-use crate::experiment::Emulated;
+use crate::experiments::prelude::*;
 use crate::processes::awake::Awake;
 use crate::processes::probe::ProbeInTurn;
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{Flag, Number, Text},
-};
 use crate::systems::essential;
 use probe::{CLOCK, INTERFERENCE, PERIOD_NS, Question, TASK_1, TASK_1_WORK_NS, TASK_2, WARM_UP};
 
@@ -35,14 +27,8 @@ pub const STUDY: Study<TaskSets> = Study {
         samples: "samples_per_round",
     },
     factors: &[
-        Factor {
-            label: "ready_tasks",
-            levels: &[Number(2), Number(5), Number(10), Number(15), Number(20)],
-        },
-        Factor {
-            label: "resolution_us",
-            levels: &[Number(500), Number(1_000)],
-        },
+        Factor::numbers("ready_tasks", &[2, 5, 10, 15, 20]),
+        Factor::numbers("resolution_us", &[500, 1_000]),
     ],
     parameters: &[
         ("warm_up", Number(WARM_UP as i64)),
@@ -103,7 +89,7 @@ impl Subject for TaskSets {
 }
 
 fn plots() -> Vec<Plot> {
-    let choose = vec!["resolution_us".to_owned()];
+    let choose = words(&["resolution_us"]);
     vec![
         Plot {
             caption: "From the end of task 1 to the beginning of task 2, as P3 Figures 14 to 16 show it. All tasks but the second \
@@ -126,7 +112,7 @@ fn plots() -> Vec<Plot> {
             caption: "Where the lines lie upon each other, the length of the ready queue does not matter.".to_owned(),
             kind: PlotKind::Percentiles,
             choose,
-            lines: vec!["ready_tasks".to_owned()],
+            lines: words(&["ready_tasks"]),
             log_y: true,
             ..Plot::named("ready-queue-percentiles", "The tail of a context switch, by the number of tasks")
         },

@@ -1,30 +1,24 @@
-//! `os/services`: the cost of the services of the operating system that an ORB needs, on one CPU: a system call, a switch of
-//! threads, a contended mutex, a wake-up, and bytes to another thread and back.
+//! `os/services`: the cost of the services of the operating system that an ORB needs: a system call, a switch of threads, a
+//! contended mutex, a wake-up, and bytes to another thread and back; the last two also where the other thread has another CPU, as a
+//! call to a component there pays it.
 //!
-//! Under a load there are pauses between samples: real-time threads that never sleep would leave it no time.
+//! Under a load there are pauses between samples: real-time threads that never sleep would leave it no time. With another CPU there
+//! are always pauses: both CPUs are kept awake, or may sleep. In a virtual machine, a CPU that sleeps is given away.
 
 use std::time::Duration;
 
-use rtorb_results::profile::ServiceRow;
-use rtorb_results::{Plot, PlotKind, StatisticName};
-
-use crate::error::LabError;
-use crate::experiment::Emulated;
+use crate::experiments::prelude::*;
 use crate::processes::probe::Probe;
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{self, Number, Text},
-};
-use probe::{BUDGET_NS, LAST, MESSAGE_BYTES, NOT_IN_TURN, Question, Service, WARM_UP};
+use probe::{BUDGET_NS, LAST, MESSAGE_BYTES, NOT_IN_TURN, OtherCpu, Question, Service, WARM_UP};
 
 mod findings;
 mod kernels;
 pub mod probe;
 
 /// The experiment.
-pub const STUDY: Study<OneCpu> = Study {
+pub const STUDY: Study<OneProbe> = Study {
     name: "os/services",
-    title: "The cost of the services of the operating system that an ORB needs, on one CPU",
+    title: "The cost of the services of the operating system that an ORB needs, on one CPU and on two",
     reproduces: "P0 Table 1, P2 Table 1 (yield, synchronized); P3 section 3 (the cost of each service of a platform)",
     amounts: Amounts {
         glance: 50,
@@ -33,16 +27,20 @@ pub const STUDY: Study<OneCpu> = Study {
         full: [20, 500],
         samples: "samples_per_round",
     },
-    factors: &[Factor {
-        label: "service",
-        levels: &SERVICES,
-    }],
+    factors: &[
+        Factor::of(PEER, &[Absent, Text("idle"), Text("awake")]),
+        Factor::of("service", &SERVICES),
+    ],
     parameters: &[
         ("warm_up", Number(WARM_UP as i64)),
         ("last_samples_left_out", Number(LAST as i64)),
         (
             "pause_us_max_under_load",
             Number((PAUSE_NS_MAX / 1_000) as i64),
+        ),
+        (
+            "pause_us_max_of_two_cpus",
+            Number((PAUSE_NS_MAX_OF_TWO / 1_000) as i64),
         ),
         ("message_bytes", Number(MESSAGE_BYTES as i64)),
         (
@@ -56,7 +54,14 @@ pub const STUDY: Study<OneCpu> = Study {
         ("futex", Text("a word that processes may share")),
         ("tcp", Text("loopback interface, TCP_NODELAY")),
     ],
-    columns: &["load", "real_time"],
+    columns: &[PEER, "load", "real_time"],
+    // An emulated machine has one CPU, but for that of P1.
+    leaves_out: |cell, effort| {
+        let is_of_two = ["futex", "unix", "tcp"]
+            .iter()
+            .any(|service| cell.is("service", service));
+        cell.has(PEER) && (!is_of_two || effort.seeds().is_some())
+    },
     plots,
     says: findings::SAYS,
     findings: findings::findings,
@@ -65,23 +70,38 @@ pub const STUDY: Study<OneCpu> = Study {
         ServiceRow::new("clock", "read").of(&[("service", "clock_read")]),
         ServiceRow::new("kernel", "system_call").of(&[("service", "system_call")]),
         ServiceRow::new("timer", "set").of(&[("service", "set_timer")]),
-        ServiceRow::new("scheduler", "wake")
-            .of(&[("service", "futex")])
-            .otherwise(&[("by", "futex")]),
-        ServiceRow::new("scheduler", "wake")
-            .of(&[("service", "eventfd")])
-            .otherwise(&[("by", "eventfd")]),
+        with_peer(
+            "scheduler",
+            "wake",
+            &[("service", "futex")],
+            &[("by", "futex")],
+        ),
+        with_peer(
+            "scheduler",
+            "wake",
+            &[("service", "eventfd")],
+            &[("by", "eventfd")],
+        ),
         ServiceRow::new("mutex", "contended_lock").of(&[("service", "pi_lock")]),
         ServiceRow::new("mutex", "release_to_waiter").of(&[("service", "pi_hand_over")]),
-        ServiceRow::new("transport", "round_trip")
-            .of(&[("service", "pipe")])
-            .otherwise(&[("transport", "pipe")]),
-        ServiceRow::new("transport", "round_trip")
-            .of(&[("service", "unix")])
-            .otherwise(&[("transport", "unix")]),
-        ServiceRow::new("transport", "round_trip")
-            .of(&[("service", "tcp")])
-            .otherwise(&[("transport", "tcp")]),
+        with_peer(
+            "transport",
+            "round_trip",
+            &[("service", "pipe")],
+            &[("transport", "pipe")],
+        ),
+        with_peer(
+            "transport",
+            "round_trip",
+            &[("service", "unix")],
+            &[("transport", "unix")],
+        ),
+        with_peer(
+            "transport",
+            "round_trip",
+            &[("service", "tcp")],
+            &[("transport", "tcp")],
+        ),
     ],
     emulated: Some(Emulated {
         is_quick: true,
@@ -89,44 +109,72 @@ pub const STUDY: Study<OneCpu> = Study {
     }),
     kernels: Some(kernels::view),
     ..Study::with(|context, _| {
-        Ok(OneCpu {
+        Ok(OneProbe {
             probe: Probe::start(&context.launcher, "os/services")?,
             not_in_turn: 0.0,
+            has_one_cpu: context.other_cpu().is_none(),
         })
     })
 };
 
-/// A probe whose threads share a CPU.
+/// A service, with and without another CPU.
+const fn with_peer(
+    component: &'static str,
+    service: &'static str,
+    of: &'static [(&'static str, &'static str)],
+    otherwise: &'static [(&'static str, &'static str)],
+) -> ServiceRow {
+    let row = ServiceRow::new(component, service).of(of);
+    row.configured_by(&["cpu", PEER]).otherwise(otherwise)
+}
+
+/// A probe whose threads share a CPU, or have one each.
 #[derive(Debug)]
-pub struct OneCpu {
+pub struct OneProbe {
     probe: Probe<Question>,
     /// The number of yields in which the other thread did not run exactly once.
     not_in_turn: f64,
+    has_one_cpu: bool,
 }
 
-impl Subject for OneCpu {
+impl Subject for OneProbe {
     fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
         let context = turn.context;
         let fifo = context.launcher.placement.fifo;
+        let other = cell.has(PEER).then(|| context.other_cpu());
+        if other == Some(None) {
+            return Ok(Sampled::default());
+        }
         let question = Question {
             service: Service::of(cell),
             samples: turn.samples as u32,
             low_priority: fifo.map(|probe| probe.saturating_sub(BELOW_PROBE).max(1)),
-            pause_ns_max: if context.load.is_none() {
-                0
-            } else {
-                PAUSE_NS_MAX
+            pause_ns_max: match () {
+                () if cell.has(PEER) => PAUSE_NS_MAX_OF_TWO,
+                () if context.load.is_none() => 0,
+                () => PAUSE_NS_MAX,
             },
             seed: turn.seed(),
-            other: None,
+            other: other.flatten().map(|cpu| OtherCpu {
+                cpu,
+                awake: cell.is(PEER, "awake"),
+            }),
         };
         let answer = self.probe.ask(&question, WITHIN)?;
         self.not_in_turn += answer.numbers.get(NOT_IN_TURN).unwrap_or(&0.0);
         std::thread::sleep(PAUSE);
-        Ok(Sampled {
+        let mut sampled = Sampled {
             warm_up: Some(u64::from(WARM_UP)),
             ..Sampled::of(answer)
-        })
+        };
+        if question.other.is_some() {
+            let elsewhere = labels([("cpu", "other".into())]);
+            sampled
+                .parts
+                .iter_mut()
+                .for_each(|(of, _)| of.extend(elsewhere.clone()));
+        }
+        Ok(sampled)
     }
 
     fn notes(&self) -> Vec<String> {
@@ -137,6 +185,12 @@ impl Subject for OneCpu {
             )
         });
         note.into_iter().collect()
+    }
+
+    fn absent(&self) -> Vec<(Labels, String)> {
+        let peers = ["idle", "awake"].into_iter().filter(|_| self.has_one_cpu);
+        let peers = peers.map(|peer| (labels([(PEER, peer.into())]), ONE_CPU.to_owned()));
+        peers.collect()
     }
 }
 
@@ -155,6 +209,7 @@ impl Service {
             Self::Pipe => "pipe",
             Self::Unix => "unix",
             Self::Tcp => "tcp",
+            Self::Switch(test) => test.label(),
         }
     }
 
@@ -176,6 +231,7 @@ fn plots() -> Vec<Plot> {
                 "From just before it is asked for until it is had, with one reading of the clock."
                     .to_owned(),
             kind: PlotKind::Bars,
+            lines: words(&[PEER]),
             x: "service".to_owned(),
             x_title: "service".to_owned(),
             values: vec![StatisticName::P50, StatisticName::P99, StatisticName::Max],
@@ -185,13 +241,16 @@ fn plots() -> Vec<Plot> {
         Plot {
             caption: "How much longer a service takes than usual, and how rarely.".to_owned(),
             kind: PlotKind::Percentiles,
-            lines: vec!["service".to_owned()],
+            choose: words(&[PEER]),
+            lines: words(&["service"]),
             log_y: true,
             ..Plot::named("services-percentiles", "The tail of each service")
         },
     ]
 }
 
+/// The label of the state of the other CPU, on which the second thread runs; without it, both threads have one CPU.
+const PEER: &str = "peer";
 /// The cheapest first.
 const SERVICES: [Value; Service::ALL.len()] = {
     let mut levels = [Text(""); Service::ALL.len()];
@@ -206,8 +265,11 @@ const SERVICES: [Value; Service::ALL.len()] = {
 pub(super) const BELOW_PROBE: u8 = 10;
 /// Some ten times as long as a service takes, so that the load has most of the CPU.
 const PAUSE_NS_MAX: u64 = 200_000;
+/// Long enough for a CPU to fall asleep that may.
+const PAUSE_NS_MAX_OF_TWO: u64 = 400_000;
 const WITHIN: Duration = Duration::from_nanos(BUDGET_NS);
 /// Leaves the CPU to others between questions, so that real-time throttling never has a reason.
 const PAUSE: Duration = Duration::from_millis(2);
+const ONE_CPU: &str = "There is no other CPU: the process may use one only.";
 const NO_FIFO: &str = "Without SCHED_FIFO on one CPU, a thread that is woken need not run at once, and a yield need not let the other thread \
                        run: what others do meanwhile is in the samples.";

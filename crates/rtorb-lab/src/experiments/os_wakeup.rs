@@ -9,18 +9,11 @@
 use std::time::Duration;
 
 use rtorb_host::placement::Placement;
-use rtorb_results::profile::ServiceRow;
-use rtorb_results::{LabelValue, Labels, labels};
 
-use crate::error::LabError;
-use crate::experiment::{Context, Effort, Emulated, EmulatedLoads, Parameters};
 use crate::experiments::beside::{LOADS, NONE, VariedLoad};
+use crate::experiments::prelude::*;
 use crate::processes::awake::Awake;
 use crate::processes::probe::Probe;
-use crate::study::{
-    Amounts, ByEffort, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{self, Text},
-};
 use cyclictest::Cyclictest;
 pub use periodic_thread::Question;
 use skipped::with_skipped;
@@ -45,18 +38,9 @@ pub const STUDY: Study<Loops> = Study {
         samples: "samples_per_round",
     },
     factors: &[
-        Factor {
-            label: "load",
-            levels: &LOADS,
-        },
-        Factor {
-            label: "cpu",
-            levels: &[Text(IDLE), Text(AWAKE), Text(LOADED)],
-        },
-        Factor {
-            label: "tool",
-            levels: &[Text(RTORB), Text(CYCLICTEST)],
-        },
+        Factor::of("load", &LOADS),
+        Factor::texts("cpu", &[IDLE, AWAKE, LOADED]),
+        Factor::texts("tool", &[RTORB, CYCLICTEST]),
     ],
     parameters: &[
         ("interval_us", Value::ByEffort(INTERVAL_US)),

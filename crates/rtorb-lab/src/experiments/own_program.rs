@@ -12,13 +12,9 @@ use std::time::Duration;
 use rtorb_host::placement::Placement;
 use rtorb_os::sched::{SchedPolicy, apply_policy};
 use rtorb_results::cells::Cells;
-use rtorb_results::{Labels, labels};
 
-use crate::error::LabError;
-use crate::experiment::{
-    Context, Effort, Emulated, EmulatedLoads, Experiment, Outcome, Parameters, Progress,
-    is_complete,
-};
+use crate::experiment::{Experiment, Outcome, Progress, is_complete};
+use crate::experiments::prelude::*;
 use crate::processes::Launcher;
 use crate::processes::child::{NOT_ITS_ARGUMENTS, Role};
 
@@ -53,7 +49,7 @@ impl OwnProgram {
         let file = self.file();
         let seed = context.seed(round).unwrap_or_default().to_string();
         let role = [ROLE.name, &file.to_string_lossy(), &seed];
-        let mut process = launcher.start(&self.name, &role)?;
+        let mut process = launcher.spawn(&self.name, &role)?;
         let printed = process.output_to_end(RUN_MAX)?;
         let samples = samples_in(&printed).map_err(|what| LabError::process(&self.name, what))?;
         for (name, samples_ns) in samples {

@@ -1,21 +1,9 @@
 //! The process that is a component: its lanes and objects, the threads of its roots, and what it answers of a run.
 //!
-//! It is asked, a line each:
-//!
-//! ```text
-//! connect {"objects":{"3":"IOR:..."},"channels":[],...}   finds whom it calls, subscribes to events
-//! connected
-//! warm                                                    opens every way that a thread of it may take
-//! warmed
-//! start 1000 2000 3000                                    from when on jobs arrive, until when, and when all is given up
-//! started
-//! finish                                                  what was seen, as a line of JSON and records after it
-//! {"jobs":1,...}
-//! ```
+//! It finds whom it calls, opens every way that its threads may take, starts at a given time, and says in the end what it has seen.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, BufReader, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -30,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use super::plan::{Begins, ComponentPlan, Subscription};
 use super::records::Kept;
 use crate::contestants::event_channel::rtec;
-use crate::contestants::rates::answer_lines;
 use crate::contestants::real_time::corba;
+use crate::processes::questions::{Reply, serve_beside};
 use roots::{Roots, Times};
 use servant::{Performer, Servant};
 use ways::{Failures, Way};
@@ -61,13 +49,22 @@ pub(crate) struct Peers {
     pub(crate) subscriptions: Vec<Subscription>,
 }
 
+/// What a component is asked.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum ComponentQuestion {
+    /// To find whom it calls, and to subscribe to events.
+    Connect(Peers),
+    /// To open every way that a thread of it may take.
+    Warm,
+    /// To let jobs arrive at these times.
+    Start(Times),
+    /// What was seen: [`Seen`], and two series, the numbers of all jobs and those of all gaps.
+    Finish,
+}
+
 /// What a component has seen, without its records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seen {
-    /// How many jobs follow.
-    pub(crate) jobs: usize,
-    /// How many gaps follow these.
-    pub(crate) gaps: usize,
     /// Jobs that had no room, and gaps that had none.
     pub(crate) beyond_room: (usize, usize),
     /// How many jobs of each root arrived.
@@ -135,22 +132,10 @@ impl Component {
     ///
     /// # Errors
     /// What the host refused.
-    pub(crate) fn run(mut self, ready: impl FnOnce(&str)) -> Result<(), String> {
+    pub(crate) fn run(mut self) -> Result<(), String> {
         let orb = self.orb.clone();
         let objects = serde_json::to_string(&self.objects).map_err(|error| error.to_string())?;
-        let questions = move || {
-            // An error means that the laboratory is gone, and then it is time to end too.
-            let _ = answer_lines(
-                BufReader::new(io::stdin()),
-                io::stdout(),
-                |question, output| self.answer(question, output),
-            );
-            std::process::exit(0);
-        };
-        rtorb_os::thread::spawn("questions", &ThreadConfig::default(), questions)
-            .map_err(|refused| refused.to_string())?;
-        ready(&objects);
-        orb.run().map_err(|error| error.to_string())
+        serve_beside(&orb, &objects, move |question| self.answer(question))
     }
 
     fn activate(&mut self) -> Result<(), String> {
@@ -219,31 +204,18 @@ impl Component {
             .map_err(|error| format!("{name}: {error}"))
     }
 
-    fn answer(&mut self, question: &str, output: &mut impl Write) -> Result<(), String> {
-        let (word, rest) = question.split_once(' ').unwrap_or((question, ""));
-        let written = match word {
-            "connect" => {
-                let peers = serde_json::from_str(rest).map_err(|error| error.to_string())?;
-                self.connect(&peers)?;
-                writeln!(output, "connected")
-            }
-            "warm" => {
-                self.warm()?;
-                writeln!(output, "warmed")
-            }
-            "start" => {
-                let times: Times = rest.parse()?;
-                self.performer
-                    .work
-                    .give_up_ns
-                    .store(times.give_up_ns, Ordering::Relaxed);
+    fn answer(&mut self, question: ComponentQuestion) -> Result<Reply<Option<Seen>>, String> {
+        match question {
+            ComponentQuestion::Connect(peers) => self.connect(&peers)?,
+            ComponentQuestion::Warm => self.warm()?,
+            ComponentQuestion::Start(times) => {
+                let give_up_ns = &self.performer.work.give_up_ns;
+                give_up_ns.store(times.give_up_ns, Ordering::Relaxed);
                 self.roots.start(times)?;
-                writeln!(output, "started")
             }
-            "finish" => self.finish()?.write(output),
-            _ => return Err(format!("not understood: {question:?}")),
-        };
-        written.map_err(|error| error.to_string())
+            ComponentQuestion::Finish => return self.finish(),
+        }
+        Ok(Reply::default())
     }
 
     /// Finds whom it calls. The calling thread keeps its scheduling: what channels are asked takes that of the behaviour.
@@ -277,49 +249,31 @@ impl Component {
         }
     }
 
-    fn finish(&mut self) -> Result<Answer, String> {
+    fn finish(&mut self) -> Result<Reply<Option<Seen>>, String> {
         let released = self.roots.join()?;
         let performer = &self.performer;
-        let mut octets = Vec::new();
-        performer.jobs.write(&mut octets);
-        performer.work.gaps.write(&mut octets);
-        let (jobs, no_room) = performer.jobs.counts();
-        let (gaps, no_room_either) = performer.work.gaps.counts();
+        let (jobs, gaps) = (&performer.jobs, &performer.work.gaps);
+        let series = vec![jobs.numbers(), gaps.numbers()];
+        let ((kept, no_room), (gaps_kept, no_room_either)) = (jobs.counts(), gaps.counts());
+        if [kept * 5, gaps_kept * 3] != [series[0].len(), series[1].len()] {
+            return Err("it was still at work when it was asked for what it had seen".to_owned());
+        }
         let of = |which: fn(&roots::Released) -> u64| {
             let each = released.iter();
             each.map(|(number, released)| (*number, which(released)))
                 .collect()
         };
         let seen = Seen {
-            // What came while it was written is not in the octets: they say how many there are.
-            jobs,
-            gaps,
             beyond_room: (no_room, no_room_either),
             arrivals: of(|released| released.arrivals),
             skipped: of(|released| released.skipped),
             failed: performer.failures.count(),
             failure: performer.failures.first(),
         };
-        let expected = jobs * 5 * 8 + gaps * 3 * 8;
-        if octets.len() == expected {
-            Ok(Answer { seen, octets })
-        } else {
-            Err("it was still at work when it was asked for what it had seen".to_owned())
-        }
-    }
-}
-
-/// A line and the octets after it.
-struct Answer {
-    seen: Seen,
-    octets: Vec<u8>,
-}
-
-impl Answer {
-    fn write(&self, output: &mut impl Write) -> io::Result<()> {
-        let line = serde_json::to_string(&self.seen)?;
-        writeln!(output, "{line}")?;
-        output.write_all(&self.octets)
+        Ok(Reply {
+            value: Some(seen),
+            series,
+        })
     }
 }
 

@@ -13,14 +13,15 @@ use rtorb_results::ObtainedScheduling;
 use rtorb_sched::model::System;
 
 use super::component::roots::Times;
-use super::component::{Peers, Seen};
+use super::component::{ComponentQuestion, Peers, Seen};
 use super::places::{self, Places};
 use super::plan::{NOBODY, Plan};
 use super::records::{self, Job, JobGap};
-use super::watcher::{self, Watched};
+use super::watcher::{self, Watched, WatchedCpu, WatchersQuestion};
 use crate::contestants::event_channel::Served;
 use crate::error::LabError;
 use crate::experiment::{Context, Progress};
+use crate::processes::questions::Reply;
 use crate::processes::{Launcher, Process};
 
 /// What a run brought, before anybody judges it.
@@ -149,8 +150,8 @@ fn start(
     let mut channels = Vec::new();
     for (channel, lanes) in system.channels.iter().zip(&plan.channels) {
         let cpu = places.of[&(channel.node, channel.cpu)];
-        let mut process = start_channel(&on(context, Some(cpu)), &channel.name, lanes)?;
-        peers.channels.push(process.ready()?);
+        let process = start_channel(&on(context, Some(cpu)), &channel.name, lanes)?;
+        peers.channels.push(process.text().to_owned());
         channels.push(process);
     }
     let mut components = Vec::new();
@@ -162,9 +163,8 @@ fn start(
         let cpu = places.of[&(component.node, component.cpu)];
         let role = ["model-component", &path.to_string_lossy()];
         let launcher = on(context, Some(cpu));
-        let mut process = launcher.start(&format!("component {}", component.name), &role)?;
-        let objects = process.ready()?;
-        let objects: BTreeMap<u32, String> = serde_json::from_str(&objects)
+        let process = launcher.start(&format!("component {}", component.name), &role)?;
+        let objects: BTreeMap<u32, String> = serde_json::from_str(process.text())
             .map_err(|error| LabError::process(process.name(), error.to_string()))?;
         peers.objects.extend(objects);
         components.push(process);
@@ -172,9 +172,7 @@ fn start(
     let room = (duration.as_secs_f64() * GAPS_A_SECOND) as usize + GAPS_BESIDE;
     let mut role = vec!["model-watcher".to_owned(), room.to_string()];
     role.extend(places.cpus().iter().map(usize::to_string));
-    let role: Vec<&str> = role.iter().map(String::as_str).collect();
-    let mut watchers = on(context, None).start("watchers", &role)?;
-    watchers.ready()?;
+    let watchers = on(context, None).start("watchers", &role)?;
     let running = Running {
         channels,
         components,
@@ -210,16 +208,18 @@ fn start_channel(launcher: &Launcher, name: &str, lanes: &[u8]) -> Result<Proces
 
 impl Running {
     fn connect(&mut self, peers: &Peers) -> Result<(), LabError> {
-        let peers = serde_json::to_string(peers)
-            .map_err(|error| LabError::process("the laboratory", error.to_string()))?;
-        for component in &mut self.components {
-            component.ask(&format!("connect {peers}"))?;
-        }
+        self.ask(&ComponentQuestion::Connect(peers.clone()))?;
         // One after the other: a thread that waits for others of its lane serves nobody meanwhile.
-        for component in &mut self.components {
-            component.ask("warm")?;
-        }
-        Ok(())
+        self.ask(&ComponentQuestion::Warm)
+    }
+
+    /// Asks each component, one after the other.
+    fn ask(&mut self, question: &ComponentQuestion) -> Result<(), LabError> {
+        let mut all = self.components.iter_mut();
+        all.try_for_each(|component| {
+            let seen = component.ask::<Option<Seen>>(question, Duration::ZERO);
+            seen.map(drop)
+        })
     }
 
     fn go(&mut self, duration: Duration) -> Result<Times, LabError> {
@@ -230,11 +230,10 @@ impl Running {
             end_ns: start_ns.saturating_add(duration_ns),
             give_up_ns: start_ns.saturating_add(duration_ns + PATIENCE_NS),
         };
-        let until = format!("start {}", times.give_up_ns);
-        self.watchers.ask(&until)?;
-        for component in &mut self.components {
-            component.ask(&format!("start {times}"))?;
-        }
+        let until = WatchersQuestion::Start(times.give_up_ns);
+        self.watchers
+            .ask::<Vec<WatchedCpu>>(&until, Duration::ZERO)?;
+        self.ask(&ComponentQuestion::Start(times))?;
         if monotonic_ns() < start_ns {
             Ok(times)
         } else {
@@ -266,12 +265,10 @@ impl Running {
         for component in &mut self.components {
             finish_component(component, evidence)?;
         }
-        let after = |line: &str| watcher::bytes_after(line);
-        let (line, octets) = self
+        let reply = self
             .watchers
-            .ask_for_bytes(&"finish", Duration::ZERO, after)?;
-        let watched =
-            watcher::read(&line, &octets).map_err(|what| LabError::process("watchers", what))?;
+            .ask_for_series(&WatchersQuestion::Finish, Duration::ZERO)?;
+        let watched = watcher::read(reply).map_err(|what| LabError::process("watchers", what))?;
         evidence.watched = watched.into_iter().collect();
         for (cpu, watched) in &evidence.watched {
             if watched.beyond_room > 0 {
@@ -286,26 +283,17 @@ impl Running {
 }
 
 fn finish_component(component: &mut Process, evidence: &mut Evidence) -> Result<(), LabError> {
-    let seen = |line: &str| {
-        let wrong = || line.strip_prefix("error ").unwrap_or(line).to_owned();
-        serde_json::from_str::<Seen>(line).map_err(|_| wrong())
+    let finish = ComponentQuestion::Finish;
+    let Reply { value, series } = component.ask_for_series(&finish, Duration::ZERO)?;
+    let (Some(seen), [jobs, gaps]) = (value, &series[..]) else {
+        let what = "did not say what it has seen";
+        return Err(LabError::process(component.name(), what));
     };
-    let bytes_after =
-        |line: &str| seen(line).map(|seen| seen.jobs * JOB_BYTES + seen.gaps * GAP_OCTETS);
-    let (line, octets) = component.ask_for_bytes(&"finish", Duration::ZERO, bytes_after)?;
-    let failed = |what: String| LabError::process(component.name(), what);
-    let seen = seen(&line).map_err(failed)?;
-    let mut rest = &octets[..];
-    let jobs = records::read::<5, Job>(&mut rest, seen.jobs);
-    let gaps = records::read::<3, JobGap>(&mut rest, seen.gaps);
-    let (Some(jobs), Some(gaps)) = (jobs, gaps) else {
-        return Err(failed("sent fewer records than it said".to_owned()));
-    };
-    evidence.jobs.extend(jobs);
+    let seen: Seen = seen;
+    evidence.jobs.extend(records::read::<5, Job>(jobs));
     // What was done for practice is no job.
-    evidence
-        .gaps
-        .extend(gaps.iter().filter(|gap| gap.place != NOBODY));
+    let gaps = records::read::<3, JobGap>(gaps);
+    evidence.gaps.extend(gaps.filter(|gap| gap.place != NOBODY));
     evidence.arrivals.extend(seen.arrivals);
     let name = component.name();
     let (jobs, gaps) = seen.beyond_room;
@@ -348,8 +336,6 @@ pub(super) fn processor_name(system: &System, behaviour: usize) -> String {
     places::name(system, (at.node, at.cpu))
 }
 
-const JOB_BYTES: usize = 40;
-const GAP_OCTETS: usize = 24;
 /// For all processes to hear of the start.
 const BARRIER_NS: u64 = 300_000_000;
 /// For jobs that arrived before the end to be done.

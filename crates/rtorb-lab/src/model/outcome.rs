@@ -6,7 +6,7 @@ use rtorb_host::preflight;
 use rtorb_results::judgement::{Judgement, Observed, ObservedStanding};
 use rtorb_results::judgement_views::{self, END};
 use rtorb_results::statistics::Recorder;
-use rtorb_results::{Claim, Highlight, Labels, Results, SCHEMA, Series, labels};
+use rtorb_results::{Claim, Highlight, Labels, Results, Series, labels};
 
 use super::RunOptions;
 use super::conductor::Evidence;
@@ -25,10 +25,9 @@ pub(super) fn results(
     let stolen = judgement.cpus.iter();
     let stolen_ms = stolen.filter_map(|cpu| cpu.stolen_ms).max();
     let name = &ran.system.name;
+    let experiment = format!("model/{}", file_name(name));
+    let title = format!("{name}: responses beside their bounds");
     Results {
-        schema: SCHEMA.to_owned(),
-        experiment: format!("model/{}", file_name(name)),
-        title: format!("{name}: responses beside their bounds"),
         reproduces:
             "P3 section 6: what the composition of measured components says of an application"
                 .to_owned(),
@@ -39,23 +38,17 @@ pub(super) fn results(
         complete: true,
         parameters: parameters(ran, (options, judgement.interruption_from_ns), cpu),
         findings: preflight::findings(&context.host),
-        host: context.host.clone(),
-        server_host: None,
-        further_hosts: Vec::new(),
-        emulation: None,
         scheduling: evidence.scheduling.clone(),
         highlights: highlights(&judgement),
         series: series(ran, evidence, &judgement),
         columns: vec!["root".to_owned()],
-        tables: Vec::new(),
         plots: judgement_views::plots(),
         derived: judgement_views::derived(ran.checked, &judgement),
         claims: claims(&judgement),
-        lost: Vec::new(),
         conclusions: conclusions(&judgement),
-        published: Vec::new(),
         notes: notes(ran, &judgement),
         judgement: Some(judgement),
+        ..Results::of(experiment, title, context.host.clone())
     }
 }
 

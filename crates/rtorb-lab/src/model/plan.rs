@@ -196,7 +196,7 @@ impl Plan {
                     None => lanes(system, &tree, index, loading(index))?,
                 },
                 levels: levels[index],
-                mutexes: mutexes(system, &tree, index),
+                mutexes: mutexes(system, &tree, (index, levels[index])),
                 behaviours: behaviours(
                     system,
                     &tree,
@@ -349,15 +349,20 @@ fn lanes(
     Ok(lanes)
 }
 
-fn mutexes(system: &System, tree: &Tree, component: usize) -> Vec<Option<u8>> {
+fn mutexes(
+    system: &System,
+    tree: &Tree,
+    (component, levels): (usize, Option<Levels>),
+) -> Vec<Option<u8>> {
     let ours = system
         .resources
         .iter()
         .enumerate()
         .filter(|(_, resource)| resource.component == component);
-    ours.map(|(index, resource)| match resource.locking {
-        Locking::Inheritance => None,
-        Locking::Ceiling => {
+    ours.map(|(index, resource)| match (resource.locking, levels) {
+        (Locking::Inheritance, _) => None,
+        (Locking::Ceiling, Some(levels)) => Some(levels.ceiling()),
+        (Locking::Ceiling, None) => {
             let who_locks = tree.places.iter().filter(|place| {
                 let sections = &system.behaviours[place.behaviour].sections;
                 sections.iter().any(|section| section.resource == index)

@@ -126,29 +126,19 @@ impl<const WORDS: usize> Kept<WORDS> {
         (kept, taken - kept)
     }
 
-    /// All that are kept, as octets.
-    pub(crate) fn write(&self, octets: &mut Vec<u8>) {
+    /// The numbers of all that are kept.
+    pub(crate) fn numbers(&self) -> Vec<u64> {
         let words = self.room[..self.counts().0].iter().flatten();
-        for word in words {
-            octets.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
-        }
+        words.map(|word| word.load(Ordering::Relaxed)).collect()
     }
 }
 
-/// Reads back so many records and leaves what comes after them; `None` if there are fewer.
+/// Reads back the records of these numbers.
 pub(crate) fn read<const WORDS: usize, R: Record<WORDS>>(
-    octets: &mut &[u8],
-    count: usize,
-) -> Option<Vec<R>> {
-    let (ours, rest) = octets.split_at_checked(count.checked_mul(WORDS * 8)?)?;
-    *octets = rest;
-    let mut words = ours
-        .as_chunks::<8>()
-        .0
-        .iter()
-        .map(|eight| u64::from_le_bytes(*eight));
-    let record = |_| R::of_words(std::array::from_fn(|_| words.next().unwrap_or(0)));
-    Some((0..count).map(record).collect())
+    numbers: &[u64],
+) -> impl Iterator<Item = R> {
+    let (records, _) = numbers.as_chunks::<WORDS>();
+    records.iter().map(|words| R::of_words(*words))
 }
 
 #[cfg(test)]
@@ -178,13 +168,7 @@ mod tests {
         }
         gaps.keep(&gap);
         assert_eq!((jobs.counts(), gaps.counts()), ((2, 1), (1, 0)));
-        let mut octets = Vec::new();
-        jobs.write(&mut octets);
-        gaps.write(&mut octets);
-        let mut rest = &octets[..];
-        assert_eq!(read::<5, Job>(&mut rest, 2), Some(vec![job; 2]));
-        assert_eq!(read::<3, JobGap>(&mut rest, 2), None);
-        assert_eq!(read::<3, JobGap>(&mut rest, 1), Some(vec![gap]));
-        assert!(rest.is_empty());
+        assert!(read::<5, Job>(&jobs.numbers()).eq([job; 2]));
+        assert!(read::<3, JobGap>(&gaps.numbers()).eq([gap]));
     }
 }

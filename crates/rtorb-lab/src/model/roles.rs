@@ -4,14 +4,14 @@ use std::path::Path;
 
 use super::component::Component;
 use super::watcher::Watchers;
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, lock_memory, number, ready};
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, lock_memory, number};
 
 /// A component of the system, and the watchers of its CPUs.
 pub(crate) const ROLES: &[Role] = &[
     Role::here("model-component", |words| match *words {
         [plan] => {
             lock_memory();
-            Component::open(Path::new(plan))?.run(ready)
+            Component::open(Path::new(plan))?.run()
         }
         _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
     }),
@@ -20,8 +20,7 @@ pub(crate) const ROLES: &[Role] = &[
             lock_memory();
             let cpus = cpus.iter().map(|cpu| number(cpu));
             let watchers = Watchers::new(number(room)?, cpus.collect::<Result<_, _>>()?);
-            ready("");
-            watchers.serve().map_err(|error| error.to_string())
+            watchers.serve()
         }
         _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
     }),

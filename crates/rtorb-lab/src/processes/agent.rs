@@ -115,14 +115,15 @@ impl Agent {
     }
 
     /// Has it start a server: the connection that is the server's standard input and output, and the server's key.
-    pub(crate) fn start(&self, role: &[&str]) -> Result<(u32, TcpStream), LabError> {
+    pub(crate) fn start(&self, role: &[impl AsRef<str>]) -> Result<(u32, TcpStream), LabError> {
         let key = {
             let mut control = self.control.lock();
             control.next_key += 1;
             control.next_key
         };
         let session = self.welcome.session;
-        let line = protocol::greeting(&format!("server {session} {key} {}", role.join(" ")));
+        let words: Vec<&str> = role.iter().map(AsRef::as_ref).collect();
+        let line = protocol::greeting(&format!("server {session} {key} {}", words.join(" ")));
         let started = || {
             let stream = connect(&self.address)?;
             stream.set_nodelay(true)?;

@@ -14,6 +14,7 @@ use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 
 use crate::processes::emulated::is_emulated;
+use crate::processes::readable::nanoseconds;
 
 /// Keeps a CPU awake until it is dropped, or its time is over.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ impl Awake {
     #[must_use]
     pub fn keep(cpu: Option<usize>, at_most: Duration) -> Self {
         let over = Arc::new(AtomicBool::new(false));
-        let end_ns = monotonic_ns() + u64::try_from(at_most.as_nanos()).unwrap_or(u64::MAX / 2);
+        let end_ns = monotonic_ns() + nanoseconds(at_most);
         let config = ThreadConfig {
             policy: Some(SchedPolicy::Idle),
             affinity: cpu.into_iter().collect(),

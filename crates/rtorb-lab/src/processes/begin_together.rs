@@ -1,28 +1,26 @@
 //! Threads of a probe that begin together, once all of them are there and their scheduling has been read.
 
-use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use rtorb_host::placement;
 use rtorb_os::sched::SchedPolicy;
-use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
+use rtorb_os::thread::ThreadConfig;
 use rtorb_results::ObtainedScheduling;
+
+use super::barrier::Barrier;
 
 /// Threads that wait for their beginning. What they measure with must be made before they are added.
 #[derive(Debug)]
 pub(crate) struct Threads<T> {
-    waiting: Vec<(Sender<()>, JoinHandle<Outcome<T>>)>,
+    barrier: Barrier<(), T>,
     rest: Duration,
 }
-
-/// Nothing where the thread could not be scheduled as asked, or was never told to begin.
-type Outcome<T> = Option<Option<T>>;
 
 impl<T: Send + 'static> Threads<T> {
     /// None yet.
     pub(crate) fn new() -> Self {
         Self {
-            waiting: Vec::new(),
+            barrier: Barrier::default(),
             rest: Duration::ZERO,
         }
     }
@@ -62,11 +60,7 @@ impl<T: Send + 'static> Threads<T> {
             affinity: cpus.to_vec(),
             stack_bytes: Some(STACK_BYTES),
         };
-        let (begin, may_begin) = channel();
-        let wait_and_work = move || may_begin.recv().ok().map(|()| work());
-        let thread = spawn(name, &config, wait_and_work).map_err(|refused| refused.to_string())?;
-        self.waiting.push((begin, thread));
-        Ok(())
+        self.barrier.add(name, &config, || Ok(|()| work()))
     }
 
     /// Lets them all begin and waits for their ends: the scheduling that they had, and what they answer, in the order in
@@ -75,16 +69,14 @@ impl<T: Send + 'static> Threads<T> {
     /// # Errors
     /// That one panicked.
     pub(crate) fn run(self, process: &str) -> Result<(Vec<ObtainedScheduling>, Vec<T>), String> {
+        self.barrier.await_all()?;
         let scheduling = placement::obtained_by_priority(process, std::process::id());
         std::thread::sleep(self.rest);
-        let (begin, threads): (Vec<_>, Vec<_>) = self.waiting.into_iter().unzip();
-        for thread in begin {
-            // It waits for this; had it ended, its answer says so below.
-            let _ = thread.send(());
-        }
-        let answers = threads.into_iter().map(|thread| match thread.join() {
-            Ok(Some(Some(answer))) => Ok(answer),
-            _ => Err(format!("{process}: a thread did not come to its end")),
+        // One that has ended before says so below.
+        let _ = self.barrier.open(&());
+        let answers = self.barrier.join().into_iter();
+        let answers = answers.map(|answer| {
+            answer.ok_or_else(|| format!("{process}: a thread did not come to its end"))
         });
         Ok((scheduling, answers.collect::<Result<_, _>>()?))
     }
@@ -121,9 +113,9 @@ mod tests {
             .unwrap();
         assert!(threads.run("test").unwrap_err().contains("test"));
         let mut dropped = Threads::new();
-        dropped.add("waits", None, || unreachable!()).unwrap();
-        let (begin, thread) = dropped.waiting.remove(0);
-        drop(begin);
-        assert_eq!(thread.join().unwrap(), Some(None));
+        dropped
+            .add("waits", None, || -> u8 { unreachable!() })
+            .unwrap();
+        assert_eq!(dropped.barrier.join(), [None]);
     }
 }

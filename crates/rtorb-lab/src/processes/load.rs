@@ -120,8 +120,7 @@ impl Load {
                 _ => tempfile::tempdir_in(folder).map_err(LabError::file(folder))?,
             };
             let order = generator.order(kind, own.path(), at_most);
-            let role: Vec<&str> = order.role.iter().map(String::as_str).collect();
-            let process = launcher.start(&format!("load {}", kind.name()), &role)?;
+            let process = launcher.spawn(&format!("load {}", kind.name()), &order.role)?;
             running.parts.push(Part {
                 kind,
                 process,
@@ -253,7 +252,7 @@ impl Part {
     fn on_agent(host: &Launcher, kind: Kind, at_most: Duration) -> Result<Self, LabError> {
         let seconds = at_most.as_secs().to_string();
         let role = ["agent-load", kind.name(), &seconds];
-        let process = host.start_server(&format!("load {}", kind.name()), &role)?;
+        let process = host.spawn_server(&format!("load {}", kind.name()), &role)?;
         Ok(Self {
             kind,
             process,
@@ -271,7 +270,8 @@ impl Part {
 
     fn await_activity(&mut self, launcher: &Launcher) -> Result<(), LabError> {
         let Some(sign) = self.sign else {
-            let how = self.process.ready()?;
+            self.process.await_ready()?;
+            let how = self.process.text();
             if !how.is_empty() {
                 self.described = format!("{} {how}", self.described);
             }

@@ -1,19 +1,10 @@
 //! A process of its own in which a service of the operating system is timed: how it is asked, and how it answers.
 //!
-//! A question is a line of JSON, and so is the head of its answer, after which the samples follow as unsigned 64-bit
-//! little-endian numbers. The process has locked its memory, and makes the threads that the question is about itself:
-//!
-//! ```text
-//! {"ask":{"count":1000,...}}
-//! {"counts":[1000],"scheduling":[...],"numbers":{},"memory_locked":true,"marks":0}    then 8,000 octets
-//! ```
-//!
-//! What cannot be done is answered by `error TEXT`. An experiment defines its [`Question`] and the role of its probe
-//! ([`role`]).
+//! The process has locked its memory, and makes the threads that the question is about itself. An experiment defines its [`Question`]
+//! and the role of its probe ([`role`]).
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{self, BufRead, Write};
 use std::marker::PhantomData;
 use std::time::Duration;
 
@@ -23,8 +14,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
-use crate::processes::child::{Role, ready};
+use crate::processes::child::Role;
 use crate::processes::computation::Computation;
+use crate::processes::questions::{self, Reply};
 use crate::processes::{Launcher, Process};
 
 /// What a probe is asked. The experiment that asks defines it and how it is answered.
@@ -42,8 +34,8 @@ pub trait Question: fmt::Debug + Serialize + DeserializeOwned {
 /// The role of a process that answers these questions.
 pub(crate) const fn role<Q: Question>() -> Role {
     Role::here(Q::ROLE, |_| {
-        ready("");
-        serve::<Q>(io::stdin().lock(), io::stdout()).map_err(|error| error.to_string())
+        let memory_locked = rtorb_os::memory::lock_all().is_ok();
+        questions::serve(|line: Line<Q>| line.reply(memory_locked))
     })
 }
 
@@ -59,6 +51,20 @@ enum Line<Q> {
 }
 
 impl<Q: Question> Line<Q> {
+    fn reply(&self, memory_locked: bool) -> Result<Reply<Head>, String> {
+        let marked = samples_taken();
+        let answer = self.answer()?;
+        Ok(Reply {
+            value: Head {
+                numbers: answer.numbers,
+                scheduling: answer.scheduling,
+                memory_locked,
+                marks: samples_taken() - marked,
+            },
+            series: answer.samples,
+        })
+    }
+
     fn answer(&self) -> Result<Answer, String> {
         match self {
             Self::Ask(question) => question.answer(),
@@ -73,13 +79,6 @@ impl<Q: Question> Line<Q> {
     }
 }
 
-impl<Q: Serialize> fmt::Display for Line<&Q> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let line = serde_json::to_string(self).map_err(|_| fmt::Error)?;
-        formatter.write_str(&line)
-    }
-}
-
 /// What a probe answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
@@ -89,9 +88,9 @@ pub struct Answer {
     pub numbers: BTreeMap<String, f64>,
     /// The scheduling that the measuring threads had, read while they ran.
     pub scheduling: Vec<ObtainedScheduling>,
-    /// Whether the process could lock its memory: filled in by [`serve`].
+    /// Whether the process could lock its memory: filled in by the process.
     pub memory_locked: bool,
-    /// How often [`rtorb_instruments::replay::sample_taken`] was called for it: filled in by [`serve`]. An experiment that runs in
+    /// How often [`rtorb_instruments::replay::sample_taken`] was called for it: filled in by the process. An experiment that runs in
     /// emulated machines tells [`crate::experiment::Context::add_marks`].
     pub marks: u64,
 }
@@ -109,10 +108,8 @@ impl<Q: Question> Probe<Q> {
     /// # Errors
     /// That it could not be started.
     pub fn start(launcher: &Launcher, name: &str) -> Result<Self, LabError> {
-        let mut process = launcher.start(name, &[Q::ROLE])?;
-        process.ready()?;
         Ok(Self {
-            process,
+            process: launcher.start(name, &[Q::ROLE])?,
             asked: PhantomData,
         })
     }
@@ -126,9 +123,14 @@ impl<Q: Question> Probe<Q> {
     }
 
     fn tell(&mut self, line: &Line<&Q>, within: Duration) -> Result<Answer, LabError> {
-        let count = |head: &Head| head.counts.iter().sum();
-        let (head, samples) = self.process.ask_for_samples(line, within, count)?;
-        Ok(head.with_samples(samples))
+        let Reply { value, series } = self.process.ask_for_series::<Head>(line, within)?;
+        Ok(Answer {
+            samples: series,
+            numbers: value.numbers,
+            scheduling: value.scheduling,
+            memory_locked: value.memory_locked,
+            marks: value.marks,
+        })
     }
 
     /// The computation that lasts so long on the probe's CPU when nothing interrupts it.
@@ -188,122 +190,22 @@ impl<Q: Question> ProbeInTurn<Q> {
     }
 }
 
-/// What the child does: answers questions until standard input ends.
-///
-/// # Errors
-/// What the input or output said.
-fn serve<Q: Question>(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
-    let memory_locked = rtorb_os::memory::lock_all().is_ok();
-    for line in input.lines() {
-        let marked = samples_taken();
-        let answered = serde_json::from_str(&line?)
-            .map_err(|error| format!("not a question: {error}"))
-            .and_then(|line: Line<Q>| line.answer());
-        match answered {
-            Ok(answer) => Answer {
-                memory_locked,
-                marks: samples_taken() - marked,
-                ..answer
-            }
-            .write(&mut output)?,
-            Err(what) => writeln!(output, "error {}", what.replace('\n', " "))?,
-        }
-        output.flush()?;
-    }
-    Ok(())
-}
-
-impl Answer {
-    fn write(&self, output: &mut impl Write) -> io::Result<()> {
-        let head = Head {
-            counts: self.samples.iter().map(Vec::len).collect(),
-            numbers: self.numbers.clone(),
-            scheduling: self.scheduling.clone(),
-            memory_locked: self.memory_locked,
-            marks: self.marks,
-        };
-        serde_json::to_writer(&mut *output, &head)?;
-        output.write_all(b"\n")?;
-        for sample in self.samples.iter().flatten() {
-            output.write_all(&sample.to_le_bytes())?;
-        }
-        Ok(())
-    }
-}
-
-/// The first line of an answer.
+/// An answer without its samples.
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
-    counts: Vec<usize>,
     numbers: BTreeMap<String, f64>,
     scheduling: Vec<ObtainedScheduling>,
     memory_locked: bool,
     marks: u64,
 }
 
-impl Head {
-    fn with_samples(self, samples: Vec<u64>) -> Answer {
-        let mut all = samples.into_iter();
-        Answer {
-            samples: self
-                .counts
-                .iter()
-                .map(|count| all.by_ref().take(*count).collect())
-                .collect(),
-            numbers: self.numbers,
-            scheduling: self.scheduling,
-            memory_locked: self.memory_locked,
-            marks: self.marks,
-        }
-    }
-}
-
-impl std::str::FromStr for Head {
-    type Err = String;
-
-    fn from_str(line: &str) -> Result<Self, String> {
-        let head: Self = match line.strip_prefix("error ") {
-            Some(what) => return Err(what.to_owned()),
-            None => serde_json::from_str(line).map_err(|error| format!("{error}: {line:?}"))?,
-        };
-        match head.counts.iter().sum::<usize>() {
-            too_many if too_many > SAMPLES_MAX => Err(format!("{too_many} samples are too many")),
-            _ => Ok(head),
-        }
-    }
-}
-
 /// The number that answers [`Line::Calibrate`].
 const STEPS: &str = "steps";
 /// Some ten times what any experiment has calibrated.
 const CALIBRATION: Duration = Duration::from_secs(1);
-/// 32 MiB of them: ten times what any experiment takes at once.
-const SAMPLES_MAX: usize = 4 << 20;
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_answer_is_read_back() {
-        let answer = Answer {
-            samples: vec![vec![1, u64::MAX, 3], vec![], vec![1 << 40]],
-            numbers: BTreeMap::from([("switches".to_owned(), 2.5)]),
-            marks: 3,
-            ..Answer::default()
-        };
-        let mut written = Vec::new();
-        answer.write(&mut written).unwrap();
-        let end = written.iter().position(|octet| *octet == b'\n').unwrap();
-        let head: Head = std::str::from_utf8(&written[..end])
-            .unwrap()
-            .parse()
-            .unwrap();
-        let (samples, rest) = written[end + 1..].as_chunks();
-        assert!(rest.is_empty());
-        let samples = samples.iter().map(|eight| u64::from_le_bytes(*eight));
-        assert_eq!(head.with_samples(samples.collect()), answer);
-    }
 
     /// How many samples the answer has.
     #[derive(Debug, Serialize, Deserialize)]
@@ -323,17 +225,13 @@ mod tests {
     #[test]
     fn a_question_that_is_none_is_answered_and_the_next_one_too() {
         let questions = "pigeon\n{\"ask\":2}\n";
-        let mut output = Vec::new();
-        serve::<Count>(questions.as_bytes(), &mut output).unwrap();
-        rtorb_os::memory::unlock_all();
-        let text = String::from_utf8_lossy(&output);
-        assert!(text.starts_with("error not a question"), "{text}");
-        assert!(text.contains("\"counts\":[2]"), "{text}");
-    }
-
-    #[test]
-    fn too_many_samples_are_refused() {
-        let line = "{\"counts\":[99999999],\"numbers\":{},\"scheduling\":[],\"memory_locked\":true,\"marks\":0}";
-        assert!(line.parse::<Head>().unwrap_err().contains("too many"));
+        let answer = |line: Line<Count>| line.reply(true);
+        let replies = questions::tests::replies::<_, _, Head>(questions, answer);
+        let [Err(none), Ok(two)] = &replies[..] else {
+            panic!("{replies:?}")
+        };
+        assert!(none.starts_with("not a question"), "{none}");
+        assert_eq!(two.series, [[0, 0]]);
+        assert!(two.value.memory_locked);
     }
 }

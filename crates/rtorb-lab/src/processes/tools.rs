@@ -7,11 +7,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rtorb_os::clock::monotonic_ns;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal};
 
 use crate::error::LabError;
 use crate::processes::interrupt::Interrupt;
+use crate::processes::readable::{nanoseconds, readable};
 
 /// Becomes a program whose complaints go where the laboratory reads its output, and not between the progress on the terminal. It gets
 /// SIGTERM when the laboratory dies, not SIGKILL, so that it can end processes of its own: stress-ng would leave those workers that
@@ -93,8 +93,7 @@ impl Tool {
         interrupt: &Interrupt,
         watch: &mut dyn FnMut() -> Result<(), LabError>,
     ) -> Result<ExitStatus, LabError> {
-        let deadline_ns =
-            monotonic_ns() + u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX / 2);
+        let deadline_ns = monotonic_ns() + nanoseconds(timeout);
         loop {
             // Asked before the pipes are read: what it printed until then is in them.
             let ended = self.child.try_wait();
@@ -183,23 +182,6 @@ impl Pipe {
     fn text(&self) -> String {
         String::from_utf8_lossy(&self.octets).into_owned()
     }
-}
-
-/// Which of two sources has something, or has ended; one that is none has nothing.
-fn readable(sources: [Option<std::os::fd::BorrowedFd<'_>>; 2], wait: Duration) -> [bool; 2] {
-    let wait = Timespec {
-        tv_sec: 0,
-        tv_nsec: wait.subsec_nanos().into(),
-    };
-    let mut fds: Vec<PollFd<'_>> = sources
-        .iter()
-        .flatten()
-        .map(|source| PollFd::new(source, PollFlags::IN))
-        .collect();
-    // An error, such as a signal, means that the next turn looks again.
-    let any = matches!(poll(&mut fds, Some(&wait)), Ok(ready) if ready > 0);
-    let mut found = fds.iter().map(|fd| any && !fd.revents().is_empty());
-    sources.map(|source| source.is_some() && found.next().unwrap_or(false))
 }
 
 /// How often it is seen whether the run should end.

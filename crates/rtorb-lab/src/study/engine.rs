@@ -1,7 +1,5 @@
 //! The engine: how the cells of a study are measured, and what becomes of them.
 
-use std::collections::BTreeMap;
-
 use rtorb_host::description::kernel_tick_hz;
 use rtorb_results::cells::Cells;
 use rtorb_results::claim::Grounds;
@@ -150,6 +148,7 @@ fn combinations(
     let fixed = fixed.filter_map(|(name, value)| Some(((*name).to_owned(), value.with(effort)?)));
     let mut all: Vec<Labels> = vec![fixed.collect()];
     for factor in factors {
+        let levels = factor.levels();
         let with = |cell: &Labels, level: &Value| {
             let level = level.with(effort);
             let mut cell = cell.clone();
@@ -158,7 +157,7 @@ fn combinations(
         };
         let each = all.iter();
         all = each
-            .flat_map(|cell| factor.levels.iter().map(move |level| with(cell, level)))
+            .flat_map(|cell| levels.iter().map(move |level| with(cell, level)))
             .collect();
     }
     all
@@ -228,7 +227,7 @@ impl<S: Subject> Experiment for Study<S> {
         // Only the run knows the load.
         let known = self.factors.iter();
         for factor in known.filter(|factor| !factor.is_background_load()) {
-            let levels = factor.levels.iter();
+            let levels = factor.levels().into_iter();
             let levels = levels.filter_map(|level| level.with(effort));
             let is_measured = |level: &LabelValue| {
                 let mut cells = cells.iter();
@@ -276,11 +275,9 @@ impl<S: Subject> Experiment for Study<S> {
         beside.insert("real_time".to_owned(), real_time.into());
         let conditions = Conditions {
             effort: context.effort,
-            real_time,
             // An emulated machine is one whose time stands still while it does not run.
             virtual_machine: context.effort.seeds().is_none() && context.host.is_virtual_machine(),
             tick_hz: kernel_tick_hz(&context.host.kernel_release),
-            numbers: measured.numbers,
             answers: measured.answers,
         };
         let findings = (self.findings)(&measured.cells, &conditions);
@@ -294,20 +291,12 @@ impl<S: Subject> Experiment for Study<S> {
         let notes = (self.notes)(context).into_iter().chain(measured.notes);
         Ok(Outcome {
             complete,
-            series: measured
-                .cells
-                .series(&beside)
-                .into_iter()
-                .chain(findings.series.into_iter().map(|mut series| {
-                    series.labels.extend(beside.clone());
-                    series
-                }))
-                .collect(),
+            series: measured.cells.series(&beside),
             scheduling: measured.scheduling,
             lost: measured.lost,
             columns: self.columns.iter().map(|name| (*name).to_owned()).collect(),
             tables: (self.tables)(),
-            plots: (self.plots)().into_iter().chain(findings.plots).collect(),
+            plots: (self.plots)(),
             highlights: said.highlights,
             derived: said.derived,
             claims: said.claims,
@@ -327,7 +316,6 @@ struct Measured {
     cells: Cells,
     scheduling: Vec<ObtainedScheduling>,
     lost: Vec<LostRound>,
-    numbers: BTreeMap<String, f64>,
     notes: Vec<String>,
     absent: Vec<(Labels, String)>,
     answers: Vec<Answered>,
@@ -349,9 +337,6 @@ impl Measured {
             labels.extend(part);
             self.cells.add_count(&labels, round, count, of);
             self.cells.add_wrong(&labels, sampled.wrong);
-        }
-        for (name, number) in sampled.numbers {
-            *self.numbers.entry(name).or_default() += number;
         }
         for found in sampled.scheduling {
             self.note_scheduling(found);

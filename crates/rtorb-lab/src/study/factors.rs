@@ -9,8 +9,15 @@ use crate::experiment::Effort;
 pub struct Factor {
     /// The label.
     pub(crate) label: &'static str,
-    /// Its values, in the order in which they are measured.
-    pub(crate) levels: &'static [Value],
+    levels: Levels,
+}
+
+/// The values of a factor, in the order in which they are measured.
+#[derive(Clone, Copy, Debug)]
+enum Levels {
+    Values(&'static [Value]),
+    Texts(&'static [&'static str]),
+    Numbers(&'static [i64]),
 }
 
 /// A value of a label, known when the program is built.
@@ -129,9 +136,36 @@ impl Value {
 }
 
 impl Factor {
+    /// A factor of any values.
+    pub(crate) const fn of(label: &'static str, levels: &'static [Value]) -> Self {
+        let levels = Levels::Values(levels);
+        Self { label, levels }
+    }
+
+    /// A factor of names.
+    pub(crate) const fn texts(label: &'static str, levels: &'static [&'static str]) -> Self {
+        let levels = Levels::Texts(levels);
+        Self { label, levels }
+    }
+
+    /// A factor of whole numbers.
+    pub(crate) const fn numbers(label: &'static str, levels: &'static [i64]) -> Self {
+        let levels = Levels::Numbers(levels);
+        Self { label, levels }
+    }
+
+    /// Its values, in the order in which they are measured.
+    pub(crate) fn levels(&self) -> Vec<Value> {
+        match self.levels {
+            Levels::Values(values) => values.to_vec(),
+            Levels::Texts(texts) => texts.iter().copied().map(Value::Text).collect(),
+            Levels::Numbers(numbers) => numbers.iter().copied().map(Value::Number).collect(),
+        }
+    }
+
     /// True if its levels are without and with a load that runs beside the subject.
     pub(super) fn is_background_load(&self) -> bool {
-        self.label == "load" && self.levels.contains(&Value::Text("none"))
+        self.label == "load" && self.levels().contains(&Value::Text("none"))
     }
 }
 

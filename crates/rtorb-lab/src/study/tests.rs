@@ -3,7 +3,6 @@ use crate::experiment::{self, Progress};
 use crate::processes::interrupt::Interrupt;
 use rtorb_results::claim::Declaration;
 use rtorb_results::metric::{Metric, Statistic::P50, Step::Over};
-use rtorb_results::statistics::Recorder;
 use rtorb_results::{LabelValue, PlotKind, Results, StatisticName, Verdict, labels};
 
 const SAYS: Statements = Statements {
@@ -37,16 +36,7 @@ const fn toy<S: Subject>(start: fn(&Context, &[Cell<'_>]) -> Result<S, LabError>
             full: [12, 5],
             samples: "samples_per_round",
         },
-        factors: &[
-            Factor {
-                label: "colour",
-                levels: &[Value::Text("red"), Value::Text("blue")],
-            },
-            Factor {
-                label: "size",
-                levels: &[Value::Number(1), Value::Number(2)],
-            },
-        ],
+        factors: FACTORS,
         fixed: &[("material", Value::Text("wood"))],
         columns: &["colour"],
         plots: || {
@@ -63,21 +53,17 @@ const fn toy<S: Subject>(start: fn(&Context, &[Cell<'_>]) -> Result<S, LabError>
     }
 }
 
+const FACTORS: &[Factor] = &[
+    Factor::texts("colour", &["red", "blue"]),
+    Factor::numbers("size", &[1, 2]),
+];
+
 /// One that squeaks, if it is blue.
 const SQUEAKING: Study<Toy> = Study {
     factors: &[
-        Factor {
-            label: "colour",
-            levels: &[Value::Text("red"), Value::Text("blue")],
-        },
-        Factor {
-            label: "size",
-            levels: &[Value::Number(1)],
-        },
-        Factor {
-            label: "sound",
-            levels: &[Value::Absent, Value::Text("squeak")],
-        },
+        Factor::texts("colour", &["red", "blue"]),
+        Factor::numbers("size", &[1]),
+        Factor::of("sound", &[Value::Absent, Value::Text("squeak")]),
     ],
     parameters: &[(
         "warm_up",
@@ -120,11 +106,6 @@ const KEEPING: Study<Toy> = Study {
         }
         let effort = conditions.effort.name();
         found.notes.push(format!("a {effort} look"));
-        found.plots.push(Plot::named("longer", "How much longer"));
-        found.series.push(Series {
-            unit: "per_toy".to_owned(),
-            ..Series::from_recorder(Labels::new(), &Recorder::new())
-        });
         found
     },
     ..TOY
@@ -266,10 +247,8 @@ fn a_level_may_be_measured_in_all_rounds_before_the_next_one() {
 #[test]
 fn findings_compute_samples_from_the_answers_that_were_kept() {
     let results = results_of(&KEEPING);
-    let (counts, times) = results.series.split_last().expect("it has series");
-    let of_run = labels([("real_time", true.into())]);
-    assert_eq!((counts.unit.as_str(), &counts.labels), ("per_toy", &of_run));
-    let found: Vec<(u64, f64)> = times
+    let found: Vec<(u64, f64)> = results
+        .series
         .iter()
         .map(|series| (series.count, series.statistics.mean))
         .collect();
@@ -281,7 +260,6 @@ fn findings_compute_samples_from_the_answers_that_were_kept() {
         "a thread that only waits is not measured"
     );
     assert_eq!(results.notes[..2], ["a toy", "a quick look"]);
-    assert_eq!(results.plots[1].id, "longer");
 }
 
 #[test]

@@ -16,21 +16,36 @@ pub struct UtcOffset {
 /// A measurement is used for this time. So long two processes of a host disagree after somebody has set the clock.
 const VALID_NS: u64 = 100_000_000;
 
-/// The last measurement, and the monotonic time until which it is used. Threads that measure at once write the same within the error.
-static OFFSET_NS: AtomicU64 = AtomicU64::new(0);
-static INACCURACY_NS: AtomicU64 = AtomicU64::new(0);
-static VALID_UNTIL_NS: AtomicU64 = AtomicU64::new(0);
+/// A measurement, and the monotonic time until which it is used. One place, because each place costs a call an instruction.
+struct Measurement {
+    offset_ns: AtomicU64,
+    inaccuracy_ns: AtomicU64,
+    valid_until_ns: AtomicU64,
+}
+
+/// The last measurement. Threads that measure at once write the same within the error.
+static LAST: Measurement = Measurement {
+    offset_ns: AtomicU64::new(0),
+    inaccuracy_ns: AtomicU64::new(0),
+    valid_until_ns: AtomicU64::new(0),
+};
 
 /// Returns the distance at `now_ns` of the monotonic clock. It is measured again ten times a second.
 #[inline]
 pub fn utc_offset(now_ns: u64) -> UtcOffset {
-    if now_ns >= VALID_UNTIL_NS.load(Ordering::Acquire) {
-        return measure();
+    known_utc_offset(now_ns).unwrap_or_else(measure)
+}
+
+/// Returns the distance at `now_ns` of the monotonic clock; `None` if [`utc_offset`] would measure it.
+#[inline]
+pub fn known_utc_offset(now_ns: u64) -> Option<UtcOffset> {
+    if now_ns >= LAST.valid_until_ns.load(Ordering::Acquire) {
+        return None;
     }
-    UtcOffset {
-        offset_ns: OFFSET_NS.load(Ordering::Relaxed),
-        inaccuracy_ns: INACCURACY_NS.load(Ordering::Relaxed),
-    }
+    Some(UtcOffset {
+        offset_ns: LAST.offset_ns.load(Ordering::Relaxed),
+        inaccuracy_ns: LAST.inaccuracy_ns.load(Ordering::Relaxed),
+    })
 }
 
 /// Measures it: of several tries the quickest, since a thread may lose its CPU between two clocks.
@@ -46,9 +61,9 @@ fn measure() -> UtcOffset {
     });
     let best = tries.min_by_key(|offset| offset.inaccuracy_ns);
     let offset = best.expect("it is tried at least once");
-    OFFSET_NS.store(offset.offset_ns, Ordering::Relaxed);
-    INACCURACY_NS.store(offset.inaccuracy_ns, Ordering::Relaxed);
-    VALID_UNTIL_NS.store(monotonic_ns() + VALID_NS, Ordering::Release);
+    LAST.offset_ns.store(offset.offset_ns, Ordering::Relaxed);
+    (LAST.inaccuracy_ns).store(offset.inaccuracy_ns, Ordering::Relaxed);
+    (LAST.valid_until_ns).store(monotonic_ns() + VALID_NS, Ordering::Release);
     offset
 }
 

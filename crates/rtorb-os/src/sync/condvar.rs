@@ -116,6 +116,10 @@ impl Condvar {
     }
 
     fn requeue(&self, lock: &PiLock, others_max: u32) {
+        #[cfg(simulation)]
+        if crate::simulation::is_planted("notification-lost") && self.waiters.load(Ordering::SeqCst) > 1 {
+            return;
+        }
         self.sequence.fetch_add(1, Ordering::SeqCst);
         if self.waiters.load(Ordering::SeqCst) == 0 {
             return;

@@ -173,11 +173,15 @@ impl PiLock {
 
     #[inline]
     fn lock(&self, deadline_ns: Option<u64>) -> bool {
+        #[cfg(simulation)]
+        crate::simulation::point();
         calls::count();
         self.take_free() || self.wait(deadline_ns)
     }
 
     fn try_lock(&self) -> bool {
+        #[cfg(simulation)]
+        crate::simulation::point();
         calls::count();
         self.take_free()
     }
@@ -199,6 +203,8 @@ impl PiLock {
                 "the guard's thread holds the mutex"
             );
         }
+        #[cfg(simulation)]
+        crate::simulation::point();
     }
 
     /// Locks again after a wait that ended without the lock.
@@ -234,6 +240,13 @@ impl PiLock {
     #[cold]
     fn wait(&self, deadline_ns: Option<u64>) -> bool {
         calls::count_contended();
+        #[cfg(simulation)]
+        while crate::simulation::is_planted("inheritance-lost") {
+            crate::clock::sleep_until(crate::clock::monotonic_ns() + 20_000);
+            if self.take_free() {
+                return true;
+            }
+        }
         let deadline = deadline_ns.map(timespec);
         loop {
             let locked = match &deadline {

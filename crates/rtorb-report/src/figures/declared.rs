@@ -9,6 +9,7 @@ use rtorb_results::summary::words::{
 };
 use rtorb_results::{
     Derived, LabelValue, Labels, Plot, PlotKind, PublishedPoints, Results, Series, StatisticName,
+    distinct,
 };
 
 use super::{Figure, LINE_COLORS, Scales, TAIL_CAPTION, choice, id, known_color};
@@ -424,12 +425,7 @@ impl Drawing<'_> {
             return (at, 0);
         }
         let first = |names: &Labels| names.get(&self.lines[0]).cloned();
-        let mut families: Vec<Option<LabelValue>> = Vec::new();
-        for names in self.names {
-            if !families.contains(&first(names)) {
-                families.push(first(names));
-            }
-        }
+        let families = distinct(self.names.iter().map(first));
         let own = first(&self.names[at]);
         let color = families.iter().position(|family| *family == own);
         let before = self.names[..at].iter().filter(|names| first(names) == own);
@@ -516,13 +512,7 @@ fn lines_of(series: &[&Series], plot: &Plot) -> Vec<String> {
 }
 
 fn units_of<'a>(series: &[&'a Series]) -> Vec<&'a str> {
-    let mut units = Vec::new();
-    for one in series {
-        if !units.contains(&one.unit.as_str()) {
-            units.push(one.unit.as_str());
-        }
-    }
-    units
+    distinct(series.iter().map(|one| one.unit.as_str()))
 }
 
 /// The middle is solid; what is beside it is not. Lines beyond the last colour are told apart by it too.

@@ -1,6 +1,6 @@
 //! A figure: one number of the stored results, or one that follows from others of its row.
 
-use rtorb_results::{LabelValue, Labels};
+use rtorb_results::{LabelValue, Labels, SAMPLES_BEYOND, pattern};
 use serde::Deserialize;
 
 use super::Trouble;
@@ -14,8 +14,8 @@ pub(super) struct FigureSource {
     /// The experiment; that of the row if it is not given. So is the machine, and which statistic or derived number is meant.
     of: Option<String>,
     machine: Option<String>,
-    /// `role=high, low_clients=50`: the labels of the one series that is meant, beside those of the row. `preset=` means a series
-    /// without that label.
+    /// `role=high, low_clients=50`: a pattern of the labels of the one series that is meant, beside those of the row. `!preset` means a
+    /// series without that label.
     #[serde(default)]
     labels: String,
     /// One of a series; the median if nothing is given.
@@ -97,7 +97,7 @@ impl FigureSource {
     }
 
     fn selected<'a>(&self, stored: &'a Stored) -> Result<(f64, &'a str), Trouble> {
-        let matches = |labels: &Labels| self.matches(labels);
+        let matches = |labels: &Labels| pattern::matches(&self.labels, labels);
         let found: Vec<(f64, &str)> = match &self.derived {
             Some(name) => {
                 let derived = stored.derived.iter();
@@ -149,15 +149,6 @@ impl FigureSource {
         )
     }
 
-    fn matches(&self, labels: &Labels) -> bool {
-        let mut pairs = self.labels.split(',').filter(|pair| !pair.is_empty());
-        pairs.all(|pair| {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let found = labels.get(name.trim()).map(ToString::to_string);
-            found.unwrap_or_default() == value.trim()
-        })
-    }
-
     fn statistic_of(&self, series: &Measured) -> Result<f64, Trouble> {
         let [min, mean, stddev, p50, p90, p99, p99_9, max] = series.statistics;
         if series.wrong > 0 {
@@ -167,11 +158,11 @@ impl FigureSource {
             )));
         }
         let tail = |value: f64, one_in: u64| match series.count {
-            enough if enough >= one_in * BEYOND => Ok(value),
+            enough if enough >= one_in * SAMPLES_BEYOND => Ok(value),
             count => {
                 let text = format!(
                     "{count} samples are too few for one in {one_in}: {} are needed",
-                    one_in * BEYOND
+                    one_in * SAMPLES_BEYOND
                 );
                 Err(Trouble::Unmeasured(text))
             }
@@ -224,6 +215,3 @@ fn absent(stored: &Stored, what: &str) -> Trouble {
 fn mistake(what: &str) -> Trouble {
     Trouble::Mistake(what.to_owned())
 }
-
-/// How many samples must lie beyond a percentile, so that it is none of the largest few.
-const BEYOND: u64 = 10;

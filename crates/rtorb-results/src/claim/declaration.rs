@@ -306,7 +306,7 @@ fn too_few(samples: &[&Samples], tail: f64) -> Option<String> {
         .iter()
         .filter_map(|samples| samples.fewest_in_round());
     let in_round = in_round.min().unwrap_or(0) as f64;
-    let is_enough = in_round * tail >= 1.0 && least as f64 * tail >= BEYOND_TAIL_MIN;
+    let is_enough = in_round * tail >= 1.0 && least as f64 * tail >= SAMPLES_BEYOND as f64;
     (tail > 0.0 && !is_enough).then(|| {
         let percentile = 100.0 * (1.0 - tail);
         format!(
@@ -320,8 +320,8 @@ fn in_words(labels: &Labels) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// How many samples there are beyond a percentile that is claimed.
-const BEYOND_TAIL_MIN: f64 = 10.0;
+/// How many samples must lie beyond a percentile, so that it is none of the largest few.
+pub const SAMPLES_BEYOND: u64 = 10;
 /// A paced run may lose a call in a hundred.
 const COUNTS_MAY_DIFFER: f64 = 0.01;
 

@@ -86,7 +86,7 @@ const KNOWN: &[Services] = &[
             .otherwise(&[("preset", "default")])],
     },
     Services {
-        experiment: "orb/event-cost",
+        experiment: "orb/events",
         rows: &[ServiceRow::new("event_channel", "event")
             .of(&[("what", "event")])
             .configured_by(&["transport", "consumers", "payload_bytes"])],
@@ -264,7 +264,7 @@ fn events() -> Results {
         ]);
         synthetic::series(of, [20_000, 30_000])
     };
-    synthetic::results("orb/event-cost", whats.map(series).into())
+    synthetic::results("orb/events", whats.map(series).into())
 }
 
 fn throughput_of(all: &mut [Results]) -> &mut Results {

@@ -2,7 +2,7 @@
 
 use super::calls;
 use super::columns::with_unit;
-use super::words::{part_of, said_of, shown, unit_in, values_of};
+use super::words::{part_of, parts_of, said_of, shown, unit_in, values_of};
 use crate::table::Table;
 use crate::{CellValue, Derived, Labels, Results, Series, TableView};
 
@@ -92,8 +92,9 @@ fn of_series(results: &Results, view: &TableView) -> (Table, String) {
 fn of_derived(results: &Results, view: &TableView) -> Table {
     let shown_here = |one: &&Derived| one.name == view.derived && has_all(&one.labels, &view.of);
     let found: Vec<&Derived> = results.derived.iter().filter(shown_here).collect();
-    let rows = distinct(&found, &view.rows);
-    let columns = distinct(&found, &view.columns);
+    let parts = |names| parts_of(found.iter().map(|one| &one.labels), names);
+    let rows = parts(&view.rows);
+    let columns = parts(&view.columns);
     let cell = |row: &Labels, column: &Labels| {
         let mut of_cell = found.iter().filter(|one| {
             part_of(&one.labels, &view.rows) == *row
@@ -126,18 +127,6 @@ fn of_derived(results: &Results, view: &TableView) -> Table {
 fn has_all(labels: &Labels, of: &Labels) -> bool {
     of.iter()
         .all(|(name, value)| labels.get(name) == Some(value))
-}
-
-/// Each place once, in the order of the numbers.
-fn distinct(found: &[&Derived], names: &[String]) -> Vec<Labels> {
-    let mut places: Vec<Labels> = Vec::new();
-    for one in found {
-        let place = part_of(&one.labels, names);
-        if !places.contains(&place) {
-            places.push(place);
-        }
-    }
-    places
 }
 
 fn factor(derived: &Derived) -> String {

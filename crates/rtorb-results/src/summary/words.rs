@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{large_time, microseconds, phrase};
-use crate::{LabelValue, Labels, Results, Series};
+use crate::{LabelValue, Labels, Results, Series, distinct};
 
 /// A label in words. A name stands for itself, a number with what it is a number of.
 pub fn said(name: &str, value: &LabelValue) -> String {
@@ -38,15 +38,14 @@ pub fn part_of(labels: &Labels, names: &[String]) -> Labels {
     found.collect()
 }
 
+/// The different values of these labels, in the order in which they come.
+pub fn parts_of<'a>(all: impl Iterator<Item = &'a Labels>, names: &[String]) -> Vec<Labels> {
+    distinct(all.map(|labels| part_of(labels, names)))
+}
+
 /// What the series have under these labels, each once: numbers by size, names in the order of the series.
 pub fn values_of(series: &[&Series], names: &[String]) -> Vec<Labels> {
-    let mut found: Vec<Labels> = Vec::new();
-    for one in series {
-        let values = part_of(&one.labels, names);
-        if !found.contains(&values) {
-            found.push(values);
-        }
-    }
+    let mut found = parts_of(series.iter().map(|one| &one.labels), names);
     let first_seen = found.clone();
     let place = |values: &Labels| -> Vec<(i64, usize)> {
         let of_name = |name: &String| match values.get(name) {

@@ -123,6 +123,8 @@ pub struct Behaviour {
     pub priority: Option<i16>,
     /// The IDL operation whose annotations supply what the file omits, as `Module::Interface::operation`.
     pub operation: Option<String>,
+    /// How many calls of the operation may be late, as its annotations state.
+    pub miss_ratio: Option<MissRatio>,
     /// The release jitter, in ns, besides that of the platform.
     pub jitter_ns: u64,
     /// The critical sections.
@@ -303,6 +305,17 @@ pub struct Timing {
     pub period_ns: Option<u64>,
     /// `@criticality`.
     pub criticality: Option<Criticality>,
+    /// `@statistical`.
+    pub miss_ratio: Option<MissRatio>,
+}
+
+/// How many of any calls in succession may miss their deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MissRatio {
+    /// The most late calls.
+    pub misses: u32,
+    /// The calls among which they are counted.
+    pub calls: u32,
 }
 
 impl Execution {

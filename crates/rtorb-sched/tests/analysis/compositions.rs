@@ -79,6 +79,7 @@ fn behaviour(drawn: &[Drawn], at: usize) -> Behaviour {
         criticality: rtorb_sched::Criticality::Medium,
         priority: None,
         operation: None,
+        miss_ratio: None,
         jitter_ns: 0,
         sections: Vec::new(),
         calls: calls.collect(),

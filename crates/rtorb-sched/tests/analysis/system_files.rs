@@ -43,6 +43,7 @@ const fn timing(
         deadline_ns: ns(deadline_us),
         period_ns: ns(period_us),
         criticality,
+        miss_ratio: None,
     }
 }
 

@@ -77,9 +77,8 @@ impl PlainChannel {
         self.core.statistics()
     }
 
-    /// Disconnects all clients, ends its threads and deactivates its objects. Each call takes at most `push_timeout`. After the calls
-    /// in progress there are two calls to the channel, at most `push_timeout` and one call for all notifications together, and at
-    /// most `push_timeout` for the consumers' threads. Clients that it could not notify in that time are counted as
+    /// Disconnects from the channel and from all clients, ends its threads and deactivates its objects: all together in at most
+    /// `push_timeout`, after the steps that its thread has begun. Clients that it could not notify in that time are counted as
     /// [`goodbyes_dropped`](PlainStatistics::goodbyes_dropped).
     pub fn destroy(&self) {
         self.core.stop();

@@ -1,16 +1,16 @@
 //! The change of a running system to another description: the analysis of the new system and of the change, and the switch.
 
 use rtorb::SystemException;
-use rtorb::rt::ThreadpoolLane;
-use rtorb_sched::Refusal;
-use rtorb_sched::model::ModelError;
+use rtorb_sched::{Refusal, Strategy};
+use std::sync::{Arc, Weak};
 
 use super::config::Admission;
 use super::description::Description;
 use super::exception::SchedulerException;
 use super::modelled_system::ModelledSystem;
 use super::published::PublishedSchedule;
-use super::schedule::{ComputeError, Level, Schedule};
+use super::schedule::ComputeError;
+use super::server_scheduler::ServerChange;
 use super::state::SchedulerState;
 use crate::events::CannotReorder;
 
@@ -25,18 +25,28 @@ pub struct SystemChange {
     pub longest_old_job_ns: Option<u64>,
 }
 
-/// What a running system is to become.
-#[derive(Debug)]
-pub(super) enum NewSystem {
+/// A system that a scheduling service runs.
+#[derive(Clone, Debug)]
+pub enum DescribedSystem {
     /// The operations of one processor.
     Operations(Description),
     /// Components on nodes.
     Components(ModelledSystem),
 }
 
-impl NewSystem {
+impl DescribedSystem {
+    /// Returns the system with another strategy.
+    #[must_use]
+    pub fn with_strategy(mut self, strategy: Strategy) -> Self {
+        match &mut self {
+            Self::Operations(description) => description.strategy = strategy,
+            Self::Components(modelled) => modelled.system.strategy = strategy,
+        }
+        self
+    }
+
     /// Returns the operations, with handles that count from 1.
-    fn description(&self) -> Description {
+    pub(super) fn description(&self) -> Description {
         match self {
             Self::Operations(description) => description.clone(),
             Self::Components(modelled) => modelled.description(),
@@ -64,9 +74,6 @@ pub enum SystemChangeError {
     /// The new system has no schedule.
     #[error(transparent)]
     Compute(#[from] ComputeError),
-    /// The new system of components has no priorities, or does not fit its platforms.
-    #[error(transparent)]
-    Model(#[from] ModelError),
     /// Some part of the system cannot change while it runs.
     #[error("{0}")]
     Fixed(String),
@@ -75,16 +82,19 @@ pub enum SystemChangeError {
     System(SystemException),
 }
 
-impl NotAdmitted {
-    /// Why a system is not admitted; `None` if it is.
-    ///
-    /// # Errors
-    /// [`ComputeError`].
-    pub fn of(description: &Description) -> Result<Option<Self>, ComputeError> {
-        let computed = PublishedSchedule::of_operations(description.clone())?;
-        Ok(Self::check(&computed).err())
+impl From<Description> for DescribedSystem {
+    fn from(operations: Description) -> Self {
+        Self::Operations(operations)
     }
+}
 
+impl From<ModelledSystem> for DescribedSystem {
+    fn from(components: ModelledSystem) -> Self {
+        Self::Components(components)
+    }
+}
+
+impl NotAdmitted {
     /// Admits a system.
     pub(super) fn check(computed: &PublishedSchedule) -> Result<(), Self> {
         match computed.refusal() {
@@ -101,7 +111,7 @@ impl SchedulerState {
     /// Replaces all operations. A request for a priority gets the old one or the new one.
     pub(super) fn apply(
         &self,
-        new: NewSystem,
+        new: DescribedSystem,
         admission: Admission,
     ) -> Result<SystemChange, SystemChangeError> {
         let _one = self.computing.lock();
@@ -127,14 +137,11 @@ impl SchedulerState {
 
     fn change(
         &self,
-        new: NewSystem,
+        new: DescribedSystem,
         description: Description,
         admission: Admission,
     ) -> Result<SystemChange, SystemChangeError> {
-        let computed = match new {
-            NewSystem::Operations(_) => PublishedSchedule::of_operations(description)?,
-            NewSystem::Components(modelled) => PublishedSchedule::of_system(modelled, description)?,
-        };
+        let computed = PublishedSchedule::of(new, description)?;
         let before = self.published().ok();
         let mut change = SystemChange {
             operations_changed: computed.changed_since(before.as_deref()),
@@ -161,58 +168,44 @@ impl SchedulerState {
         {
             return Err(refused.clone().into());
         }
-        self.check_lanes(&computed.schedule)?;
         self.switch(computed)?;
         Ok(change)
     }
 
-    /// Publishes a schedule and reorders the channels, or does nothing. No client connects to a channel meanwhile.
+    /// Publishes a schedule, changes the servers and reorders the channels, or does nothing. No client connects to a channel meanwhile,
+    /// and no server schedules an object.
     fn switch(&self, computed: PublishedSchedule) -> Result<(), SystemChangeError> {
         let mut channels = self.channels.lock();
-        channels.retain(|channel| channel.strong_count() > 0);
-        let channels: Vec<_> = channels
-            .iter()
-            .filter_map(|known| known.upgrade())
-            .collect();
+        let channels = living(&mut channels);
         let mut reorders = Vec::with_capacity(channels.len());
         for channel in &channels {
             let reorder = channel.reorder(&computed.schedule);
             let fixed = |part| SystemChangeError::Fixed(CannotReorder(part).to_string());
             reorders.push(reorder.map_err(fixed)?);
         }
+        let servers = living(&mut self.servers.lock());
+        let schedule = Arc::new(computed.schedule.clone());
+        let prepared = servers
+            .iter()
+            .map(|server| server.prepare(Arc::clone(&schedule)));
+        let prepared: Vec<ServerChange<'_>> = prepared
+            .collect::<Result<_, _>>()
+            .map_err(SystemChangeError::Fixed)?;
         let described = self.table.lock().replace(&computed.description);
         described.map_err(system)?;
         self.publish(computed);
+        prepared.into_iter().for_each(ServerChange::carry_out);
         for (channel, reorder) in channels.iter().zip(reorders) {
             channel.carry_out(reorder);
         }
         Ok(())
     }
-
-    /// Checks that each level has a lane of the ORB with enough threads.
-    fn check_lanes(&self, schedule: &Schedule) -> Result<(), SystemChangeError> {
-        let lanes = self.lanes.lock();
-        let Some(lanes) = &*lanes else {
-            return Ok(());
-        };
-        let missing = schedule
-            .levels()
-            .iter()
-            .find(|level| !has_lane(lanes, level));
-        missing.map_or(Ok(()), |level| {
-            Err(SystemChangeError::Fixed(format!(
-                "the lanes of the ORB cannot change while it runs, and none has the priority {} and {} threads: restart it",
-                level.priority, level.threads
-            )))
-        })
-    }
 }
 
-fn has_lane(lanes: &[ThreadpoolLane], level: &Level) -> bool {
-    lanes.iter().any(|lane| {
-        i32::from(lane.lane_priority.get()) == level.priority
-            && lane.static_threads >= level.threads
-    })
+/// What is still there, in order. The others are removed.
+fn living<T>(known: &mut Vec<Weak<T>>) -> Vec<Arc<T>> {
+    known.retain(|known| known.strong_count() > 0);
+    known.iter().filter_map(Weak::upgrade).collect()
 }
 
 fn system(exception: SchedulerException) -> SystemChangeError {

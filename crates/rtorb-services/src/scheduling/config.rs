@@ -3,17 +3,16 @@
 use rtorb::{ObjectKeyError, PoaError, SystemException};
 use rtorb_sched::Strategy;
 
-use super::change::NotAdmitted;
-use super::description::Description;
+use super::change::{DescribedSystem, NotAdmitted};
 use super::schedule::ComputeError;
 
 /// The configuration of a scheduling service.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct SchedulingConfig {
-    /// The strategy; by default that of the description, if there is one.
+    /// The strategy; by default that of the system, if there is one.
     pub strategy: Option<Strategy>,
-    /// The initial operations. The service schedules them before it answers.
-    pub description: Option<Description>,
+    /// The initial system. The service schedules it before it answers.
+    pub system: Option<DescribedSystem>,
     /// What happens to a system whose deadlines are not all proven to hold, at the start; it is refused.
     pub admission: Admission,
     /// The greatest number of operations: NO_RESOURCES. 1 to 100,000; 10,000. Analysing 100,000 takes seconds.
@@ -26,7 +25,7 @@ impl Default for SchedulingConfig {
     fn default() -> Self {
         Self {
             strategy: None,
-            description: None,
+            system: None,
             admission: Admission::RefuseUnproven,
             infos_max: 10_000,
             dependencies_max: 40_000,
@@ -58,12 +57,12 @@ pub enum SchedulingError {
         /// Its range.
         range: &'static str,
     },
-    /// The description has more operations or dependencies than allowed.
+    /// The system has more operations or dependencies than allowed.
     #[error(
-        "the description has more operations or dependencies than infos_max and dependencies_max allow"
+        "the system has more operations or dependencies than infos_max and dependencies_max allow"
     )]
     TooMany,
-    /// The description cannot be scheduled.
+    /// The system cannot be scheduled.
     #[error(transparent)]
     Compute(#[from] ComputeError),
     /// A deadline is not proven to hold.

@@ -1,8 +1,8 @@
-//! The scheduling service of RT-CORBA 1.x (RTCosScheduling): priorities by the names of activities and objects.
+//! The client's side of the scheduling service of RT-CORBA 1.x (RTCosScheduling): priorities by the names of activities.
 
-use rtorb::poa::ServedBy;
-use rtorb::rt::{LanedThreadpool, Policy, Priority, PriorityModel};
-use rtorb::{ObjectRef, Orb, Poa, PoaError, PoaPolicies, SystemException};
+use arc_swap::ArcSwap;
+use rtorb::rt::Priority;
+use rtorb::{Orb, PoaError, SystemException};
 use std::sync::Arc;
 
 use super::schedule::Schedule;
@@ -14,6 +14,9 @@ pub enum CosSchedulingError {
     /// The schedule has no operation with that name, or no CORBA priority for it (UnknownName).
     #[error("UnknownName: the schedule has no CORBA priority for {0:?}")]
     UnknownName(String),
+    /// The new schedule does not fit objects and lanes of the running server. Nothing has changed.
+    #[error("{0}")]
+    CannotChange(String),
     /// The adapter refuses.
     #[error(transparent)]
     Poa(#[from] PoaError),
@@ -40,7 +43,7 @@ pub enum CosSchedulingError {
 #[derive(Clone, Debug)]
 pub struct ClientScheduler {
     orb: Orb,
-    schedule: Arc<Schedule>,
+    schedule: Arc<ArcSwap<Schedule>>,
 }
 
 impl ClientScheduler {
@@ -49,8 +52,13 @@ impl ClientScheduler {
     pub fn new(orb: &Orb, schedule: impl Into<Arc<Schedule>>) -> Self {
         Self {
             orb: orb.clone(),
-            schedule: schedule.into(),
+            schedule: Arc::new(ArcSwap::new(schedule.into())),
         }
+    }
+
+    /// Reads priorities from another schedule from now on, in all clones. A thread gets its new priority when it begins an activity.
+    pub fn change(&self, schedule: impl Into<Arc<Schedule>>) {
+        self.schedule.store(schedule.into());
     }
 
     /// Gives the calling thread the priority of an activity, until it begins another one.
@@ -60,84 +68,12 @@ impl ClientScheduler {
     //= RT-CORBA 1.2 §Scheduling Service
     //# A thread that schedules an activity runs at the priority of that activity.
     pub fn schedule_activity(&self, name: &str) -> Result<(), CosSchedulingError> {
-        let priority = priority_of(&self.schedule, name)?;
+        let priority = priority_of(&self.schedule.load(), name)?;
         Ok(self.orb.rt_current().set_the_priority(priority)?)
     }
 }
 
-/// The scheduling of a server's objects by their names (RTCosScheduling::ServerScheduler).
-///
-/// Its adapters share one thread pool, with a lane for each level of the schedule.
-#[derive(Clone, Debug)]
-pub struct ServerScheduler {
-    schedule: Arc<Schedule>,
-    pool: Policy,
-    model: Policy,
-}
-
-impl ServerScheduler {
-    /// Creates a scheduler that reads priorities from `schedule`, and its thread pool.
-    ///
-    /// # Errors
-    /// BAD_PARAM for a schedule without levels; the errors of
-    /// [`create_threadpool_with_lanes`](rtorb::rt::RtOrb::create_threadpool_with_lanes).
-    pub fn new(orb: &Orb, schedule: impl Into<Arc<Schedule>>) -> Result<Self, SystemException> {
-        let schedule = schedule.into();
-        let lanes = schedule.lanes();
-        let least_urgent = lanes.iter().map(|lane| lane.lane_priority).min();
-        let rt_orb = orb.rt_orb();
-        let pool = rt_orb.create_threadpool_with_lanes(LanedThreadpool {
-            lanes,
-            ..LanedThreadpool::default()
-        })?;
-        let otherwise = least_urgent.unwrap_or(Priority::MIN);
-        Ok(Self {
-            schedule,
-            pool: rt_orb.create_threadpool_policy(pool),
-            model: rt_orb.create_priority_model_policy(PriorityModel::ServerDeclared, otherwise),
-        })
-    }
-
-    /// Creates an adapter whose objects the schedule's lanes serve, each at the priority of its name. An object that is not
-    /// [scheduled](Self::schedule_object) has the least urgent priority.
-    ///
-    /// # Errors
-    /// Those of [`Poa::create_poa`]: InvalidPolicy if `policies` has a priority model or a thread pool of its own.
-    //= RT-CORBA 1.2 §Scheduling Service
-    //# An adapter of the server scheduler has the policies that the schedule needs.
-    pub fn create_poa(
-        &self,
-        parent: &Poa,
-        name: &str,
-        policies: PoaPolicies,
-    ) -> Result<Poa, PoaError> {
-        let policies = policies.with(self.pool.clone()).with(self.model.clone());
-        parent.create_poa(name, policies)
-    }
-
-    /// Activates a servant in an adapter of this scheduler, as the object with that name in the schedule.
-    ///
-    /// An object has its priority from its activation on, so this does both.
-    ///
-    /// # Errors
-    /// [`CosSchedulingError::UnknownName`]; those of [`Poa::activate_with_priority`].
-    //= RT-CORBA 1.2 §Scheduling Service
-    //# The calls of a scheduled object run at the priority of its name.
-    pub fn schedule_object<
-        I: ServedBy<S, Object = ObjectRef> + 'static,
-        S: Send + Sync + 'static,
-    >(
-        &self,
-        poa: &Poa,
-        servant: S,
-        name: &str,
-    ) -> Result<I, CosSchedulingError> {
-        let priority = priority_of(&self.schedule, name)?;
-        Ok(poa.activate_with_priority(servant, priority)?)
-    }
-}
-
-fn priority_of(schedule: &Schedule, name: &str) -> Result<Priority, CosSchedulingError> {
+pub(super) fn priority_of(schedule: &Schedule, name: &str) -> Result<Priority, CosSchedulingError> {
     let priority = schedule.priority(name);
     priority.ok_or_else(|| CosSchedulingError::UnknownName(name.to_owned()))
 }

@@ -6,7 +6,7 @@ use rtorb_sched::model::{
 use rtorb_sched::{GraphError, Mode, PriorityRange, Refusal, SearchLimits, Transition, admit};
 use std::collections::HashMap;
 
-use super::change::SystemChangeError;
+use super::change::{DescribedSystem, SystemChangeError};
 use super::description::Description;
 use super::modelled_system::ModelledSystem;
 use super::schedule::{ComputeError, Level, Schedule, ScheduledOperation};
@@ -46,6 +46,17 @@ pub(super) struct ChangeAnalysis {
 }
 
 impl PublishedSchedule {
+    /// Computes the schedule of a system, whose operations the description has with their handles.
+    pub(super) fn of(
+        system: DescribedSystem,
+        description: Description,
+    ) -> Result<Self, ComputeError> {
+        match system {
+            DescribedSystem::Operations(_) => Self::of_operations(description),
+            DescribedSystem::Components(modelled) => Ok(Self::of_system(modelled, description)?),
+        }
+    }
+
     /// Computes the schedule of operations.
     pub(super) fn of_operations(description: Description) -> Result<Self, ComputeError> {
         let computed = Schedule::compute(&description)?;
@@ -57,10 +68,7 @@ impl PublishedSchedule {
     }
 
     /// Computes the schedule of a system, whose behaviours the description has with their handles.
-    pub(super) fn of_system(
-        modelled: ModelledSystem,
-        description: Description,
-    ) -> Result<Self, ModelError> {
+    fn of_system(modelled: ModelledSystem, description: Description) -> Result<Self, ModelError> {
         let options = CheckOptions {
             sensitivity: false,
             ..CheckOptions::default()

@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 use rtorb::rt::{Priority, ThreadpoolLane};
-use rtorb_sched::model::{CheckReport, LaneOrder, Loading, System};
+use rtorb_sched::model::{CheckReport, LaneOrder, Loading, ModelError, System};
 use rtorb_sched::text_file::{FileErrors, Mistake, from_toml, read_text};
 use rtorb_sched::times::{parse_ns, text_of_ns};
 use rtorb_sched::{Dispatching, GraphError, InsufficientLevels, SearchLimits, Strategy};
@@ -71,6 +71,9 @@ pub enum ComputeError {
     /// There are more levels than priorities.
     #[error(transparent)]
     Levels(#[from] InsufficientLevels),
+    /// The system of components has no priorities, or does not fit its platforms.
+    #[error(transparent)]
+    Model(#[from] ModelError),
 }
 
 impl Schedule {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::change::{NewSystem, NotAdmitted as Refused, SystemChangeError};
+use super::change::{DescribedSystem, NotAdmitted as Refused, SystemChangeError};
 use super::config::Admission as IfUnproven;
 use super::description::Description;
 use super::exception::SchedulerException;
+use super::schedule::ComputeError;
 use super::state::{SchedulerState, configs, dispatching};
 use super::system_file;
 use super::table::{Characteristics, number};
@@ -41,7 +42,7 @@ impl SchedulerObject {
 impl SchedulerObject {
     fn change(
         &self,
-        new: NewSystem,
+        new: DescribedSystem,
         if_unproven: Admission,
     ) -> Result<Change, ChangeableSchedulerApplyError> {
         let admission = match if_unproven {
@@ -312,7 +313,7 @@ impl ChangeableSchedulerServant for SchedulerObject {
         let description = description.map_err(|errors| WrongFile {
             reason: errors.to_string(),
         })?;
-        let new = NewSystem::Operations(description);
+        let new = DescribedSystem::Operations(description);
         self.change(new, if_unproven)
     }
 
@@ -322,7 +323,7 @@ impl ChangeableSchedulerServant for SchedulerObject {
         if_unproven: Admission,
     ) -> Result<Change, ChangeableSchedulerApplySystemError> {
         let modelled = system_file::read(file).map_err(|reason| WrongFile { reason })?;
-        let new = NewSystem::Components(modelled);
+        let new = DescribedSystem::Components(modelled);
         Ok(self.change(new, if_unproven)?)
     }
 
@@ -346,7 +347,7 @@ impl From<SystemChangeError> for ChangeableSchedulerApplyError {
         match error {
             SystemChangeError::NotAdmitted(Refused { refusal, .. }) => not_admitted(refusal).into(),
             SystemChangeError::System(exception) => exception.into(),
-            SystemChangeError::Model(error) => WrongFile {
+            SystemChangeError::Compute(ComputeError::Model(error)) => WrongFile {
                 reason: error.to_string(),
             }
             .into(),

@@ -1,19 +1,18 @@
 //! The scheduling service as an object of an ORB.
 
 use arc_swap::ArcSwapOption;
-use rtorb::rt::{Priority, ThreadpoolLane};
+use rtorb::rt::Priority;
 use rtorb::{Orb, PoaPolicies};
 use rtorb_os::sync::Mutex;
 use rtorb_sched::Strategy;
 use std::sync::Arc;
 
-use super::change::{NewSystem, NotAdmitted, SystemChange, SystemChangeError};
+use super::change::{DescribedSystem, NotAdmitted, SystemChange, SystemChangeError};
 use super::config::{Admission, SchedulingConfig, SchedulingError};
-use super::description::Description;
-use super::modelled_system::ModelledSystem;
 use super::published::PublishedSchedule;
 use super::schedule::Schedule;
 use super::servant::SchedulerObject;
+use super::server_scheduler::ServerScheduler;
 use super::state::SchedulerState;
 use super::table::Table;
 use crate::events::{Channel, FlowAdmission, PrioritySource, Urgency, UrgencyError};
@@ -53,13 +52,17 @@ impl Scheduling {
                 });
             }
         }
-        let described = config.description.as_ref();
+        let mut table = Table::new(&config);
+        let system = match config.strategy {
+            Some(strategy) => config.system.map(|system| system.with_strategy(strategy)),
+            None => config.system,
+        };
+        let described = system.as_ref().map(DescribedSystem::description);
         let strategy = config
             .strategy
-            .or(described.map(|described| described.strategy))
+            .or(described.as_ref().map(|described| described.strategy))
             .unwrap_or(Strategy::RateMonotonic);
-        let mut table = Table::new(&config);
-        if let Some(described) = described {
+        if let Some(described) = &described {
             table
                 .load(described)
                 .map_err(|_| SchedulingError::TooMany)?;
@@ -70,15 +73,11 @@ impl Scheduling {
             computing: Mutex::new(()),
             published: ArcSwapOption::empty(),
             channels: Mutex::default(),
-            lanes: Mutex::default(),
+            servers: Mutex::default(),
             last_refusal: Mutex::default(),
         });
-        if let Some(described) = config.description {
-            let described = Description {
-                strategy,
-                ..described
-            };
-            let computed = PublishedSchedule::of_operations(described)?;
+        if let Some((system, described)) = system.zip(described) {
+            let computed = PublishedSchedule::of(system, described)?;
             if config.admission == Admission::RefuseUnproven {
                 NotAdmitted::check(&computed)?;
             }
@@ -93,32 +92,25 @@ impl Scheduling {
         Ok(Self { shared, reference })
     }
 
-    /// Replaces all operations by those of a description: the priorities, the order in each level, and the modes of the channels
-    /// that [follow](Self::reorder_channel). Handles follow the names. A request for a priority gets the old one or the new one.
+    /// Replaces all operations by those of another system: the priorities, the order in each level, and the modes of the channels
+    /// and servers that follow ([`reorder_channel`](Self::reorder_channel), [`change_server`](Self::change_server)). Handles follow the names. A request for a priority gets the old one or the new one.
+    ///
+    /// A service that runs operations of one processor cannot change to a system of components, nor back.
     ///
     /// # Errors
     /// [`SystemChangeError`]; nothing has changed then.
     pub fn apply(
         &self,
-        description: Description,
+        system: impl Into<DescribedSystem>,
         admission: Admission,
     ) -> Result<SystemChange, SystemChangeError> {
-        let new = NewSystem::Operations(description);
-        self.shared.apply(new, admission)
+        self.shared.apply(system.into(), admission)
     }
 
-    /// Replaces all operations by the behaviours of a system of components, with the priorities of its analysis, as
-    /// [`apply`](Self::apply) does. A service that runs operations cannot change to a system of components, nor back.
-    ///
-    /// # Errors
-    /// [`SystemChangeError`]; nothing has changed then.
-    pub fn apply_system(
-        &self,
-        modelled: ModelledSystem,
-        admission: Admission,
-    ) -> Result<SystemChange, SystemChangeError> {
-        let new = NewSystem::Components(modelled);
-        self.shared.apply(new, admission)
+    /// Why it is not proven that every deadline of the system in force holds; `None` if it is, and before there is a system.
+    #[must_use]
+    pub fn unproven(&self) -> Option<NotAdmitted> {
+        NotAdmitted::check(&*self.shared.published().ok()?).err()
     }
 
     /// Has every change of this service reorder a channel of this process too, whose source of priorities is this service: its
@@ -129,9 +121,13 @@ impl Scheduling {
         channels.push(Arc::downgrade(channel.core()));
     }
 
-    /// Refuses every change to a schedule with a level that has none of these lanes, which are those of an ORB.
-    pub fn keep_to_lanes(&self, lanes: Vec<ThreadpoolLane>) {
-        *self.shared.lanes.lock() = Some(lanes);
+    /// Has every change of this service [change](ServerScheduler::change) a server of this process too. A change that it cannot make is
+    /// refused.
+    pub fn change_server(&self, server: &ServerScheduler) {
+        let server = Arc::downgrade(&server.0);
+        let mut servers = self.shared.servers.lock();
+        servers.retain(|known| known.strong_count() > 0 && !known.ptr_eq(&server));
+        servers.push(server);
     }
 
     /// The Scheduler.

@@ -1,7 +1,6 @@
 //! The state that the threads of a scheduling service share.
 
 use arc_swap::ArcSwapOption;
-use rtorb::rt::ThreadpoolLane;
 use rtorb_os::sync::Mutex;
 use rtorb_sched::{Dispatching, PriorityRange, Severity, Strategy};
 use std::sync::{Arc, Weak};
@@ -9,6 +8,7 @@ use std::sync::{Arc, Weak};
 use super::exception::SchedulerException;
 use super::published::{Analysis, PublishedSchedule};
 use super::schedule::{ComputeError, Level, Schedule};
+use super::server_scheduler::ScheduledServer;
 use super::table::{Table, UNIT_NS};
 use crate::events::ChannelCore;
 use crate::stubs::rtec_scheduler::rtec_scheduler::{
@@ -25,8 +25,8 @@ pub(super) struct SchedulerState {
     pub(super) published: ArcSwapOption<PublishedSchedule>,
     /// The channels that a change reorders.
     pub(super) channels: Mutex<Vec<Weak<ChannelCore>>>,
-    /// The lanes of an ORB, if a change must keep to them.
-    pub(super) lanes: Mutex<Option<Vec<ThreadpoolLane>>>,
+    /// The servers whose objects a change moves.
+    pub(super) servers: Mutex<Vec<Weak<ScheduledServer>>>,
     /// What was refused last, in words.
     pub(super) last_refusal: Mutex<String>,
 }
@@ -83,7 +83,9 @@ impl SchedulerState {
             Err(ComputeError::Levels(_)) => {
                 Err(SchedulerException::InsufficientThreadPriorityLevels)
             }
-            Err(ComputeError::Graph(error)) => Ok(vec![fatal(error.to_string())]),
+            Err(error @ (ComputeError::Graph(_) | ComputeError::Model(_))) => {
+                Ok(vec![fatal(error.to_string())])
+            }
         }
     }
 }

@@ -50,6 +50,7 @@ fn timing(times: &OperationTimes) -> Timing {
         deadline_ns: given(times.deadline),
         period_ns: given(times.period),
         criticality: times.criticality.first().copied().map(criticality),
+        miss_ratio: None,
     }
 }
 

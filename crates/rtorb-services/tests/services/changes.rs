@@ -128,7 +128,7 @@ impl System {
         };
         let orb = orb_for(&config);
         let scheduling = SchedulingConfig {
-            description: Some(description),
+            system: Some(description.into()),
             ..SchedulingConfig::default()
         };
         let service = Scheduling::serve(&orb, scheduling).expect("an admitted system");
@@ -232,7 +232,7 @@ fn a_system_that_misses_a_deadline_is_not_served() {
     let overloaded = FULL.replace("8ms", "40ms");
     let orb = Orb::builder().build().expect("an ORB");
     let config = SchedulingConfig {
-        description: Some(described(&overloaded)),
+        system: Some(described(&overloaded).into()),
         ..SchedulingConfig::default()
     };
     let refused = Scheduling::serve(&orb, config.clone())
@@ -249,6 +249,7 @@ fn a_system_that_misses_a_deadline_is_not_served() {
         ..config
     };
     let service = Scheduling::serve(&orb, anyway).expect("it was wanted");
+    assert_eq!(service.unproven(), Some(refused));
     assert!(service.priority("display").is_some());
 }
 

@@ -3,6 +3,7 @@
 mod changes;
 mod cos_scheduling;
 mod events;
+mod live_server;
 mod naming;
 mod scheduling;
 mod subscriptions;

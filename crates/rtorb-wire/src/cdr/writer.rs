@@ -18,7 +18,7 @@ pub const GATHER_BYTES_MIN: usize = 16384;
 const SEGMENTS_MAX: usize = 4;
 
 /// Zeros behind the end, so that padding is written without a branch.
-const SLACK_BYTES: usize = 8;
+pub(crate) const SLACK_BYTES: usize = 8;
 
 /// A borrowed run of bytes in a message.
 #[derive(Clone, Copy, Debug)]
@@ -278,6 +278,18 @@ impl<'a> Writer<'a> {
         self.check_limit(self.len())
     }
 
+    /// Checks the message against the bound that its operation states.
+    ///
+    /// # Errors
+    /// [`EncodeError::BeyondLargest`].
+    #[inline]
+    pub fn check_largest(&self, limit: u32) -> Result<(), EncodeError> {
+        match self.len() {
+            bytes if bytes > limit as usize => Err(EncodeError::BeyondLargest { bytes, limit }),
+            _ => Ok(()),
+        }
+    }
+
     /// Reserves memory for `bytes` more bytes.
     ///
     /// # Errors
@@ -379,6 +391,16 @@ impl<'a> Writer<'a> {
             unreachable!("the bytes are reserved")
         };
         Ok(block)
+    }
+
+    /// Replaces the count that was written last by a block, for the caller to fill. The last [`SLACK_BYTES`] of `ROOM` stay behind the
+    /// end. `None` if the buffer must grow for that.
+    #[inline(always)]
+    pub(crate) fn block_over_count<const ROOM: usize>(&mut self) -> Option<&mut [u8; ROOM]> {
+        let at = self.at.checked_sub(4)?;
+        let block = self.buffer.get_mut(at..)?.first_chunk_mut()?;
+        self.at = at + ROOM - SLACK_BYTES;
+        Some(block)
     }
 
     /// Begins the stream with `prefix`, the string `text` and a count of zero: the start of a request.

@@ -47,6 +47,9 @@ const TICK_NS: u64 = 100;
 /// 1 January 1970 in units of 100 ns since 15 October 1582.
 const UNIX_EPOCH_TICKS: u64 = 0x01B2_1DD2_1381_4000;
 
+/// From 1970 until about 2530, in units of 100 ns: nanoseconds of that time are a `u64`.
+const NEAR_TICKS: u64 = u64::MAX / TICK_NS;
+
 /// The largest inaccuracy that 48 bits hold.
 const INACCURACY_MAX: u64 = (1 << 48) - 1;
 
@@ -56,7 +59,8 @@ impl UtcTime {
     pub const fn from_unix_ns(unix_ns: u64, inaccuracy_ns: u64) -> Self {
         Self {
             ticks: unix_ns / TICK_NS + UNIX_EPOCH_TICKS,
-            inaccuracy_ticks: inaccuracy_ns.div_ceil(TICK_NS) + 1,
+            // Rounded up.
+            inaccuracy_ticks: inaccuracy_ns.saturating_add(TICK_NS - 1) / TICK_NS + 1,
         }
     }
 
@@ -68,25 +72,40 @@ impl UtcTime {
             .saturating_mul(TICK_NS)
     }
 
+    /// As [`latest_unix_ns`](Self::latest_unix_ns), at once; `None` for a time before 1970 or after 2530.
+    #[inline]
+    pub const fn near_unix_ns(self) -> Option<u64> {
+        let latest = self.ticks.wrapping_add(self.inaccuracy_ticks);
+        match latest.wrapping_sub(UNIX_EPOCH_TICKS) {
+            ticks if ticks < NEAR_TICKS => Some(ticks * TICK_NS),
+            _ => None,
+        }
+    }
+
     const fn latest_ticks(self) -> u64 {
         self.ticks.saturating_add(self.inaccuracy_ticks)
     }
 
     /// The time in the only context of a request, if [`end_times`](Self::end_times) made that context on a host of this byte order.
+    /// Costs less than [`Expiry::of`], which reads all contexts.
     #[inline]
-    fn only_in(contexts: ServiceContexts<'_>) -> Option<Self> {
-        let (INVOCATION_POLICIES, data) = contexts.only()? else {
-            return None;
-        };
-        let data: &[u8; END_TIMES_BYTES] = data.try_into().ok()?;
-        let [t0, t1, t2, t3, t4, t5, t6, t7, l0, l1, l2, l3, h0, h1] = *data[24..].first_chunk()?;
-        let ticks = u64::from_ne_bytes([t0, t1, t2, t3, t4, t5, t6, t7]);
-        let low = u32::from_ne_bytes([l0, l1, l2, l3]);
-        let time = Self {
-            ticks,
-            inaccuracy_ticks: u64::from(u16::from_ne_bytes([h0, h1])) << 32 | u64::from(low),
-        };
-        is_same(data, &time.end_times()).then_some(time)
+    pub fn only_in(contexts: ServiceContexts<'_>) -> Option<Self> {
+        let [head, data @ ..] = words_of(contexts.one_native()?);
+        let [own_head, own @ ..] = words_of(&OWN_CONTEXT);
+        let is_fixed = |at: usize| data[at] == own[at];
+        let [l0, l1, l2, l3, h0, h1, p0, p1] = data[4].to_ne_bytes();
+        let (low, high) = ([l0, l1, l2, l3], [h0, h1]);
+        // The words that do not change, and the two times, which are equal.
+        let is_own = head == own_head
+            && [0, 1, 2, 5, 6].into_iter().all(is_fixed)
+            && data[3] == data[7]
+            && data[4] == data[8]
+            && [p0, p1] == [0; 2];
+        is_own.then_some(Self {
+            ticks: data[3],
+            inaccuracy_ticks: u64::from(u16::from_ne_bytes(high)) << 32
+                | u64::from(u32::from_ne_bytes(low)),
+        })
     }
 
     /// The data of an [`INVOCATION_POLICIES`] context that says this time twice: as RequestEndTime and as ReplyEndTime.
@@ -94,48 +113,68 @@ impl UtcTime {
     //= CORBA 3 §22.2
     //# A request with an end time must not be delivered after it, and its reply is of no use after it.
     pub fn end_times(self) -> [u8; END_TIMES_BYTES] {
-        let inaccuracy = if self.inaccuracy_ticks < INACCURACY_MAX {
-            self.inaccuracy_ticks
-        } else {
-            INACCURACY_MAX
-        };
         let mut data = [0; END_TIMES_BYTES];
-        data[0] = ByteOrder::NATIVE.flag();
-        put(&mut data, 4, &2_u32.to_ne_bytes());
-        let policies = [policy_type::REQUEST_END_TIME, policy_type::REPLY_END_TIME];
-        for (at, policy) in [8, 40].into_iter().zip(policies) {
-            put(&mut data, at, &policy.to_ne_bytes());
-            put(&mut data, at + 4, &UTC_BYTES.to_ne_bytes());
-            data[at + 8] = ByteOrder::NATIVE.flag();
-            put(&mut data, at + 16, &self.ticks.to_ne_bytes());
-            put(&mut data, at + 24, &(inaccuracy as u32).to_ne_bytes());
-            put(
-                &mut data,
-                at + 28,
-                &((inaccuracy >> 32) as u16).to_ne_bytes(),
-            );
-        }
+        self.write_end_times(&mut data);
         data
+    }
+
+    /// Writes what [`end_times`](Self::end_times) returns: a template, with the time in its two places.
+    #[inline(always)]
+    pub(super) fn write_end_times(self, data: &mut [u8; END_TIMES_BYTES]) {
+        let inaccuracy = self.inaccuracy_ticks.min(INACCURACY_MAX);
+        let [l0, l1, l2, l3] = (inaccuracy as u32).to_ne_bytes();
+        let [h0, h1] = ((inaccuracy >> 32) as u16).to_ne_bytes();
+        *data = TEMPLATE;
+        for at in [24, 56] {
+            put(data, at, &self.ticks.to_ne_bytes());
+            put(data, at + 8, &[l0, l1, l2, l3, h0, h1, 0, 0]);
+        }
     }
 }
 
-/// Compares word by word: a call of `memcmp` costs more.
+/// Both end times, without the times themselves.
+const TEMPLATE: [u8; END_TIMES_BYTES] = {
+    let mut data = [0; END_TIMES_BYTES];
+    data[0] = ByteOrder::NATIVE.flag();
+    put(&mut data, 4, &2_u32.to_ne_bytes());
+    put(&mut data, 8, &policy_type::REQUEST_END_TIME.to_ne_bytes());
+    put(&mut data, 12, &UTC_BYTES.to_ne_bytes());
+    data[16] = ByteOrder::NATIVE.flag();
+    put(&mut data, 40, &policy_type::REPLY_END_TIME.to_ne_bytes());
+    put(&mut data, 44, &UTC_BYTES.to_ne_bytes());
+    data[48] = ByteOrder::NATIVE.flag();
+    data
+};
+
+/// The context with the id and the size of its data.
+const CONTEXT_BYTES: usize = 8 + END_TIMES_BYTES;
+const OWN_CONTEXT: [u8; CONTEXT_BYTES] = {
+    let mut context = [0; CONTEXT_BYTES];
+    put(&mut context, 0, &INVOCATION_POLICIES.to_ne_bytes());
+    put(&mut context, 4, &(END_TIMES_BYTES as u32).to_ne_bytes());
+    put(&mut context, 8, &TEMPLATE);
+    context
+};
+
+/// The bytes in words: comparing these costs less than a call of `memcmp`.
 #[inline(always)]
-fn is_same(one: &[u8; END_TIMES_BYTES], other: &[u8; END_TIMES_BYTES]) -> bool {
-    let words = |bytes| <[u8]>::as_chunks::<8>(bytes).0.iter().copied();
-    let pairs = words(one).zip(words(other));
-    let difference = pairs.fold(0, |difference, (one, other)| {
-        difference | (u64::from_ne_bytes(one) ^ u64::from_ne_bytes(other))
-    });
-    difference == 0
+fn words_of(context: &[u8; CONTEXT_BYTES]) -> [u64; CONTEXT_BYTES / 8] {
+    let mut words = [0; CONTEXT_BYTES / 8];
+    let (chunks, _) = context.as_chunks::<8>();
+    for (word, chunk) in words.iter_mut().zip(chunks) {
+        *word = u64::from_ne_bytes(*chunk);
+    }
+    words
 }
 
 /// The encapsulation of a `UtcT`.
 const UTC_BYTES: u32 = 24;
 
 #[inline(always)]
-fn put(data: &mut [u8], at: usize, bytes: &[u8]) {
-    data[at..at + bytes.len()].copy_from_slice(bytes);
+const fn put(data: &mut [u8], at: usize, bytes: &[u8]) {
+    let (_, from) = data.split_at_mut(at);
+    let (to, _) = from.split_at_mut(bytes.len());
+    to.copy_from_slice(bytes);
 }
 
 /// The data of a [`REMAINING_TIME`] context.
@@ -153,16 +192,6 @@ impl Expiry {
         end: None,
         remaining_ns: None,
     };
-
-    /// As [`of`](Self::of), at once, if the only context is one that this ORB makes of an end time; `None` for all others.
-    #[inline]
-    pub fn of_own(contexts: ServiceContexts<'_>) -> Option<Self> {
-        let end = UtcTime::only_in(contexts)?;
-        Some(Self {
-            end: Some(end),
-            remaining_ns: None,
-        })
-    }
 
     /// Finds out when a request with these contexts expires. Contexts and policies that are malformed or unknown say nothing.
     pub fn of(contexts: ServiceContexts<'_>) -> Self {

@@ -4,7 +4,7 @@ use super::contexts::{self, INVOCATION_POLICIES, PRIORITY_BYTES, RT_CORBA_PRIORI
 use super::expiry::{END_TIMES_BYTES, UtcTime};
 use super::service_context::{ServiceContext, ServiceContexts, write_contexts};
 use super::{Address, BODY_ALIGNMENT, HEADER_BYTES, MessageType, Target, Version, begin_message};
-use crate::cdr::ByteOrder;
+use crate::cdr::{ByteOrder, SLACK_BYTES};
 use crate::{DecodeError, EncodeError, Reader, Writer};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -226,7 +226,14 @@ pub struct RequestStart<'x> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestPrefix {
     bytes: Box<[u8]>,
+    /// The beginning of a list of service contexts that contains only end times.
+    end_time_head: [u8; LIST_HEAD_BYTES],
 }
+
+/// The number of contexts, and the id and the size of the first.
+const LIST_HEAD_BYTES: usize = 12;
+/// A list of service contexts that contains only end times, and what a writer has behind it.
+const LIST_ROOM: usize = LIST_HEAD_BYTES + END_TIMES_BYTES + SLACK_BYTES;
 
 /// The positions of request id and response flags in a request of GIOP 1.2.
 const ID_AT: usize = HEADER_BYTES;
@@ -251,8 +258,14 @@ impl RequestPrefix {
         w.octets(&[0; 8])?;
         Target::encode_key(&mut w, object_key)?;
         w.align(4)?;
+        let mut head = [0; LIST_HEAD_BYTES];
+        let numbers = [1, INVOCATION_POLICIES, END_TIMES_BYTES as u32];
+        for (bytes, number) in head.chunks_exact_mut(4).zip(numbers) {
+            bytes.copy_from_slice(&w.ordered(number));
+        }
         Ok(Some(Self {
             bytes: w.to_bytes().into(),
+            end_time_head: head,
         }))
     }
 
@@ -279,36 +292,23 @@ impl RequestPrefix {
         Ok(())
     }
 
-    /// As [`begin_request`](Self::begin_request), with service contexts.
+    /// Adds service contexts to the header that [`begin_request`](Self::begin_request) has written.
     ///
     /// # Errors
     /// When the message would exceed its limit.
-    pub fn begin_request_with(
-        &self,
+    pub fn add_contexts(
         w: &mut Writer<'_>,
-        request_id: u32,
-        response: Response,
-        operation: &str,
         contexts: &[ServiceContext<'_>],
     ) -> Result<(), EncodeError> {
-        self.begin_request(w, request_id, response, operation)?;
         w.truncate(w.len() - 4);
         write_contexts(w, contexts)
     }
 
-    /// As [`begin_request`](Self::begin_request), with one service context: the CORBA priority of the call (RTCorbaPriority).
+    /// Adds a service context, as [`add_contexts`](Self::add_contexts): the CORBA priority of the call (RTCorbaPriority).
     ///
     /// # Errors
     /// When the message would exceed its limit.
-    pub fn begin_request_with_priority(
-        &self,
-        w: &mut Writer<'_>,
-        request_id: u32,
-        response: Response,
-        operation: &str,
-        priority: i16,
-    ) -> Result<(), EncodeError> {
-        self.begin_request(w, request_id, response, operation)?;
+    pub fn add_priority(w: &mut Writer<'_>, priority: i16) -> Result<(), EncodeError> {
         let count_at = w.len() - 4;
         w.patch_u32(count_at, 1);
         let (id, bytes) = (
@@ -322,31 +322,17 @@ impl RequestPrefix {
         Ok(())
     }
 
-    /// As [`begin_request`](Self::begin_request), with one service context: the end time of the call.
-    ///
-    /// # Errors
-    /// When the message would exceed its limit.
+    /// Adds a service context, as [`add_contexts`](Self::add_contexts): the end time of the call. Returns false, and adds nothing, if the
+    /// buffer has no room for it.
     #[inline]
-    pub fn begin_request_with_end_time(
-        &self,
-        w: &mut Writer<'_>,
-        request_id: u32,
-        response: Response,
-        operation: &str,
-        end: UtcTime,
-    ) -> Result<(), EncodeError> {
-        self.begin_request(w, request_id, response, operation)?;
-        let count_at = w.len() - 4;
-        w.patch_u32(count_at, 1);
-        let (id, bytes) = (
-            w.ordered(INVOCATION_POLICIES),
-            w.ordered(END_TIMES_BYTES as u32),
-        );
-        let context = w.block::<{ 8 + END_TIMES_BYTES }>()?;
-        context[..4].copy_from_slice(&id);
-        context[4..8].copy_from_slice(&bytes);
-        context[8..].copy_from_slice(&end.end_times());
-        Ok(())
+    pub fn add_end_time(&self, w: &mut Writer<'_>, end: UtcTime) -> bool {
+        let Some(list) = w.block_over_count::<LIST_ROOM>() else {
+            return false;
+        };
+        let (head, times) = list.split_at_mut(LIST_HEAD_BYTES);
+        head.copy_from_slice(&self.end_time_head);
+        let times = times.first_chunk_mut();
+        times.map(|times| end.write_end_times(times)).is_some()
     }
 }
 

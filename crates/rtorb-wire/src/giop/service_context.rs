@@ -83,6 +83,14 @@ impl<'m> ServiceContexts<'m> {
         (self.count == 1 && is_native).then_some((u32::from_ne_bytes([i0, i1, i2, i3]), data))
     }
 
+    /// The bytes of the contexts, if they are one context in the byte order of this host: its id, its size and its data.
+    #[inline]
+    pub(super) fn one_native<const BYTES: usize>(&self) -> Option<&'m [u8; BYTES]> {
+        let is_native = self.order == ByteOrder::NATIVE;
+        let bytes = self.bytes.try_into().ok()?;
+        (self.count == 1 && is_native).then_some(bytes)
+    }
+
     /// Decodes the list at the end of a GIOP 1.2 header, and leaves `r` at the body.
     #[inline]
     pub(super) fn decode_last(r: &mut Reader<'m>) -> Result<Self, DecodeError> {

@@ -48,8 +48,11 @@ fn expiry(list: &[(u32, &[u8])], version: Version, order: ByteOrder) -> Expiry {
     let header = Header::parse(&bytes, 1 << 20).unwrap().unwrap();
     let request = RequestHeader::decode(&mut header.reader(&bytes)).unwrap();
     let found = Expiry::of(request.contexts);
-    let own = Expiry::of_own(request.contexts);
-    assert!(own.is_none_or(|own| own == found), "{own:?}, {found:?}");
+    let own = UtcTime::only_in(request.contexts);
+    assert!(
+        own.is_none_or(|own| found.end == Some(own)),
+        "{own:?}, {found:?}"
+    );
     found
 }
 
@@ -129,16 +132,14 @@ fn a_prefix_begins_the_same_request_as_the_long_way() {
             let prefix = prefix.unwrap().expect("GIOP 1.2");
             let mut w = Writer::new(Vec::new(), 1000).with_order(order);
             let response = Response::FromTarget;
-            prefix
-                .begin_request_with(&mut w, 6, response, "op", contexts)
-                .unwrap();
+            prefix.begin_request(&mut w, 6, response, "op").unwrap();
+            RequestPrefix::add_contexts(&mut w, contexts).unwrap();
             end_message(&mut w).unwrap();
             assert_eq!(w.to_bytes(), whole.to_bytes());
             if contexts.len() == 1 {
-                let mut w = Writer::new(Vec::new(), 1000).with_order(order);
-                prefix
-                    .begin_request_with_end_time(&mut w, 6, response, "op", TIME)
-                    .unwrap();
+                let mut w = Writer::new(w.into_buffer(), 1000).with_order(order);
+                prefix.begin_request(&mut w, 6, response, "op").unwrap();
+                assert!(prefix.add_end_time(&mut w, TIME), "there is room");
                 end_message(&mut w).unwrap();
                 assert_eq!(w.to_bytes(), whole.to_bytes());
             }
@@ -147,7 +148,7 @@ fn a_prefix_begins_the_same_request_as_the_long_way() {
 }
 
 /// The expiry that is found at once in a request with these contexts, in the byte order of this host.
-fn found_at_once(list: &[ServiceContext<'_>]) -> Option<Expiry> {
+fn found_at_once(list: &[ServiceContext<'_>]) -> Option<UtcTime> {
     let start = RequestStart {
         request_id: 6,
         response: Response::FromTarget,
@@ -161,7 +162,7 @@ fn found_at_once(list: &[ServiceContext<'_>]) -> Option<Expiry> {
     let bytes = w.to_bytes();
     let header = Header::parse(&bytes, 1000).unwrap().unwrap();
     let request = RequestHeader::decode(&mut header.reader(&bytes)).unwrap();
-    Expiry::of_own(request.contexts)
+    UtcTime::only_in(request.contexts)
 }
 
 #[test]
@@ -169,8 +170,7 @@ fn only_a_lone_context_as_this_orb_makes_it_is_read_at_once() {
     let id = contexts::INVOCATION_POLICIES;
     let data = TIME.end_times();
     let own = ServiceContext { id, data: &data };
-    let found = found_at_once(&[own]).expect("it is its own");
-    assert_eq!((found.end, found.remaining_ns), (Some(TIME), None));
+    assert_eq!(found_at_once(&[own]), Some(TIME));
     for list in [&[][..], &[own, own], &[ServiceContext { id: 6, ..own }]] {
         assert_eq!(found_at_once(list), None);
     }

@@ -41,9 +41,8 @@ fn prefixed(order: ByteOrder) -> Vec<u8> {
     let prefix = prefix.unwrap().expect("GIOP 1.2");
     written(order, |w| {
         let response = Response::FromTarget;
-        prefix
-            .begin_request_with_priority(w, 2, response, "test_method", 16383)
-            .unwrap();
+        prefix.begin_request(w, 2, response, "test_method").unwrap();
+        RequestPrefix::add_priority(w, 16383).unwrap();
         encode_body(w, Version::V1_2, |w| w.primitive(ARGUMENT)).unwrap();
         end_message(w).unwrap();
     })

@@ -2,7 +2,7 @@
 
 use crate::realtime::{Priority, PriorityBand, is_in_band};
 
-/// The priorities that have connections of their own.
+/// The bands of a client: which priorities share a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Bands {
     /// No bands: all priorities share one connection.
@@ -18,7 +18,7 @@ pub(crate) enum Bands {
 pub(crate) struct NoBand;
 
 impl Bands {
-    /// The band of a priority; `None` if all priorities share one connection.
+    /// Returns the band of a priority; `None` if all priorities share one connection.
     #[inline]
     //= RT-CORBA 1.2 §Priority Banded Connections
     //# A call uses the connection of the band that contains its priority. It fails if no band does.

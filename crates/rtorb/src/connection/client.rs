@@ -30,7 +30,7 @@ pub(crate) struct ClientCore {
     pub(crate) rt: Arc<RtCore>,
     pub(crate) timing: Arc<TimingCounters>,
     pub(crate) byte_order: ByteOrder,
-    /// The code set of `char` data that is asked for first, and that own references name as the native one.
+    /// The native code set of `char` data: the first choice of this client, and that of its own references.
     pub(crate) native_char_code_set: CharCodeSet,
     /// Larger messages are sent in fragments.
     pub(crate) fragment_bytes: Option<usize>,
@@ -38,7 +38,7 @@ pub(crate) struct ClientCore {
     pub(crate) connect_timeout: Duration,
     /// The timeout of calls; `u64::MAX` for none.
     pub(crate) round_trip_ns: u64,
-    /// True if the application chose that timeout: calls of the ORB's own objects have it too.
+    /// True if the application chose that timeout. Then calls of the ORB's own objects have it too.
     pub(crate) is_timeout_chosen: bool,
     pub(crate) collocation: Collocation,
     pub(crate) deadline_form: DeadlineForm,
@@ -63,42 +63,42 @@ pub(crate) enum Sharing {
     Banded(Multiplexed),
 }
 
-/// The ORB around a client, as references and invocations need it.
+/// The ORB of a client, for references and invocations.
 pub(crate) trait Host: Debug + Send + Sync {
-    /// True if the calling thread is in a servant.
+    /// Returns true if the calling thread is in a servant.
     fn is_in_servant(&self) -> bool;
 
-    /// True if a call to that endpoint would wait for the calling thread itself.
+    /// Returns true if a call to that endpoint would wait for the calling thread itself.
     fn would_deadlock(&self, endpoint: &Endpoint) -> bool;
 
-    /// True if the calling thread may serve requests to that endpoint of this ORB.
+    /// Returns true if the calling thread may serve requests to that endpoint of this ORB.
     fn is_collocated(&self, endpoint: &Endpoint) -> bool;
 
-    /// True if a client waits at an endpoint of this ORB that no thread serves.
+    /// Returns true if a client waits at an endpoint of this ORB that no thread serves.
     fn has_unserved_client(&self) -> bool;
 
     /// Serves a request on the calling thread.
     ///
     /// # Errors
-    /// IMP_LIMIT if too many such calls are within each other; the exceptions of the request.
+    /// IMP_LIMIT if such calls are nested too deeply; the exceptions of the request.
     fn serve_here(&self, request: &mut dyn CollocatedRequest) -> Result<Outcome, SystemException>;
 
     /// Returns the place of an object of this ORB whose servant may be called without a request; `None` if the key is another ORB's,
     /// or readable.
     fn place_of(&self, object_key: &[u8]) -> Option<Key>;
 
-    /// Calls the servant at a place on the calling thread, without a request. The call is not made if the object needs one.
+    /// Calls the servant at a place on the calling thread, without a request. Does not call it if a request is necessary.
     fn call_servant(&self, place: Key, call: &mut dyn ServantCall);
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
-/// A request to an object of the same ORB, as its server sees it.
+/// A request to an object of the same ORB, for its server.
 pub(crate) trait CollocatedRequest {
-    /// The code set of `char` data in the request and its reply.
+    /// Returns the code set of `char` data in the request and its reply.
     fn char_code_set(&self) -> CharCodeSet;
 
-    /// Writes the request into `buffer`; returns its length.
+    /// Writes the request into `buffer`. Returns its length.
     fn write(&mut self, buffer: &mut Vec<u8>) -> Result<usize, SystemException>;
 
     /// Reads the reply, a whole message.
@@ -129,7 +129,7 @@ impl WeakClient {
 }
 
 impl Client {
-    /// The client of the references in a message, from the context of its reader; `None` outside of a call.
+    /// Returns the client of the references in a message, from the context of its reader; `None` outside of a call.
     pub(crate) fn of_context(context: &(dyn Any + Send + Sync)) -> Option<Self> {
         match context.downcast_ref::<Self>() {
             Some(client) => Some(client.clone()),
@@ -139,7 +139,7 @@ impl Client {
 }
 
 impl Sharing {
-    /// The state of a strategy. The reactor, or each connection's thread, will run as `reader_thread` says.
+    /// Makes the state of a strategy. `reader_thread` is the scheduling of the reactor and of connections' threads.
     pub(crate) fn new(strategy: ConnectionStrategy, reader_thread: ClientThread) -> Self {
         match strategy {
             ConnectionStrategy::Exclusive => Self::Exclusive,
@@ -154,7 +154,7 @@ impl Sharing {
 }
 
 impl ClientCore {
-    /// The timeout of calls, if the application chose one.
+    /// Returns the timeout of calls, if the application chose one.
     pub(crate) fn chosen_timeout(&self) -> Option<Duration> {
         self.is_timeout_chosen
             .then(|| Duration::from_nanos(self.round_trip_ns))
@@ -170,7 +170,7 @@ impl ClientCore {
         self.is_closed.load(Ordering::Relaxed)
     }
 
-    /// BAD_INV_ORDER 4 once the ORB is shut down.
+    /// Returns BAD_INV_ORDER 4 once the ORB is shut down.
     #[inline]
     pub(crate) fn check_open(&self) -> Result<(), SystemException> {
         if self.is_closed() {

@@ -1,7 +1,7 @@
 //! Calls of objects of the same ORB on the calling thread: no connection, no other thread.
 //!
-//! The request and the reply are the messages that a connection would carry, in buffers of the calling thread. So arguments are
-//! copied, and forwards, exceptions and service contexts are what they are over a connection.
+//! Request and reply are the same messages as on a connection, in buffers of the calling thread. So arguments are copied, and
+//! forwards, exceptions and service contexts work in the same way.
 
 use super::client::CollocatedRequest;
 use super::invocation::{Arguments, Invocation, InvocationKind};
@@ -10,7 +10,7 @@ use crate::exception::SystemException;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::giop::Response;
 
-/// True if an invocation may be served on the calling thread.
+/// Returns true if an invocation may be served on the calling thread.
 ///
 /// A oneway must not take the caller's time, and a LocateRequest opens a connection: these need a transport.
 #[inline]
@@ -18,7 +18,7 @@ pub(super) fn is_permitted(invocation: &Invocation<'_>) -> bool {
     invocation.route.is_collocated && may_be_collocated(invocation.kind, invocation.response)
 }
 
-/// True for a request that may be served on the calling thread.
+/// Returns true for a request that may be served on the calling thread.
 #[inline]
 pub(crate) fn may_be_collocated(kind: InvocationKind<'_>, response: Response) -> bool {
     response == Response::FromTarget
@@ -43,14 +43,14 @@ pub(super) fn call<'a>(
     })
 }
 
-/// A request, and what takes its results.
+/// A request, and the reader of its results.
 struct Request<'f, 'x, 'a> {
     invocation: &'f Invocation<'x>,
     arguments: Arguments<'f, 'a>,
     results: Results<'f>,
 }
 
-/// Each request is alone in its buffer.
+/// The id of each request: no other is in its buffer.
 const REQUEST_ID: u32 = 0;
 
 impl CollocatedRequest for Request<'_, '_, '_> {
@@ -59,14 +59,9 @@ impl CollocatedRequest for Request<'_, '_, '_> {
     }
 
     fn write(&mut self, buffer: &mut Vec<u8>) -> Result<usize, SystemException> {
-        let mut w = self.invocation.writer(core::mem::take(buffer));
         // Both sides have the code sets from the reference.
-        let written = self
-            .invocation
-            .encode(&mut w, REQUEST_ID, false, self.arguments);
-        let (octets, len) = w.finish_whole();
-        *buffer = octets;
-        written.map(|()| len).map_err(SystemException::from_encode)
+        self.invocation
+            .write_whole(buffer, REQUEST_ID, self.arguments)
     }
 
     fn read(&mut self, reply: &[u8]) -> Result<Outcome, SystemException> {

@@ -14,17 +14,17 @@ use std::sync::{Arc, Weak};
 thread_local! {
     /// This thread's idle connections; the most recently used one is the last.
     #[expect(clippy::vec_box, reason = "each call takes one out and puts it back: a pointer moves, not a connection")]
-    static IDLE: RefCell<Vec<Box<Own>>> = const { RefCell::new(Vec::new()) };
+    static IDLE: RefCell<Vec<Box<ThreadConnection>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A connection of one thread, with the endpoint and channel that it serves.
 #[derive(Debug)]
-struct Own {
+struct ThreadConnection {
     connection: SingleConnection,
-    /// Held, so that a reference made later finds this connection when no other reference is left.
+    /// Keeps the endpoint in the table, so that a later reference finds this connection.
     endpoint: Arc<SharedEndpoint>,
     channel: Channel,
-    /// An idle connection does not keep its ORB alive, with its watchdog, adapters and servants.
+    /// The connection's ORB. Weak: an idle connection does not keep it alive.
     core: Weak<ClientCore>,
 }
 
@@ -54,7 +54,7 @@ fn call_on_new<'a>(
     arguments: Arguments<'_, 'a>,
     results: Results<'_>,
 ) -> Result<Outcome, SystemException> {
-    let mut own = Own::open(invocation)?;
+    let mut own = ThreadConnection::open(invocation)?;
     match own.connection.call(invocation, arguments, results) {
         Ok(outcome) => {
             keep_if_sound(own, invocation);
@@ -79,7 +79,7 @@ pub(super) fn at_once<T>(
     Some(done)
 }
 
-impl Own {
+impl ThreadConnection {
     #[cold]
     fn open(invocation: &Invocation<'_>) -> Result<Box<Self>, SystemException> {
         close_abandoned();
@@ -91,27 +91,27 @@ impl Own {
         }))
     }
 
-    /// True if the connection has the endpoint and the channel of the invocation.
+    /// Returns true if the connection has the endpoint and the channel of the invocation.
     #[inline]
     fn serves(&self, invocation: &Invocation<'_>) -> bool {
         Arc::ptr_eq(&self.endpoint, &invocation.route.endpoint)
             && self.channel == invocation.channel
     }
 
-    /// True if no call can use the connection again: its ORB is dropped or shut down, or its private reference is dropped.
+    /// Returns true if no call can use the connection again: its ORB is dropped or shut down, or its private reference is dropped.
     fn is_abandoned(&self) -> bool {
         let is_unreachable = self.endpoint.is_private && Arc::strong_count(&self.endpoint) == 1;
         is_unreachable || self.core.upgrade().is_none_or(|core| core.is_closed())
     }
 }
 
-/// Takes this thread's connection for the invocation out of the table, if it has a free one.
+/// Takes this thread's connection for the invocation out of the table, if it has one that is not in use.
 ///
 /// A connection in use is not in the table. So a nested call on the same thread opens another connection.
 ///
-/// The two callers have code of their own, which is inlined in the path of every call.
+/// Each of the two callers has a copy of the code, which is inlined in the path of every call.
 #[inline(always)]
-fn take<const IS_CALL: bool>(invocation: &Invocation<'_>) -> Option<Box<Own>> {
+fn take<const IS_CALL: bool>(invocation: &Invocation<'_>) -> Option<Box<ThreadConnection>> {
     IDLE.try_with(|idle| {
         let mut idle = idle.borrow_mut();
         let place = idle.iter().rposition(|own| own.serves(invocation))?;
@@ -128,7 +128,7 @@ fn take<const IS_CALL: bool>(invocation: &Invocation<'_>) -> Option<Box<Own>> {
 /// Keeps the connection for the next call, unless it cannot be used again.
 // Always: it is in the path of every call, and most of its other callers are rare.
 #[inline(always)]
-fn keep_if_sound(own: Box<Own>, invocation: &Invocation<'_>) {
+fn keep_if_sound(own: Box<ThreadConnection>, invocation: &Invocation<'_>) {
     if own.connection.is_sound() {
         keep(own, invocation.core.limits.thread_connections_max);
     }
@@ -136,14 +136,18 @@ fn keep_if_sound(own: Box<Own>, invocation: &Invocation<'_>) {
 
 /// Ends a call that failed, and returns its exception.
 #[cold]
-fn failed(own: Box<Own>, invocation: &Invocation<'_>, error: CallError) -> SystemException {
+fn failed(
+    own: Box<ThreadConnection>,
+    invocation: &Invocation<'_>,
+    error: CallError,
+) -> SystemException {
     keep_if_sound(own, invocation);
     error.into_exception(invocation)
 }
 
-/// Keeps a connection for the next call. When the thread has too many, another one is closed.
+/// Keeps a connection for the next call. Closes another one if the thread has too many.
 #[inline(always)]
-fn keep(own: Box<Own>, connections_max: usize) {
+fn keep(own: Box<ThreadConnection>, connections_max: usize) {
     // If the thread is ending, the connection is closed.
     let _ = IDLE.try_with(|idle| {
         let mut idle = idle.borrow_mut();
@@ -154,10 +158,10 @@ fn keep(own: Box<Own>, connections_max: usize) {
     });
 }
 
-/// Closes the connection that was unused longest, if possible one without the rest of a oneway.
+/// Closes the connection that was not used for the longest time, preferably one without unsent bytes.
 #[cold]
 #[expect(clippy::vec_box, reason = "as in the table")]
-fn close_one(idle: &mut Vec<Box<Own>>) {
+fn close_one(idle: &mut Vec<Box<ThreadConnection>>) {
     let unused = idle.iter().position(|own| own.connection.is_flushed());
     idle.remove(unused.unwrap_or(0));
 }

@@ -1,15 +1,17 @@
-//! One invocation of an object by one of its routes, and the encoding of its request.
+//! An invocation of an object by one of its routes. It writes the request.
 
 use super::Channel;
 use super::client::{Client, ClientCore};
+use super::reply::CallError;
 use super::route::Route;
-use crate::clock::{monotonic_ns, utc_offset};
+use crate::clock::{known_utc_offset, monotonic_ns, utc_offset};
 use crate::deadline::NONE_NS;
 use crate::distributable::ThreadCall;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::outgoing::CancelRequest;
 use crate::realtime::Priority;
 use crate::strategies::DeadlineForm;
+use rtorb_os::clock::UtcOffset;
 use rtorb_wire::code_sets;
 use rtorb_wire::connection::Deadline;
 use rtorb_wire::giop::contexts::{self, CodeSets};
@@ -24,18 +26,18 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Invocation<'x> {
     pub(crate) core: &'x Arc<ClientCore>,
-    /// The client of the references in the reply.
+    /// The client for references in the reply.
     pub(crate) client: &'x Client,
     pub(crate) kind: InvocationKind<'x>,
     pub(crate) operation: &'x str,
     pub(crate) response: Response,
-    /// That of the whole call, whatever it does: connecting, further routes, forwards and repetitions share it.
+    /// The deadline of the whole call: connecting, further routes, forwards and repetitions share it.
     pub(crate) deadline: Deadline,
-    /// True if time may have passed since the call began: the watchdog must be told of its wait.
+    /// True if time may have passed since the call began. Then the watchdog must check its wait.
     pub(crate) is_delayed: bool,
-    /// The deadline that the request tells the server; [`NONE_NS`] if it tells none.
+    /// The deadline in the request; [`NONE_NS`] for none.
     pub(crate) expiry_ns: u64,
-    /// How many routes the call may still try, this one included: they share its time.
+    /// The number of routes that the call may still try, this one included. They share its time.
     pub(crate) routes_left: u32,
     pub(crate) route: &'x Route,
     pub(crate) channel: Channel,
@@ -50,23 +52,25 @@ pub(crate) enum InvocationKind<'x> {
     Operation,
     /// An operation that a distributable thread calls.
     OfThread(&'x ThreadCall),
-    /// A LocateRequest; while the server does not know the code sets, the operation of the invocation, since a
+    /// A LocateRequest. Until the server knows the code sets, the operation of the invocation is called instead, because a
     /// LocateRequest has no service contexts.
     Locate {
-        /// The priority to call with, if not the calling thread's.
+        /// The priority of the call, if it is not the calling thread's.
         at: Option<Priority>,
+        /// The code point of the connection, if an operation states it.
+        dscp: Option<u8>,
     },
-    /// `_bind_priority_band`: the connection is for the priorities of its band.
+    /// `_bind_priority_band`, which tells the server the band of the connection.
     BindBand,
-    /// A request of another client, whose bytes stay as they came. The results are those of any reply but a forward.
+    /// A request of another client, which is sent unchanged. Its results are the body of any reply except a forward.
     Passed(&'x PassedRequest<'x>),
 }
 
-/// Writes the arguments; called again when the request has to be sent again.
+/// Writes the arguments. It runs again if the request has to be sent again.
 pub(crate) type Arguments<'f, 'a> = &'f dyn Fn(&mut Writer<'a>) -> Result<(), EncodeError>;
 
 impl<'x> Invocation<'x> {
-    /// The same invocation, some time after the call began.
+    /// Returns the same invocation, of a call that began earlier.
     #[must_use]
     pub(super) fn delayed(&self) -> Self {
         Self {
@@ -75,7 +79,7 @@ impl<'x> Invocation<'x> {
         }
     }
 
-    /// The time of the call's first step, or now if time may have passed since then.
+    /// Returns the time at which the call began, or now if time may have passed since then.
     #[inline]
     pub(super) fn now_ns(&self) -> u64 {
         if self.is_delayed {
@@ -85,7 +89,7 @@ impl<'x> Invocation<'x> {
         }
     }
 
-    /// TIMEOUT, COMPLETED_NO, if the deadline passed before the request was sent.
+    /// Returns TIMEOUT, COMPLETED_NO, if the deadline has passed before the request is sent.
     #[cold]
     pub(crate) fn check_time(&self, phase: Phase) -> Result<(), SystemException> {
         let now_ns = monotonic_ns();
@@ -103,15 +107,49 @@ impl<'x> Invocation<'x> {
 }
 
 impl Invocation<'_> {
-    /// The message that cancels its request.
+    /// Returns the message that cancels its request.
     #[cold]
     pub(super) fn cancel_request(&self, request_id: u32) -> CancelRequest {
         CancelRequest::new(self.route.version, self.core.byte_order, request_id)
     }
 
-    /// A writer into `buffer` for messages of this invocation's connection.
+    /// Writes the request into `buffer`, and has `send` send it. Returns the buffer, too.
+    // Always: it is in the path of every call.
+    #[inline(always)]
+    pub(super) fn send_request<'a>(
+        &self,
+        buffer: Vec<u8>,
+        request_id: u32,
+        needs_code_sets: bool,
+        arguments: Arguments<'_, 'a>,
+        send: impl FnOnce(&Writer<'a>) -> Result<(), CallError>,
+    ) -> (Vec<u8>, Result<(), CallError>) {
+        let mut w = self.writer(buffer);
+        let sent = match self.encode(&mut w, request_id, needs_code_sets, arguments) {
+            Ok(()) => send(&w),
+            Err(error) => Err(SystemException::from_encode(error).into()),
+        };
+        (w.into_buffer(), sent)
+    }
+
+    /// Writes the request into `buffer`, for a server that knows the code sets. Returns its length.
     #[inline]
-    pub(super) fn writer<'a>(&self, buffer: Vec<u8>) -> Writer<'a> {
+    pub(super) fn write_whole<'a>(
+        &self,
+        buffer: &mut Vec<u8>,
+        request_id: u32,
+        arguments: Arguments<'_, 'a>,
+    ) -> Result<usize, SystemException> {
+        let mut w = self.writer(core::mem::take(buffer));
+        let written = self.encode(&mut w, request_id, false, arguments);
+        let (bytes, len) = w.finish_whole();
+        *buffer = bytes;
+        written.map(|()| len).map_err(SystemException::from_encode)
+    }
+
+    /// Makes a writer into `buffer` for messages of this invocation's connection.
+    #[inline]
+    fn writer<'a>(&self, buffer: Vec<u8>) -> Writer<'a> {
         Writer::new(buffer, self.core.limits.message_bytes_max)
             .with_order(self.core.byte_order)
             .with_char_code_set(self.route.endpoint.char_code_set)
@@ -120,7 +158,7 @@ impl Invocation<'_> {
     /// Writes the whole request.
     // Always: it is in the path of every call, and its other callers are rare.
     #[inline(always)]
-    pub(super) fn encode<'a>(
+    fn encode<'a>(
         &self,
         w: &mut Writer<'a>,
         request_id: u32,
@@ -128,32 +166,20 @@ impl Invocation<'_> {
         arguments: Arguments<'_, 'a>,
     ) -> Result<(), EncodeError> {
         let route = self.route;
-        match (&route.prefix, self.kind, self.priority) {
-            (Some(prefix), InvocationKind::Operation, None)
-                if !needs_code_sets && self.expiry_ns == NONE_NS =>
-            {
+        match (&route.prefix, self.kind) {
+            (Some(prefix), InvocationKind::Operation) if !needs_code_sets => {
                 prefix.begin_request(w, request_id, self.response, self.operation)?;
+                if self.expiry_ns != NONE_NS {
+                    self.add_deadline(w, prefix)?;
+                } else if let Some(priority) = self.priority {
+                    RequestPrefix::add_priority(w, priority.get())?;
+                }
             }
-            (Some(prefix), InvocationKind::Operation, _)
-                if !needs_code_sets && self.expiry_ns != NONE_NS =>
-            {
-                self.begin_with_deadline(w, prefix, request_id)?;
-            }
-            (Some(prefix), InvocationKind::Operation, Some(priority)) if !needs_code_sets => {
-                let (response, priority) = (self.response, priority.get());
-                prefix.begin_request_with_priority(
-                    w,
-                    request_id,
-                    response,
-                    self.operation,
-                    priority,
-                )?;
-            }
-            (_, InvocationKind::Locate { .. }, _) if !needs_code_sets => {
+            (_, InvocationKind::Locate { .. }) if !needs_code_sets => {
                 return self.write_locate_request(w, request_id);
             }
-            (_, InvocationKind::Passed(request), priority) => {
-                let priority = priority.map(Priority::get);
+            (_, InvocationKind::Passed(request)) => {
+                let priority = self.priority.map(Priority::get);
                 let target = PassedTarget {
                     object_key: &route.object_key,
                     address: route.address(),
@@ -166,52 +192,57 @@ impl Invocation<'_> {
         giop::end_message(w)
     }
 
-    /// Begins a request that tells its deadline.
+    /// Adds to a request's header the service contexts of a request that contains its deadline.
+    // It saves no registers, because it calls other functions only at its end.
     #[inline(never)]
-    fn begin_with_deadline(
-        &self,
-        w: &mut Writer<'_>,
-        prefix: &RequestPrefix,
-        request_id: u32,
-    ) -> Result<(), EncodeError> {
-        let (response, operation) = (self.response, self.operation);
-        if self.priority.is_none()
-            && let Some(end) = self.end_time()
+    fn add_deadline(&self, w: &mut Writer<'_>, prefix: &RequestPrefix) -> Result<(), EncodeError> {
+        if self.tells_end_time()
+            && self.priority.is_none()
+            && !self.is_delayed
+            && let Some(offset) = known_utc_offset(self.deadline.begun_ns())
+            && prefix.add_end_time(w, self.end_time(offset))
         {
-            return prefix.begin_request_with_end_time(w, request_id, response, operation, end);
+            return Ok(());
         }
+        self.add_deadline_context(w)
+    }
+
+    /// Adds the deadline in any form, and the priority.
+    #[inline(never)]
+    fn add_deadline_context(&self, w: &mut Writer<'_>) -> Result<(), EncodeError> {
         let mut room = [0; END_TIMES_BYTES];
         let deadline = self.deadline_context(&mut room);
         let priority = self.priority.map(|own| contexts::priority(own.get()));
         match &priority {
-            None => prefix.begin_request_with(w, request_id, response, operation, &[deadline]),
+            None => RequestPrefix::add_contexts(w, &[deadline]),
             Some(data) => {
                 let id = contexts::RT_CORBA_PRIORITY;
-                let list = [deadline, ServiceContext { id, data }];
-                prefix.begin_request_with(w, request_id, response, operation, &list)
+                RequestPrefix::add_contexts(w, &[deadline, ServiceContext { id, data }])
             }
         }
     }
 
-    /// The deadline as an end time; `None` if the server learns the time that is left.
+    /// True if the request contains the end time; false if it contains the remaining time.
     #[inline]
-    fn end_time(&self) -> Option<UtcTime> {
-        let is_sent = match self.core.deadline_form {
+    fn tells_end_time(&self) -> bool {
+        match self.core.deadline_form {
             DeadlineForm::Auto => self.route.endpoint.is_on_this_host,
             DeadlineForm::EndTime => true,
             DeadlineForm::RemainingTime => false,
-        };
-        is_sent.then(|| {
-            let offset = utc_offset(self.now_ns());
-            let unix_ns = self.expiry_ns.wrapping_add(offset.offset_ns);
-            UtcTime::from_unix_ns(unix_ns, offset.inaccuracy_ns)
-        })
+        }
     }
 
-    /// Makes the service context that tells the deadline, in a form that the server can use.
+    /// The deadline as an end time.
+    #[inline]
+    fn end_time(&self, offset: UtcOffset) -> UtcTime {
+        let unix_ns = self.expiry_ns.wrapping_add(offset.offset_ns);
+        UtcTime::from_unix_ns(unix_ns, offset.inaccuracy_ns)
+    }
+
+    /// Makes the service context of the deadline, in a form that the server can use.
     fn deadline_context<'r>(&self, room: &'r mut [u8; END_TIMES_BYTES]) -> ServiceContext<'r> {
-        if let Some(end) = self.end_time() {
-            *room = end.end_times();
+        if self.tells_end_time() {
+            *room = self.end_time(utc_offset(self.now_ns())).end_times();
             return ServiceContext {
                 id: contexts::INVOCATION_POLICIES,
                 data: room,

@@ -92,12 +92,12 @@ pub(super) fn at_once<T>(
     Ok(done)
 }
 
-/// The number of times that a request is sent again after its connection was closed. Other threads close it too, when their
-/// deadlines pass.
+/// The most times that a request is sent again after its connection was closed. Other threads also close it, when their deadlines
+/// pass.
 const RETRIES_MAX: u32 = 2;
 
-/// True if the server certainly did not see the invocation. A new connection that the server closes in an orderly way is not
-/// replaced, because the server refuses connections.
+/// Returns true if the server has certainly not seen the invocation. A new connection that the server closes in an orderly way is
+/// not replaced: the server refuses connections.
 fn may_retry(error: &CallError, is_new: bool) -> bool {
     match error {
         CallError::NoReply(ReplyError::Closed) => !is_new,
@@ -108,7 +108,7 @@ fn may_retry(error: &CallError, is_new: bool) -> bool {
 /// The connections to one endpoint that client threads share.
 #[derive(Debug, Default)]
 pub(crate) struct SharedConnections {
-    /// The first one, which stays and is found without a lock: nearly always it is the only one.
+    /// The first one, which is permanent and found without a lock. Nearly always it is the only one.
     first: SetOnce<Arc<ConnectionSlot>>,
     further: Mutex<Vec<Arc<ConnectionSlot>>>,
 }
@@ -122,14 +122,14 @@ struct ConnectionSlot {
 
 #[derive(Debug)]
 enum Place {
-    /// One thread at a time uses it, from sending the request to having the reply.
+    /// One thread at a time uses it, for a whole call.
     Single(Mutex<Option<Box<SingleConnection>>>),
-    /// Many threads wait on it at once; the lock is held to look it up, and while it is opened.
+    /// Many threads wait on it at once. The lock is held to look it up, and while it is opened.
     Shared(Mutex<Option<Arc<SharedConnection>>>),
 }
 
 impl SharedConnections {
-    /// The slot of a channel, if there was a call on it.
+    /// Returns the slot of a channel, if it had a call.
     #[inline]
     fn known(&self, channel: Channel) -> Option<Arc<ConnectionSlot>> {
         let first = self.first.get()?;
@@ -173,7 +173,7 @@ impl SharedConnections {
     }
 }
 
-/// Drops the held connection if no thread uses it and `may_drop` agrees; returns true if none is held now.
+/// Drops the held connection if no thread uses it and `may_drop` returns true. Returns true if none is held now.
 fn clear<T>(held: &Mutex<Option<T>>, may_drop: impl FnOnce(&T) -> bool) -> bool {
     held.try_lock().is_some_and(|mut held| {
         let is_clear = held.as_ref().is_none_or(may_drop);
@@ -185,7 +185,7 @@ fn clear<T>(held: &Mutex<Option<T>>, may_drop: impl FnOnce(&T) -> bool) -> bool 
 }
 
 impl ConnectionSlot {
-    /// The slot of an invocation's channel, without a connection.
+    /// Makes the slot of an invocation's channel, without a connection.
     fn new(multiplexed: &Multiplexed, invocation: &Invocation<'_>) -> Arc<Self> {
         Arc::new(Self {
             channel: invocation.channel,
@@ -196,8 +196,8 @@ impl ConnectionSlot {
         })
     }
 
-    /// Closes the connection unless a call is in progress on it; if `keeps_unsent`, also not with an unsent part of a oneway.
-    /// Returns true if no connection is open now.
+    /// Closes the connection unless a call is in progress on it, or, with `keeps_unsent`, a part of a oneway is unsent. Returns
+    /// true if no connection is open now.
     fn close(&self, keeps_unsent: bool) -> bool {
         match &self.connection {
             Place::Single(held) => clear(held, |own| !keeps_unsent || own.is_flushed()),
@@ -230,7 +230,8 @@ struct OpenConnection {
 }
 
 impl Multiplexed {
-    /// The state of a client without connections. The reactor, or each connection's thread, will run as `reader_thread` says.
+    /// Makes the state of a client without connections. `reader_thread` is the scheduling of the reactor and of connections'
+    /// threads.
     pub(crate) fn new(wait: WaitStrategy, reader_thread: ClientThread) -> Self {
         Self {
             wait: match wait {
@@ -245,7 +246,7 @@ impl Multiplexed {
         }
     }
 
-    /// Calls while holding the connection; the time until it can be held counts.
+    /// Calls on the connection of a slot once no other thread uses it. The wait for that counts towards the deadline.
     fn call_single<'a>(
         &self,
         invocation: &Invocation<'_>,
@@ -298,7 +299,7 @@ impl Multiplexed {
         ended.map_err(|error| error.into_exception(invocation))
     }
 
-    /// The connection of a slot, opened if there is none, and whether it was opened just now.
+    /// Returns the connection of a slot, and whether it is new. Opens one if there is none.
     fn current_of(
         &self,
         slot: &Arc<ConnectionSlot>,
@@ -321,10 +322,10 @@ impl Multiplexed {
         Ok((opened, true))
     }
 
-    /// Notes a connection that is about to be opened. When there are too many, one that no thread uses is closed for it.
+    /// Registers a connection before it is opened. If there are too many, closes one that no thread uses.
     ///
     /// # Errors
-    /// NO_RESOURCES when all are used.
+    /// NO_RESOURCES if all are in use.
     fn note_opening(
         &self,
         invocation: &Invocation<'_>,
@@ -356,7 +357,7 @@ impl Multiplexed {
     }
 }
 
-/// Locks a slot's connection. If another thread is opening it, waits no longer than opening it may take.
+/// Locks a slot's connection. If another thread is opening it, waits as long as opening may take.
 fn locked<'l, T>(
     current: &'l Mutex<T>,
     invocation: &Invocation<'_>,

@@ -51,7 +51,7 @@ pub(super) fn open(invocation: &Invocation<'_>) -> Result<Stream, SystemExceptio
     opened
 }
 
-/// The deadline of opening a connection now: an endpoint that never answers must not use up the time of those behind it.
+/// Returns the deadline for opening a connection now. An endpoint that never replies must not use up the time of the next ones.
 pub(super) fn deadline(invocation: &Invocation<'_>) -> Deadline {
     let now_ns = monotonic_ns();
     let opening = Deadline::new(now_ns, Some(invocation.core.connect_timeout));

@@ -12,14 +12,14 @@ use rtorb_wire::{DecodeError, Reader};
 use rustix::io::Errno;
 use std::sync::Arc;
 
-/// How an invocation that reached the object ended.
+/// The outcome of an invocation that reached the object.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// With a result or a user exception, which the reader of the results has taken.
+    /// The reply has a result or a user exception, which the reader of results has read.
     Done,
-    /// The object is elsewhere.
+    /// The object is at another location.
     Forward(Box<Ior>),
-    /// The server wants to be sent that form of target address.
+    /// The server requires this form of target address.
     Readdress(AddressingMode),
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum Outcome {
 pub(crate) type Results<'f> =
     &'f mut dyn FnMut(ReplyStatus, &mut Reader<'_>) -> Result<(), DecodeError>;
 
-/// Why an invocation failed on a connection.
+/// The reason why an invocation failed on a connection.
 #[derive(Debug)]
 pub(super) enum CallError {
     /// There is no usable reply. The connection cannot be used again.
@@ -48,7 +48,7 @@ impl From<SystemException> for CallError {
     }
 }
 
-/// Reads a reply of either kind; returns `None` if it is for another request. `rest` has the part of it that is not in memory.
+/// Reads a Reply or LocateReply. Returns `None` if it is for another request. `rest` is the part that is not received yet.
 // Always: it is in the path of every call.
 #[inline(always)]
 pub(super) fn read_reply(
@@ -87,7 +87,7 @@ pub(super) fn read_reply(
     }
 }
 
-/// Reads the reply to a request from its bytes, which nothing follows.
+/// Reads the reply to a request from a whole message.
 #[inline]
 pub(super) fn read_whole_reply(
     invocation: &Invocation<'_>,
@@ -110,13 +110,17 @@ pub(super) fn read_whole_reply(
 }
 
 impl CallError {
-    /// True if the connection was closed before the server saw the request, so that it may be sent again on a new one.
+    /// Returns true if the connection was closed before the server saw the request, which may be sent again on a new one.
     #[inline]
     pub(super) fn is_stale(&self) -> bool {
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("sent-twice") {
+            return matches!(self, Self::NoReply(_));
+        }
         matches!(self, Self::NoReply(error) if error.is_stale())
     }
 
-    /// The exception that the call returns.
+    /// Returns the exception of the call.
     #[cold]
     pub(super) fn into_exception(self, invocation: &Invocation<'_>) -> SystemException {
         match self {
@@ -129,7 +133,7 @@ impl CallError {
     }
 }
 
-/// The system exception of a request without a usable reply, with its cause.
+/// Returns the system exception of a request without a usable reply, with its cause.
 #[cold]
 fn no_reply(error: ReplyError, endpoint: &Arc<Endpoint>, deadline: Deadline) -> SystemException {
     let phase = match error {
@@ -148,10 +152,23 @@ fn no_reply(error: ReplyError, endpoint: &Arc<Endpoint>, deadline: Deadline) -> 
         }
         _ => None,
     };
-    SystemException::new(kind, minor, error.completion()).with_cause(Cause {
+    let completion = error.completion();
+    #[cfg(simulation)]
+    let completion = if rtorb_os::simulation::is_planted("completion-untrue") {
+        rtorb_wire::exception::CompletionStatus::No
+    } else {
+        completion
+    };
+    let exception = SystemException::new(kind, minor, completion).with_cause(Cause {
         phase,
         endpoint: Some(Arc::clone(endpoint)),
         elapsed: deadline.elapsed(monotonic_ns()),
         errno: errno.map(Into::into),
-    })
+    });
+    match error {
+        ReplyError::BadResults(beyond @ DecodeError::BeyondLargest { .. }) => {
+            exception.with_detail(beyond)
+        }
+        _ => exception,
+    }
 }

@@ -19,13 +19,13 @@ pub(crate) struct Route {
     pub(crate) object_key: Arc<[u8]>,
     /// The index of its profile in the reference.
     pub(crate) profile: u32,
-    /// What requests carry instead of the object key, if the server has asked for that. There is no `prefix` then.
+    /// The target address in requests instead of the object key, if the server requires one. Then there is no `prefix`.
     pub(crate) address: Option<Arc<WholeAddress>>,
-    /// The encoded beginning of each request, if the GIOP version allows to encode it once.
+    /// The encoded beginning of each request, if the GIOP version allows encoding it in advance.
     pub(crate) prefix: Option<Arc<RequestPrefix>>,
-    /// True if the endpoint is the ORB's own, and the calling thread may serve requests to it.
+    /// True if it is an endpoint of this ORB whose requests the calling thread may serve.
     pub(crate) is_own: bool,
-    /// True if the calling thread serves the requests of this reference: its timeout allows that, too.
+    /// True if the calling thread serves the requests of this reference: its timeout also allows that.
     pub(crate) is_collocated: bool,
     /// The CORBA priority of the endpoint's lane, if the reference contains it.
     pub(crate) priority: Option<Priority>,
@@ -39,7 +39,7 @@ pub(crate) enum WholeAddress {
 }
 
 impl Route {
-    /// Sends requests with that form of target address from now on; `ior` is the reference of the route.
+    /// Uses that form of target address in later requests. `ior` is the reference of the route.
     pub(crate) fn readdress(&mut self, mode: AddressingMode, ior: &Ior) {
         self.prefix = None;
         self.address = match mode {
@@ -55,7 +55,7 @@ impl Route {
         };
     }
 
-    /// What requests carry instead of the object key.
+    /// Returns the target address in requests instead of the object key.
     pub(super) fn address(&self) -> Option<Address<'_>> {
         Some(match &**self.address.as_ref()? {
             WholeAddress::Profile(profile) => Address::Profile(profile),
@@ -71,7 +71,7 @@ impl Route {
 #[derive(Debug)]
 pub(crate) struct SharedEndpoint {
     pub(crate) endpoint: Arc<Endpoint>,
-    /// The code set of `char` data there.
+    /// The code set of `char` data of its connections.
     //= CORBA 3 §13.10.2.5
     //# A connection has one code set: references that do not agree on it have different connections.
     pub(crate) char_code_set: CharCodeSet,
@@ -106,7 +106,7 @@ pub(crate) struct EndpointTable {
 const PURGE_AT: usize = 256;
 
 impl EndpointTable {
-    /// The shared endpoint of a key.
+    /// Returns the shared endpoint of a key.
     pub(crate) fn share(&self, key: EndpointKey) -> Arc<SharedEndpoint> {
         let mut endpoints = self.endpoints.lock();
         if let Some(shared) = endpoints.get(&key).and_then(Weak::upgrade) {
@@ -122,7 +122,7 @@ impl EndpointTable {
 }
 
 impl SharedEndpoint {
-    /// The state of a new connection.
+    /// Makes the engine's state of a new connection.
     pub(crate) const fn client_state(&self) -> ClientState {
         if self.names_code_sets {
             ClientState::naming_code_sets()
@@ -131,7 +131,7 @@ impl SharedEndpoint {
         }
     }
 
-    /// The endpoint of that key, outside of the table.
+    /// Makes an endpoint that is not in the table.
     pub(crate) fn new(key: &EndpointKey, is_private: bool) -> Self {
         Self {
             endpoint: Arc::new(key.endpoint.clone()),

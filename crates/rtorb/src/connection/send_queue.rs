@@ -14,17 +14,17 @@ pub(super) struct SendQueue {
     requests_max: usize,
     /// More memory than this is given back when the queue is empty.
     idle_bytes_max: usize,
-    oldest: Oldest,
+    oldest: RequestProgress,
 }
 
-/// How far the oldest request is.
+/// The progress of sending a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Oldest {
+pub(super) enum RequestProgress {
     /// Nothing of it is sent.
     Unsent,
     /// The thread is sending it now.
     BeingSent,
-    /// The thread has sent a part of it, and the socket is full.
+    /// A part of it is sent, and the socket is full.
     Stuck,
 }
 
@@ -32,7 +32,7 @@ enum Oldest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct UnsentRequest {
     pub(super) request_id: u32,
-    /// True if its thread waits only until it is sent.
+    /// True for a oneway: its thread waits only until it is sent.
     pub(super) is_oneway: bool,
     bytes: usize,
 }
@@ -46,49 +46,38 @@ pub(super) struct QueueBounds {
     pub(super) idle_bytes_max: usize,
 }
 
-/// Why a request was not put into the queue.
+/// The reason why a request was not added to the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum QueueError {
-    /// It waits for earlier requests to be sent.
+    /// The queue is full.
     Full,
     NoMemory,
 }
 
-/// How far a request was when its thread gave it up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum GivenUp {
-    /// Nothing of it is sent, and nothing will be.
-    Unsent,
-    /// The thread is sending it now. It stays in the queue.
-    BeingSent,
-    /// The thread has sent a part of it, and the socket is full. It stays in the queue.
-    Stuck,
-}
-
 impl SendQueue {
-    /// The queue of a connection on which callers send for themselves. It takes no memory.
+    /// Makes the queue of a connection whose callers send their own requests. It takes no memory.
     pub(super) const fn unused() -> Self {
         Self {
             requests: VecDeque::new(),
             outbox: Outbox::new(0),
             requests_max: 0,
             idle_bytes_max: 0,
-            oldest: Oldest::Unsent,
+            oldest: RequestProgress::Unsent,
         }
     }
 
-    /// An empty queue, with memory for the requests of a few threads.
+    /// Makes an empty queue, with memory for the requests of a few threads.
     pub(super) fn new(bounds: QueueBounds) -> Self {
         Self {
             requests: VecDeque::with_capacity(REQUESTS_AT_FIRST),
             outbox: Outbox::new(bounds.bytes_max).with_memory(BYTES_AT_FIRST),
             requests_max: bounds.requests_max,
             idle_bytes_max: bounds.idle_bytes_max.max(BYTES_AT_FIRST),
-            oldest: Oldest::Unsent,
+            oldest: RequestProgress::Unsent,
         }
     }
 
-    /// Adds a request behind the others, in fragments of `fragment_bytes` if it is larger.
+    /// Adds a request at the end, in fragments of `fragment_bytes` if it is larger.
     pub(super) fn push(
         &mut self,
         request_id: u32,
@@ -116,62 +105,64 @@ impl SendQueue {
         Ok(())
     }
 
-    /// Begins to send the oldest request: copies it to `message`. Returns false if there is none.
+    /// Begins to send the oldest request: copies it to `message`. Returns false if the queue is empty.
     pub(super) fn begin(&mut self, message: &mut MessageInProgress) -> bool {
         let Some(oldest) = self.requests.front() else {
             return false;
         };
         message.begin(&self.outbox.unsent()[..oldest.bytes]);
-        self.oldest = Oldest::BeingSent;
+        self.oldest = RequestProgress::BeingSent;
         true
     }
 
-    /// Notes that the socket takes no more now. If it took nothing of the oldest request, that one can be removed again.
+    /// Notes that the socket is full. If nothing of the oldest request is sent, that one can be removed again.
     pub(super) fn postpone(&mut self, has_begun: bool) {
         self.oldest = if has_begun {
-            Oldest::Stuck
+            RequestProgress::Stuck
         } else {
-            Oldest::Unsent
+            RequestProgress::Unsent
         };
     }
 
     /// Removes the request that was being sent.
     pub(super) fn finish(&mut self) -> Option<UnsentRequest> {
-        if self.oldest == Oldest::Unsent {
+        if self.oldest == RequestProgress::Unsent {
             return None;
         }
-        self.oldest = Oldest::Unsent;
+        self.oldest = RequestProgress::Unsent;
         let sent = self.requests.pop_front()?;
         self.outbox.advance(sent.bytes);
         self.outbox.trim(self.idle_bytes_max);
         Some(sent)
     }
 
-    /// Removes a request unless some of it may be sent; `None` if it is not in the queue.
-    pub(super) fn give_up(&mut self, request_id: u32) -> Option<GivenUp> {
+    /// Removes a request unless a part of it may be sent. Returns its progress; `None` if it is not in the queue.
+    pub(super) fn give_up(&mut self, request_id: u32) -> Option<RequestProgress> {
         let mut skip = 0;
         for (place, request) in self.requests.iter().enumerate() {
             if request.request_id != request_id {
                 skip += request.bytes;
                 continue;
             }
-            match self.oldest {
-                Oldest::BeingSent if place == 0 => return Some(GivenUp::BeingSent),
-                Oldest::Stuck if place == 0 => return Some(GivenUp::Stuck),
-                _ => {}
+            let progress = if place == 0 {
+                self.oldest
+            } else {
+                RequestProgress::Unsent
+            };
+            if progress == RequestProgress::Unsent {
+                self.outbox.withdraw(skip, request.bytes);
+                self.requests.remove(place);
             }
-            self.outbox.withdraw(skip, request.bytes);
-            self.requests.remove(place);
-            return Some(GivenUp::Unsent);
+            return Some(progress);
         }
         None
     }
 
-    /// Removes the newest request unless some of it may be sent.
+    /// Removes the newest request unless a part of it may be sent.
     pub(super) fn give_up_newest(&mut self) -> Option<UnsentRequest> {
         let newest = *self.requests.back()?;
-        let given_up = self.give_up(newest.request_id)?;
-        (given_up == GivenUp::Unsent).then_some(newest)
+        let progress = self.give_up(newest.request_id)?;
+        (progress == RequestProgress::Unsent).then_some(newest)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -179,7 +170,7 @@ impl SendQueue {
     }
 }
 
-/// The memory of a queue at first: no call of a few threads with small requests makes a heap call.
+/// The initial memory of a queue: small requests of a few threads make no heap call.
 const REQUESTS_AT_FIRST: usize = 16;
 const BYTES_AT_FIRST: usize = 4096;
 
@@ -243,13 +234,13 @@ mod tests {
         (1..=3).for_each(|number| push(&mut queue, number).expect("there is room"));
         let mut message = MessageInProgress::default();
         assert!(queue.begin(&mut message));
-        assert_eq!(queue.give_up(1), Some(GivenUp::BeingSent));
+        assert_eq!(queue.give_up(1), Some(RequestProgress::BeingSent));
         queue.postpone(true);
-        assert_eq!(queue.give_up(1), Some(GivenUp::Stuck));
-        assert_eq!(queue.give_up(2), Some(GivenUp::Unsent));
+        assert_eq!(queue.give_up(1), Some(RequestProgress::Stuck));
+        assert_eq!(queue.give_up(2), Some(RequestProgress::Unsent));
         assert_eq!(queue.give_up(2), None);
         queue.postpone(false);
-        assert_eq!(queue.give_up(1), Some(GivenUp::Unsent));
+        assert_eq!(queue.give_up(1), Some(RequestProgress::Unsent));
         assert_eq!(send(&mut queue), Some(3));
         assert!(queue.is_empty());
     }

@@ -4,16 +4,16 @@ use crate::exception::SystemException;
 use core::marker::PhantomData;
 use rtorb_core::codegen::ServantTraits;
 
-/// A call of a servant of the same ORB, as its server sees it.
+/// A call of a servant of the same ORB, for its server.
 pub(crate) trait ServantCall {
     /// Calls the servant, unless it serves another interface.
     fn call(&mut self, servant: &ServantTraits);
 
-    /// Ends the call with an exception, unless the servant has returned: then it panicked when it was dropped.
+    /// Ends the call with an exception, unless the servant has returned and panicked only when it was dropped.
     fn fail(&mut self, exception: SystemException);
 }
 
-/// A call of a servant by its trait `V`. It leaves its result in a place of the caller.
+/// A call of a servant by its trait `V`. It stores the result in a variable of the caller.
 pub(crate) struct CallByTrait<'r, V: ?Sized + 'static, T, E, F: Fn(&V) -> Result<T, E>> {
     call: F,
     result: &'r mut Option<Result<T, E>>,
@@ -21,7 +21,7 @@ pub(crate) struct CallByTrait<'r, V: ?Sized + 'static, T, E, F: Fn(&V) -> Result
 }
 
 impl<'r, V: ?Sized + 'static, T, E, F: Fn(&V) -> Result<T, E>> CallByTrait<'r, V, T, E, F> {
-    /// A call that calls the servant by `call`. `result` stays `None` until the servant has returned.
+    /// Makes a call that calls the servant by `call`. `result` stays `None` until the servant has returned.
     #[inline]
     pub(crate) fn new(call: F, result: &'r mut Option<Result<T, E>>) -> Self {
         Self {

@@ -42,18 +42,18 @@ pub(super) struct SharedConnection {
     is_closed: AtomicBool,
     /// Held while a message is sent.
     sending: Mutex<()>,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingThreads>,
     /// Held by the thread that reads.
     receiver: Mutex<Receiver>,
     /// For the connection's own thread, if it has one: that thread sends the queued requests, and reads.
     signal: SetOnce<Arc<ThreadSignal>>,
-    /// The queue has room again, or the connection takes no more requests.
+    /// Signalled when the queue has room again, and when the connection admits no more requests.
     room: Condvar,
 }
 
 /// The threads that wait on a connection.
 #[derive(Debug)]
-struct Waiting {
+struct WaitingThreads {
     pending: Pending<Entry>,
     /// True while one of the threads reads for all.
     has_leader: bool,
@@ -72,12 +72,12 @@ struct Entry {
 /// How long a cancellation waits for its turn to send, in nanoseconds.
 const CANCEL_TURN_NS: u64 = 1_000_000;
 
-/// Which other requests may be on a connection when one is sent.
+/// The other requests that a connection may have when one is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Others {
     /// Any number.
     Any,
-    /// None: otherwise the request is not sent, and its thread waits for no other.
+    /// None. If it has others, the request is not sent, and its thread does not wait for them.
     None,
 }
 
@@ -118,8 +118,8 @@ impl Entry {
 }
 
 impl SharedConnection {
-    /// A connection over a stream. With the wait strategy `reactor`, the ORB's reactor reads it. With `connection_thread`, its
-    /// own thread starts.
+    /// Makes a connection over a stream. With the wait strategy `reactor`, the ORB's reactor reads it. With `connection_thread`,
+    /// its own thread starts.
     pub(super) fn new(
         invocation: &Invocation<'_>,
         stream: Stream,
@@ -133,7 +133,7 @@ impl SharedConnection {
             used_ns: AtomicU64::new(invocation.now_ns()),
             is_closed: AtomicBool::new(false),
             sending: Mutex::new(()),
-            waiting: Mutex::new(Waiting {
+            waiting: Mutex::new(WaitingThreads {
                 pending: Pending::default(),
                 has_leader: false,
                 queue: match wait {
@@ -168,8 +168,6 @@ impl SharedConnection {
         with_call_slot(|slot| {
             let request_id = self.state.next_shared_request_id();
             let needs_code_sets = self.state.needs_code_sets();
-            let mut w = invocation.writer(core::mem::take(&mut slot.out));
-            let written = invocation.encode(&mut w, request_id, needs_code_sets, arguments);
             let caller = Caller {
                 request_id,
                 waiter: &slot.waiter,
@@ -178,10 +176,14 @@ impl SharedConnection {
                 is_oneway: invocation.response == Response::None,
                 fragment_bytes: invocation.core.fragment_bytes,
             };
-            let sent = written
-                .map_err(|error| CallError::Exception(error.into()))
-                .and_then(|()| Ok(self.send(&caller, &w)?));
-            slot.out = w.into_buffer();
+            let (out, sent) = invocation.send_request(
+                core::mem::take(&mut slot.out),
+                request_id,
+                needs_code_sets,
+                arguments,
+                |message| Ok(self.send(&caller, message)?),
+            );
+            slot.out = out;
             sent?;
             if caller.is_oneway {
                 return Ok(Outcome::Done);
@@ -253,8 +255,8 @@ impl SharedConnection {
         })
     }
 
-    /// Tells the server that nobody waits for a request any more, if the calling thread gets its `turn` to send, and the socket takes the
-    /// message at once. A connection with a thread of its own sends only what is in its queue.
+    /// Sends a CancelRequest, if the calling thread gets its `turn` to send, and the socket has room. A connection with a thread of
+    /// its own sends none.
     #[cold]
     fn send_cancel<'s>(
         &'s self,
@@ -278,13 +280,13 @@ impl SharedConnection {
         }
     }
 
-    /// True if no other request can use the connection.
+    /// Returns true if no more requests can use the connection.
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Closes the connection if the server ended it while it was idle. Returns true if it is closed now. Otherwise the call that
-    /// begins at `now_ns` uses it.
+    /// Closes the connection if the server ended it while it was idle. Returns true if it is closed now; otherwise notes that a
+    /// call uses it at `now_ns`.
     #[inline]
     pub(super) fn ends_idle(&self, now_ns: u64) -> bool {
         let idle_ns = now_ns.saturating_sub(self.used_ns.load(Ordering::Relaxed));
@@ -309,7 +311,7 @@ impl SharedConnection {
         self.retire_with(&mut self.waiting.lock());
     }
 
-    fn retire_with(&self, waiting: &mut Waiting) {
+    fn retire_with(&self, waiting: &mut WaitingThreads) {
         waiting.pending.retire();
         self.is_closed.store(true, Ordering::Release);
         // Threads that wait for room are not admitted any more.
@@ -319,13 +321,13 @@ impl SharedConnection {
         }
     }
 
-    /// Ends the connection: all threads that wait get the reason.
+    /// Ends the connection. All waiting threads get the reason.
     #[cold]
     fn end(&self, why: ReplyError) {
         self.end_with(&mut self.waiting.lock(), why);
     }
 
-    fn end_with(&self, waiting: &mut Waiting, why: ReplyError) {
+    fn end_with(&self, waiting: &mut WaitingThreads, why: ReplyError) {
         self.is_closed.store(true, Ordering::Release);
         self.stream.shut();
         self.refuse_queued(waiting);
@@ -335,7 +337,7 @@ impl SharedConnection {
         }
     }
 
-    /// Adds a request that is about to be sent to the pending ones, if a thread waits for its reply.
+    /// Adds a request to the pending ones before it is sent, if a thread waits for its reply.
     fn register(&self, caller: &Caller<'_>) -> Result<(), ReplyError> {
         let pending = &mut self.waiting.lock().pending;
         caller.check_admission(pending)?;
@@ -346,13 +348,16 @@ impl SharedConnection {
         Ok(())
     }
 
-    /// Delivers every reply that is received whole.
+    /// Delivers all whole replies in the receive buffer.
     fn deliver(&self, receiver: &mut Receiver) -> Result<(), ReplyError> {
         while let Some(message) = receiver.next()? {
             let kind = message.header.message_type;
             let request_id = Reply::request_id(kind, &mut message.reader());
             let request_id = request_id.map_err(ReplyError::Malformed)?;
             self.state.note_reply(kind);
+            #[cfg(simulation)]
+            let request_id =
+                request_id ^ u32::from(rtorb_os::simulation::is_planted("reply-swapped"));
             let entry = self.waiting.lock().pending.remove(request_id);
             if let Some(entry) = entry {
                 entry.waiter.deliver(|delivery| {
@@ -414,6 +419,10 @@ impl ReplySource for SharedConnection {
     }
 
     fn pass_lead(&self) {
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("lead-kept") {
+            return;
+        }
         let mut waiting = self.waiting.lock();
         let next = waiting.pending.iter().find(|entry| entry.is_sent);
         if let Some(next) = next {

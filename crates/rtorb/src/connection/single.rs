@@ -28,16 +28,16 @@ pub(crate) struct SingleConnection {
     out: Vec<u8>,
     /// The shortest timeout that is registered with the watchdog; [`UNWATCHED_NS`] if none is.
     watched_ns: u64,
-    /// When the connection has been idle for so long that the next call checks it.
+    /// A call after this time checks whether the server has ended the idle connection.
     idle_from_ns: u64,
     /// True if the connection cannot be used again: the watchdog has shut the stream, or a call has failed.
     is_shut: bool,
 }
 
-/// Why a oneway that waits for nothing was not sent.
+/// The reason why a oneway that waits for nothing was not sent.
 #[derive(Debug)]
 pub(super) enum SendNowError {
-    /// The rest of another is not sent yet.
+    /// A part of another oneway is still unsent.
     BehindAnother,
     /// The connection failed, or the request could not be made.
     Failed(CallError),
@@ -138,13 +138,13 @@ impl SingleConnection {
         Ok(self.is_flushed())
     }
 
-    /// True if nothing of a oneway is kept.
+    /// Returns true if no part of a oneway is kept.
     #[inline]
     pub(super) fn is_flushed(&self) -> bool {
         self.outbox.is_empty()
     }
 
-    /// True if the connection can be used again.
+    /// Returns true if the connection can be used again.
     #[inline]
     pub(super) fn is_sound(&self) -> bool {
         !self.is_shut && self.incoming.is_sound()
@@ -172,7 +172,7 @@ impl SingleConnection {
         self.receive::<false>(invocation, request_id, results)
     }
 
-    /// Receives the reply to a request. The two callers have code of their own, which is inlined in the path of every call.
+    /// Receives the reply to a request. Each of the two callers has a copy of the code, which is inlined in the path of every call.
     #[inline(always)]
     fn receive<const IS_CANCELLABLE: bool>(
         &mut self,
@@ -213,14 +213,16 @@ impl SingleConnection {
         arguments: Arguments<'_, 'a>,
         send: impl FnOnce(&mut Self, &Writer<'a>) -> Result<(), Unsent>,
     ) -> Result<u32, CallError> {
-        let mut w = invocation.writer(core::mem::take(&mut self.out));
         let request_id = self.state.next_request_id();
         let needs_code_sets = self.state.needs_code_sets();
-        let sent = match invocation.encode(&mut w, request_id, needs_code_sets, arguments) {
-            Ok(()) => send(self, &w).map_err(|unsent| self.broken_by(unsent)),
-            Err(error) => Err(SystemException::from_encode(error).into()),
-        };
-        self.out = w.into_buffer();
+        let (out, sent) = invocation.send_request(
+            core::mem::take(&mut self.out),
+            request_id,
+            needs_code_sets,
+            arguments,
+            |message| send(self, message).map_err(|unsent| self.broken_by(unsent)),
+        );
+        self.out = out;
         sent.map(|()| request_id)
     }
 
@@ -289,7 +291,7 @@ impl SingleConnection {
         Ok(())
     }
 
-    /// The error of a call that got no reply. The connection is not used again.
+    /// Returns the error of a call without a reply. The connection is not used again.
     #[cold]
     fn without_reply(
         &mut self,
@@ -330,7 +332,7 @@ impl SingleConnection {
 /// The shortest timeout that a delayed call registers with the watchdog.
 const DELAYED_NS_MIN: u64 = 1_000_000;
 
-/// No timeout is that long: the connection is not registered.
+/// The value for a connection that is not registered. No timeout is as long.
 const UNWATCHED_NS: u64 = u64::MAX;
 
 /// A fragment of 24 bytes carries 8 bytes of its message: a message in fragments is at most this many times as large.

@@ -135,12 +135,12 @@ fn filter(
     let Some(object) = object else {
         return Ok(None);
     };
-    let declared = match object.priority {
-        CallPriority::Declared { priority, .. } => Some(priority),
+    let declared = match &object.priority {
+        CallPriority::Declared(declared) => Some(declared.priority()),
         CallPriority::AsItIs | CallPriority::Propagated { .. } => None,
     };
-    let (propagated, otherwise) = match (object.priority, propagated(header)) {
-        (CallPriority::Propagated { otherwise }, told) => (told?, Some(otherwise)),
+    let (propagated, otherwise) = match (&object.priority, propagated(header)) {
+        (CallPriority::Propagated { otherwise }, told) => (told?, Some(otherwise.get())),
         // The object ignores a propagated priority, so a malformed one must not fail the call.
         (_, told) => (told.ok().flatten(), None),
     };

@@ -63,12 +63,22 @@ impl Pools {
         config: &PoolConfig,
     ) -> Result<Vec<Vec<Listener>>, SystemException> {
         let endpoints = |lane| match config.intake {
-            Intake::Routed { .. } if lane > 0 => Vec::new(),
-            _ => self.lane_endpoints.of_lane(&self.listen, config.id, lane),
+            Intake::Routed { .. } if lane > 0 => Ok(Vec::new()),
+            _ => self.open_lane(config.id, lane),
         };
-        (0..config.lanes.len())
-            .map(|lane| bind(&endpoints(lane)))
-            .collect()
+        (0..config.lanes.len()).map(endpoints).collect()
+    }
+
+    /// Opens the listening endpoints of a lane.
+    ///
+    /// # Errors
+    /// INITIALIZE with the endpoint if one cannot be listened on.
+    pub(crate) fn open_lane(
+        &self,
+        pool: ThreadpoolId,
+        lane: usize,
+    ) -> Result<Vec<Listener>, SystemException> {
+        bind(&self.lane_endpoints.of_lane(&self.listen, pool, lane))
     }
 
     /// Adds a pool that `start` starts with the id of the pool.
@@ -102,6 +112,39 @@ impl Pools {
         };
         table.running.insert(id, entry);
         Ok(id)
+    }
+
+    /// Adds a lane that `start` starts to a running pool, as a pool of one lane. Callers exclude each other for each pool.
+    ///
+    /// # Errors
+    /// NO_RESOURCES beyond the bounds on threads and lanes; BAD_INV_ORDER 4 once the pool is stopped; the error of `start`.
+    pub(crate) fn add_lane(
+        &self,
+        pool: &Pool,
+        threads: u64,
+        start: impl FnOnce() -> Result<Arc<Pool>, SystemException>,
+    ) -> Result<(), SystemException> {
+        self.table.lock().count_threads(threads, self.threads_max)?;
+        let added = start().and_then(|lane| {
+            pool.add(&lane).inspect_err(|_| {
+                lane.stop();
+                lane.join();
+            })
+        });
+        let mut table = self.table.lock();
+        match table.running.get_mut(&pool.config.id) {
+            Some(entry) if added.is_ok() => entry.threads += threads,
+            // The ORB's own pool has no entry, and lasts as long as the ORB.
+            _ if added.is_ok() && pool.config.id == ThreadpoolId::OWN => {}
+            _ => table.threads -= threads,
+        }
+        added
+    }
+
+    /// Returns a running pool of the application.
+    pub(crate) fn running(&self, id: ThreadpoolId) -> Option<Arc<Pool>> {
+        let table = self.table.lock();
+        Some(Arc::clone(&table.running.get(&id)?.pool))
     }
 
     /// Ends a pool that no adapter uses, and waits until it has ended.
@@ -157,20 +200,32 @@ impl Pools {
 
     fn reserve(&self, threads: u64) -> Result<ThreadpoolId, SystemException> {
         let mut table = self.table.lock();
-        if table.is_stopped {
-            return Err(local::SHUT_DOWN);
-        }
-        let threads = table.threads + threads;
-        if threads > self.threads_max as u64 || table.last_id == u32::MAX {
+        if table.last_id == u32::MAX {
             return Err(local::POOL_THREADS_FULL);
         }
-        table.threads = threads;
+        table.count_threads(threads, self.threads_max)?;
         table.last_id += 1;
         Ok(ThreadpoolId(table.last_id))
     }
 }
 
 impl PoolTable {
+    /// Counts threads that will be started.
+    ///
+    /// # Errors
+    /// NO_RESOURCES beyond `threads_max`; BAD_INV_ORDER 4 once the ORB is shut down.
+    fn count_threads(&mut self, threads: u64, threads_max: usize) -> Result<(), SystemException> {
+        if self.is_stopped {
+            return Err(local::SHUT_DOWN);
+        }
+        let threads = self.threads + threads;
+        if threads > threads_max as u64 {
+            return Err(local::POOL_THREADS_FULL);
+        }
+        self.threads = threads;
+        Ok(())
+    }
+
     fn all(&self) -> Vec<Arc<Pool>> {
         let pools = self.running.values();
         pools.map(|entry| Arc::clone(&entry.pool)).collect()

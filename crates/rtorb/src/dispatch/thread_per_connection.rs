@@ -25,15 +25,15 @@ pub(super) fn run(
     }
     ready();
     let mut number = 0u64;
-    let mut looks = Looks::new(server.look_period());
+    let mut scan = ConnectionScan::new(server.look_period());
     while !orb.is_stopping() {
-        let timeout = looks.time_left();
+        let timeout = scan.time_left();
         if let Err(errno) = await_connection(server, Some(&timeout)) {
             orb.stop();
             join(threads);
             return Err(errno.into());
         }
-        looks.look_if_due(server);
+        scan.scan_if_due(server);
         threads.retain(|thread| !thread.is_finished());
         for listener in &server.listeners {
             let mut connection = match server.accept(orb, listener) {
@@ -49,12 +49,10 @@ pub(super) fn run(
                 }
             };
             let session = Arc::clone(&connection.session);
-            if orb
-                .client
-                .core
-                .watchdog
-                .watch_peer(&session.stream)
-                .is_err()
+            let stream = &session.stream;
+            let silence = orb.limits.idle_buffer_time / 2;
+            if orb.client.core.watchdog.watch_peer(stream).is_err()
+                || stream.set_receive_timeout(silence).is_err()
             {
                 refuse(&session.stream);
                 continue;
@@ -82,13 +80,14 @@ pub(super) fn run(
     Ok(())
 }
 
-/// The looks for messages that do not arrive, and for silent connections through shared memory, whose threads give their buffers back.
-struct Looks {
+/// Periodically looks for messages that do not arrive, and interrupts the threads of silent connections through shared memory, so that they
+/// give their buffers back.
+struct ConnectionScan {
     period_ns: u64,
     next_ns: u64,
 }
 
-impl Looks {
+impl ConnectionScan {
     fn new(period: Duration) -> Self {
         let period_ns = period.as_nanos() as u64;
         Self {
@@ -97,12 +96,12 @@ impl Looks {
         }
     }
 
-    /// The time until the next look.
+    /// Returns the time until the next scan.
     fn time_left(&self) -> Timespec {
         timespec(self.next_ns.saturating_sub(monotonic_ns()))
     }
 
-    fn look_if_due(&mut self, server: &Server) {
+    fn scan_if_due(&mut self, server: &Server) {
         if monotonic_ns() < self.next_ns {
             return;
         }
@@ -120,8 +119,8 @@ impl Looks {
     }
 }
 
-/// How long an idle connection is given to give way, in nanoseconds.
+/// How long an idle connection may take to give way, in nanoseconds.
 const PENDING_NS: u64 = 1_000_000;
 
-/// How long to accept nothing when the process has no file descriptor left, in nanoseconds.
+/// How long no client is accepted when the process has no file descriptor left, in nanoseconds.
 const EXHAUSTED_NS: u64 = 100_000_000;

@@ -2,8 +2,16 @@
 //!
 //! Each request changes threads once. A request of high priority waits behind all that arrived before it.
 
+use super::pool::connection::TURN_MAX;
+use super::pool::deadline_queue::DeadlineQueue;
+use super::pool::lane::{Lane, Source};
+use super::pool::request_queue::{Job, RequestQueue};
+use super::pool::request_room::RequestRoom;
 use super::pool::{Buffering, Intake, LaneConfig, PoolConfig};
-use crate::server::ServerCore;
+use super::serve::{Client, LaneServer, Serve};
+use crate::exception::SystemException;
+use crate::server::{Next, Readiness, ServerCore, Session};
+use std::sync::Arc;
 
 /// A lane of `threads` threads behind a queue.
 pub(super) fn config(orb: &ServerCore, threads: u32) -> PoolConfig {
@@ -13,4 +21,97 @@ pub(super) fn config(orb: &ServerCore, threads: u32) -> PoolConfig {
         ..Buffering::default()
     };
     PoolConfig::own(vec![lane], Intake::Queue(buffering))
+}
+
+/// The loop of the I/O thread: it reads all connections of a lane, and puts the requests into queues.
+pub(super) fn read(mut thread: LaneServer<'_>, room: &RequestRoom) {
+    while !thread.is_stopping() {
+        thread.wait(|thread, client| thread.queue_requests(&client, room));
+    }
+}
+
+/// The loop of a thread that takes requests from a queue and serves them, until the queue is closed and empty.
+pub(super) fn work(mut thread: LaneServer<'_>, queue: &RequestQueue) {
+    while let Ok(job) = queue.next(None) {
+        // A thread is called to help only in a lane that lends threads.
+        if let Job::Request(queued) = job {
+            queue.room.serve(queued, &mut thread.workspace);
+        }
+    }
+}
+
+/// The loop of a thread that serves the requests of one level of a lane, until the queue is closed and has none for this level.
+pub(super) fn work_at_level(mut thread: LaneServer<'_>, queue: &DeadlineQueue, level: usize) {
+    while let Ok(first) = queue.next(level) {
+        let mut next = Some(first);
+        while let Some(queued) = next {
+            next = queue.serve(level, queued, &mut thread.workspace);
+        }
+    }
+}
+
+impl<'p> LaneServer<'p> {
+    /// Queues the requests that a connection has received, for one turn.
+    fn queue_requests(&mut self, client: &Client<'p>, room: &RequestRoom) {
+        let connection = &client.connection;
+        let session = &connection.session;
+        if client.readiness == Readiness::Requested {
+            // Before it is read: a serving thread may request the next event at any time from then on.
+            session.end_request();
+        }
+        // No other thread reads, so it is not locked, and no event is marked.
+        let Some(mut reader) = connection.enter(client.readiness) else {
+            return;
+        };
+        for _ in 0..TURN_MAX {
+            // It is read again when its client has taken its replies, or when it has fewer requests in the queue.
+            if session.state.has_unsent() || room.holds(session) {
+                return;
+            }
+            match reader.take_one(&mut self.workspace, &mut self.request, connection) {
+                (Next::Done, has_more) => {
+                    self.queue(session);
+                    if !has_more {
+                        return;
+                    }
+                }
+                (Next::Incomplete, _) => return,
+                (Next::Over, _) => return self.end(client),
+            }
+        }
+        session.request_report();
+    }
+
+    /// Queues the request that was taken out, or replies TRANSIENT 1 if there is no room.
+    fn queue(&mut self, session: &Arc<Session>) {
+        match self.route(session) {
+            Ok(lane) => {
+                let (request, workspace) = (&mut self.request, &mut self.workspace);
+                match &lane.source {
+                    Source::Queue(queue) => {
+                        queue.put(session, request, lane.thread_count(), workspace);
+                    }
+                    Source::Levels(queue) => queue.put(session, request, workspace),
+                    Source::Events | Source::Leader(_) => {}
+                }
+                if lane.lacks_thread() {
+                    self.pool.ask_for_help(lane);
+                }
+            }
+            Err(exception) => self
+                .request
+                .refuse(session, &mut self.workspace, &exception),
+        }
+    }
+
+    /// Returns the lane that is to serve the request.
+    fn route(&mut self, session: &Session) -> Result<&'p Lane, SystemException> {
+        match &self.pool.config.intake {
+            Intake::Routed { route, .. } => {
+                let number = route.0(session, &self.request, &mut self.workspace)?;
+                Ok(&self.pool.lanes[number])
+            }
+            _ => Ok(self.lane),
+        }
+    }
 }

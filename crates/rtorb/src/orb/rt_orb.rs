@@ -31,7 +31,7 @@ use rtorb_os::thread::ThreadConfig;
 /// ```
 #[derive(Clone, Debug)]
 pub struct RtOrb {
-    orb: Orb,
+    pub(super) orb: Orb,
 }
 
 impl RtOrb {
@@ -366,10 +366,16 @@ mod tests {
             let orb = builder.build().expect("an ORB");
             *known.lock() = Some(orb.clone());
             let rt = &orb.core.adapters.server.rt;
+            let (begin, begun) = std::sync::mpsc::channel::<()>();
             let (end, ended) = std::sync::mpsc::channel::<()>();
             // A thread that calls wait for, which the host keeps from becoming more urgent.
             let thread = ClientThread::new(rt, &ThreadConfig::default());
-            let thread = thread.spawn("waits", move || _ = ended.recv());
+            let thread = thread.spawn("waits", move || {
+                drop(begin);
+                _ = ended.recv();
+            });
+            // Only a running thread gets a new priority.
+            begun.recv().expect_err("nothing is sent");
             rt.keep_above(50).expect("best effort");
             assert_eq!(orb.rt_current().the_priority(), Priority::new(60));
             drop(end);

@@ -9,13 +9,14 @@ use super::{IdAssignment, Lifespan, PoaPolicies, ServedBy, Tie};
 use crate::connection::Client;
 use crate::dispatch::Dispatch;
 use crate::exception::{SystemException, local};
-use crate::realtime::{CallPriority, Priority, ThreadpoolId};
+use crate::realtime::{CallPriority, Policy, Priority, ThreadpoolId};
 use crate::reference::{ObjectRef, routes};
 use crate::server::object_key::{self, ObjectKey};
 use crate::server::{ActiveObject, ManagerState, ObjectAdapter, Servant};
 use crate::timing::{EarlyCalls, Enforcement, OperationTiming};
 use core::fmt;
 use rtorb_core::Interface;
+use rtorb_os::set_once::SetOnce;
 use rtorb_os::slab::Key;
 use rtorb_os::sync::Mutex;
 use rtorb_wire::ior::Ior;
@@ -57,18 +58,18 @@ pub(crate) struct Adapter {
     pub(crate) manager: Arc<ManagerState>,
     children: Mutex<HashMap<String, Arc<Adapter>>>,
     /// The objects by id. Only activation and deactivation use this table; requests do not.
-    objects: Mutex<Objects>,
+    pub(super) objects: Mutex<Objects>,
 }
 
 #[derive(Debug, Default)]
-struct Objects {
-    by_id: HashMap<Vec<u8>, Key>,
+pub(super) struct Objects {
+    pub(super) by_id: HashMap<Vec<u8>, Key>,
     /// Priorities published in references to objects that may not be active yet.
-    promised: HashMap<Vec<u8>, Priority>,
+    pub(super) promised: HashMap<Vec<u8>, Priority>,
     next_id: u64,
-    destroyed: bool,
+    pub(super) destroyed: bool,
     /// The table entry of the servant locator. An adapter with a locator has no active objects.
-    locator: Option<Key>,
+    pub(super) locator: Option<Key>,
 }
 
 /// Id and priority of an object to be activated.
@@ -206,6 +207,13 @@ impl Poa {
         self.end(id.as_ref(), None)
     }
 
+    /// True if the reference is of an active object of this adapter.
+    pub fn is_active(&self, object: &ObjectRef) -> bool {
+        let place = self.place_of(object).ok();
+        let active = place.and_then(|place| self.core.server.objects.enter(place));
+        active.is_some_and(|active| self.adapter.is(&*active.adapter))
+    }
+
     /// Makes a reference to an object that may be activated later.
     ///
     /// # Errors
@@ -340,9 +348,21 @@ impl Poa {
         &self.adapter.path
     }
 
-    /// The adapter's policies.
+    /// The adapter's policies, with the priority that its objects have now.
     pub fn policies(&self) -> PoaPolicies {
-        self.adapter.policies.clone()
+        let mut policies = self.adapter.policies.clone();
+        for policy in &mut policies.rt {
+            if let (
+                Policy::PriorityModel {
+                    server_priority, ..
+                },
+                Some((_, now)),
+            ) = (policy, self.adapter.rt.model())
+            {
+                *server_priority = now;
+            }
+        }
+        policies
     }
 
     /// Activates a servant as an object of interface `I`.
@@ -450,10 +470,10 @@ impl Poa {
     ) -> Result<(), PoaError> {
         self.check_persistent()?;
         let core = &self.core;
-        let priority = self.adapter.rt.call_priority(core, None)?;
         self.prepare_serving(I::timings())?;
         let mut servant = Some(servant);
         let mut objects = self.adapter.objects.lock();
+        let priority = self.adapter.rt.call_priority(core, None)?;
         if objects.destroyed {
             return Err(destroyed().into());
         }
@@ -491,6 +511,7 @@ impl Poa {
         priority: CallPriority,
     ) -> ActiveObject {
         ActiveObject {
+            traits: SetOnce::new(),
             servant,
             adapter: Arc::clone(&self.adapter) as Arc<dyn ObjectAdapter>,
             manager: Arc::clone(&self.adapter.manager),
@@ -553,7 +574,7 @@ impl Poa {
     }
 
     /// The table entry of the object to which a reference of this ORB refers.
-    fn place_of(&self, object: &ObjectRef) -> Result<Key, PoaError> {
+    pub(super) fn place_of(&self, object: &ObjectRef) -> Result<Key, PoaError> {
         let key = routes::object_key(object.ior()).ok_or(PoaError::WrongAdapter)?;
         let server = &self.core.server;
         match ObjectKey::parse(&key) {
@@ -572,7 +593,7 @@ const ROOT: &str = "RootPOA";
 
 impl Adapter {
     /// True if `other` is this adapter.
-    fn is(&self, other: &dyn ObjectAdapter) -> bool {
+    pub(super) fn is(&self, other: &dyn ObjectAdapter) -> bool {
         core::ptr::addr_eq(self, other)
     }
 
@@ -637,8 +658,8 @@ impl ObjectAdapter for Adapter {
                 profiles: Vec::new(),
             };
         };
-        let priority = match object.priority {
-            CallPriority::Declared { priority, .. } => Some(priority),
+        let priority = match &object.priority {
+            CallPriority::Declared(declared) => Some(declared.priority()),
             CallPriority::AsItIs | CallPriority::Propagated { .. } => None,
         };
         let published = Published {
@@ -661,7 +682,7 @@ impl fmt::Debug for Poa {
 }
 
 /// The exception for an operation on a destroyed adapter.
-fn destroyed() -> SystemException {
+pub(super) fn destroyed() -> SystemException {
     local::ADAPTER_DESTROYED
 }
 

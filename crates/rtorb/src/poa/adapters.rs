@@ -88,7 +88,7 @@ impl Adapters {
                     let listeners = lane.server.listeners.iter();
                     listeners.map(move |listener| (listener, priority(lane)))
                 };
-                pool.lanes.iter().flat_map(of_lane).collect()
+                pool.all_lanes().flat_map(of_lane).collect()
             }
             (None, Some(server)) => server.listeners.iter().map(|one| (one, None)).collect(),
             (None, None) => Vec::new(),

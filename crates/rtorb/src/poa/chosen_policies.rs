@@ -178,7 +178,7 @@ fn marks(
 }
 
 fn contains_lane(band: PriorityBand, pool: &Pool) -> bool {
-    let mut priorities = pool.lanes.iter().filter_map(|lane| lane.priority);
+    let mut priorities = pool.all_lanes().filter_map(|lane| lane.priority);
     priorities.any(|priority| is_in_band(&band, priority))
 }
 
@@ -187,7 +187,7 @@ pub(super) fn invalid(index: usize, reason: &'static str) -> PoaError {
 }
 
 /// True if the endpoint belongs to the protocol.
-pub(super) fn goes_by(endpoint: &Endpoint, protocol: Protocol) -> bool {
+pub(crate) fn goes_by(endpoint: &Endpoint, protocol: Protocol) -> bool {
     matches!(
         (endpoint, protocol),
         (Endpoint::Tcp { .. }, Protocol::Tcp(_))
@@ -202,9 +202,7 @@ pub(super) fn laned<'p>(orb: &'p Adapters, own: Option<&'p Arc<Pool>>) -> Option
 }
 
 pub(super) fn has_lane(pool: &Pool, priority: Priority) -> bool {
-    pool.lanes
-        .iter()
-        .any(|lane| lane.priority == Some(priority))
+    pool.all_lanes().any(|lane| lane.priority == Some(priority))
 }
 
 pub(super) fn in_a_band(bands: &[PriorityBand], priority: Priority) -> bool {

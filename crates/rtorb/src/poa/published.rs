@@ -119,7 +119,7 @@ fn listeners<'o>(
     object: &Published<'o>,
 ) -> Vec<(&'o Listener, Option<Priority>)> {
     let rt = object.rt;
-    let all: Vec<_> = match (rt.laned_pool(orb), rt.model) {
+    let all: Vec<_> = match (rt.laned_pool(orb), rt.model()) {
         (Some(pool), Some((PriorityModel::ClientPropagated, server_priority))) => {
             let mut lanes = orb.listeners(Some(pool));
             // A client that knows no lanes takes the first address: requests without a priority have the server's.
@@ -128,8 +128,7 @@ fn listeners<'o>(
         }
         (Some(pool), Some((PriorityModel::ServerDeclared, server_priority))) => {
             let declared = Some(object.priority.unwrap_or(server_priority));
-            let lanes = pool.lanes.iter();
-            lanes
+            pool.all_lanes()
                 .filter(|lane| lane.priority == declared)
                 .flat_map(unlabelled)
                 .collect()
@@ -281,7 +280,7 @@ fn label(lane: Option<Priority>) -> i16 {
 fn policies(object: &Published<'_>) -> Option<Component> {
     let rt = object.rt;
     let bands = (!rt.bands.is_empty()).then(|| ior::ExposedPolicy::PriorityBands(rt.bands.clone()));
-    let model = rt.model.map(|(model, server_priority)| {
+    let model = rt.model().map(|(model, server_priority)| {
         let server_priority = match model {
             PriorityModel::ServerDeclared => object.priority.unwrap_or(server_priority),
             PriorityModel::ClientPropagated => server_priority,

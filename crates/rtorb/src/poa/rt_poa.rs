@@ -101,7 +101,7 @@ impl Poa {
         self.check_id_assignment(id_assignment)
     }
 
-    fn check_declares(&self) -> Result<(), PoaError> {
+    pub(super) fn check_declares(&self) -> Result<(), PoaError> {
         PoaError::wrong_policy_unless(self.adapter.rt.declares())
     }
 }

@@ -6,15 +6,17 @@ use crate::dispatch::pool::Pool;
 use crate::exception::{SystemException, local};
 use crate::poa::Adapters;
 use crate::realtime::{
-    CallPriority, Policy, Priority, PriorityBand, PriorityModel, Protocol, ThreadpoolId,
+    CallPriority, DeclaredPriority, Policy, Priority, PriorityBand, PriorityModel, Protocol,
+    ServerPriority, ThreadpoolId,
 };
 use std::sync::Arc;
 
 /// The checked RT-CORBA policies of one adapter.
 #[derive(Debug, Default)]
 pub(crate) struct RtPolicies {
-    /// The priority model, and the server's priority.
-    pub(crate) model: Option<(PriorityModel, Priority)>,
+    model: Option<PriorityModel>,
+    /// With a model, the server's priority. It may change.
+    server_priority: ServerPriority,
     /// The adapter's own pool, lent from the ORB.
     pub(crate) pool: Option<Arc<Pool>>,
     /// Empty without the policy.
@@ -48,7 +50,12 @@ impl RtPolicies {
         }
         checked?;
         Ok(Self {
-            model: chosen.model.map(|(_, model)| model),
+            model: chosen.model.map(|(_, (model, _))| model),
+            server_priority: chosen
+                .model
+                .map_or_else(ServerPriority::default, |(_, (_, priority))| {
+                    ServerPriority::new(priority)
+                }),
             pool: lent,
             bands: chosen
                 .bands
@@ -56,6 +63,28 @@ impl RtPolicies {
             server_protocols: chosen.server_protocols.map(|(_, list)| list.to_vec()),
             client_protocols: chosen.client_protocols.map(<[Protocol]>::to_vec),
         })
+    }
+
+    /// The priority model, and the server's priority.
+    pub(crate) fn model(&self) -> Option<(PriorityModel, Priority)> {
+        self.model.map(|model| (model, self.server_priority.get()))
+    }
+
+    /// Changes the server's priority.
+    ///
+    /// # Errors
+    /// As [`call_priority`](Self::call_priority).
+    pub(super) fn change_server_priority(
+        &self,
+        orb: &Adapters,
+        priority: Priority,
+    ) -> Result<(), SystemException> {
+        orb.server.rt.to_native(priority)?;
+        if self.declares() {
+            self.check_own(orb, Some(priority))?;
+        }
+        self.server_priority.set(priority);
+        Ok(())
     }
 
     /// True without any policy: references contain no RT-CORBA components.
@@ -81,7 +110,7 @@ impl RtPolicies {
 
     /// True if objects have a priority: their adapter's, or one of their own.
     pub(super) fn declares(&self) -> bool {
-        matches!(self.model, Some((PriorityModel::ServerDeclared, _)))
+        self.model == Some(PriorityModel::ServerDeclared)
     }
 
     /// The priority of calls of an object, with one of its own or its adapter's.
@@ -95,21 +124,20 @@ impl RtPolicies {
         orb: &Adapters,
         own: Option<Priority>,
     ) -> Result<CallPriority, SystemException> {
-        let (model, server_priority) = match self.model {
+        let (model, server_priority) = match self.model() {
             None => return Ok(CallPriority::AsItIs),
             Some(model) => model,
         };
         if model == PriorityModel::ClientPropagated {
             return Ok(CallPriority::Propagated {
-                otherwise: server_priority,
+                otherwise: ServerPriority::new(server_priority),
             });
         }
         let priority = own.unwrap_or(server_priority);
         self.check_own(orb, own)?;
-        Ok(CallPriority::Declared {
-            priority,
-            native: orb.server.rt.to_native(priority)?,
-        })
+        let native = orb.server.rt.to_native(priority)?;
+        let declared = DeclaredPriority::new(priority, native, own.is_some());
+        Ok(CallPriority::Declared(declared))
     }
 
     /// BAD_PARAM for an object's own priority that has no lane or is in no band.

@@ -154,17 +154,21 @@ struct RunningThread(Arc<RtCore>);
 impl RunningThread {
     /// Registers the calling thread, which was started with `policy`.
     fn register(rt: Arc<RtCore>, policy: SchedPolicy) -> Self {
-        {
-            let mut running = rt.client_threads.running.lock();
-            running.push(thread_id());
-            let current = rt.client_policy();
-            if current != policy {
-                // A lane was made before this thread was registered, so `keep_above` did not raise it. If the host refuses
-                // now, the thread keeps its priority, and nothing reports it.
-                let _ = apply_policy(current);
-            }
-        }
-        Self(rt)
+        let mut running = rt.client_threads.running.lock();
+        running.push(thread_id());
+        let current = rt.client_policy();
+        let raised = if current == policy {
+            Ok(())
+        } else {
+            // A lane was made before this thread was registered, so `keep_above` did not raise it.
+            apply_policy(current)
+        };
+        // The application's hook for warnings may come to `keep_above`.
+        drop(running);
+        let running = Self(rt);
+        // Without best effort, nothing reports the refusal: the thread keeps its priority.
+        let _ = raised.or_else(|refused| running.0.best_effort.pass(refused));
+        running
     }
 }
 

@@ -19,6 +19,16 @@ pub struct NetworkPriority {
 }
 
 impl NetworkPriority {
+    /// The marks of an operation that states a code point (`@network_priority`), with the socket priority of the most urgent treatment that
+    /// is not above it.
+    pub(crate) fn of_dscp(dscp: u8) -> Self {
+        let treated = TREATMENTS.iter().rfind(|(known, _)| *known <= dscp);
+        Self {
+            dscp,
+            socket_priority: treated.map_or(0, |(_, socket_priority)| *socket_priority),
+        }
+    }
+
     /// The byte for IP_TOS and IPV6_TCLASS: the code point without the two bits of congestion notification.
     ///
     /// Linux sets SO_PRIORITY too when IP_TOS is set (ip(7)), so `socket_priority` is set after it.

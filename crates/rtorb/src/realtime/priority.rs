@@ -8,7 +8,7 @@ use core::fmt;
 /// It has the same meaning on all hosts of a system. A [`PriorityMapping`](super::PriorityMapping) maps it to a native priority of
 /// one host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Priority(i16);
+pub struct Priority(pub(super) i16);
 
 /// A priority of the operating system: 0 for time sharing (SCHED_OTHER), 1 to 99 for SCHED_FIFO and SCHED_RR.
 //= RT-CORBA 1.2 §Native Thread Priorities

@@ -2,13 +2,15 @@
 
 use super::routes::{Profile, RouteRequirements};
 use crate::connection::banded::{Bands, NoBand};
-use crate::connection::{Channel, ClientCore, Route, Sharing};
+use crate::connection::{Channel, ClientCore, Invocation, InvocationKind, Route, Sharing};
+use crate::endpoint::Endpoint;
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException, inconsistent};
 use crate::realtime::{
-    Policy, Priority, PriorityBand, PriorityModel, Protocol, TcpProtocolProperties,
-    UnixDomainProtocolProperties, caller_priority, is_in_band, is_without_priority,
-    thread_priority,
+    NetworkPriority, Policy, Priority, PriorityBand, PriorityModel, Protocol,
+    TcpProtocolProperties, UnixDomainProtocolProperties, caller_priority, is_in_band,
+    is_without_priority, thread_priority,
 };
+use crate::timing::OperationTiming;
 use rtorb_wire::ior::{self, ProtocolProperties};
 use std::collections::BTreeSet;
 
@@ -20,6 +22,8 @@ pub(crate) struct Binding {
     /// The server's priority, which requests without a priority have.
     server_priority: Priority,
     bands: Bands,
+    /// True if the connection depends on nothing but the operation.
+    pub(super) is_by_operation: bool,
 }
 
 /// The policies in force for a reference.
@@ -90,7 +94,8 @@ impl Policies {
         })
     }
 
-    /// Returns the rules for the connections of calls; `None` if all calls through the reference use the same connection.
+    /// Returns the rules for the connections of calls of these operations; `None` if all calls through the reference use the same
+    /// connection.
     ///
     /// # Errors
     /// INV_POLICY when both sides set bands, the reference has bands for an object without a priority model, or there are
@@ -99,6 +104,7 @@ impl Policies {
         &self,
         core: &ClientCore,
         routes: &[Route],
+        operations: &'static [OperationTiming],
     ) -> Result<Option<Binding>, SystemException> {
         let (own, exposed) = (&self.own.bands, &self.exposed.bands);
         if !own.is_empty() && !exposed.is_empty() {
@@ -118,11 +124,13 @@ impl Policies {
         };
         let is_propagated = self.exposed.model == Some(PriorityModel::ClientPropagated);
         let has_marks = routes.iter().any(has_marks);
-        let is_plain = !is_propagated && bands == Bands::One && !has_marks;
+        let is_by_operation = !is_propagated && bands == Bands::One && !has_marks;
+        let is_plain = is_by_operation && !states_marks(operations);
         Ok((!is_plain).then_some(Binding {
             is_propagated,
             server_priority: self.exposed.server_priority,
             bands,
+            is_by_operation,
         }))
     }
 
@@ -169,6 +177,9 @@ impl Binding {
         core: &ClientCore,
         routes: &[Route],
     ) -> Result<BandedPriority, SystemException> {
+        if self.is_by_operation {
+            return self.at(self.server_priority);
+        }
         match thread_priority() {
             Some(own) => self.at(self.sent(own, core, routes)?),
             None => self.of_caller_without(core, routes),
@@ -357,6 +368,32 @@ fn protocol(exposed: &ior::ExposedProtocol) -> Protocol {
             recv_buffer_size: size(unix.recv_buffer_bytes),
         }),
     }
+}
+
+/// Returns true if an operation states a network priority.
+pub(super) fn states_marks(operations: &[OperationTiming]) -> bool {
+    operations.iter().any(|one| one.dscp().is_some())
+}
+
+/// Returns the marks that the called one of these operations states, if packets of the route have marks.
+#[cold]
+pub(super) fn stated_marks(
+    operations: &[OperationTiming],
+    invocation: &Invocation<'_>,
+) -> Option<NetworkPriority> {
+    let Endpoint::Tcp { .. } = *invocation.route.endpoint.endpoint else {
+        return None;
+    };
+    let dscp = match invocation.kind {
+        InvocationKind::Locate { dscp, .. } => dscp,
+        _ => {
+            let mut called = operations.iter();
+            called
+                .find(|one| one.wire_name() == invocation.operation)?
+                .dscp()
+        }
+    };
+    dscp.map(NetworkPriority::of_dscp)
 }
 
 #[inline]

@@ -4,7 +4,7 @@ use super::route_choice::{UNUSABLE, permits_other_route};
 use super::timeout::CallTime;
 use super::{ObjectRef, SyncScope};
 use crate::clock::monotonic_ns;
-use crate::connection::{self, Arguments, Invocation, InvocationKind, Outcome, Results};
+use crate::connection::{self, Arguments, InvocationKind, Outcome, Results};
 use crate::deadline::DeadlineScope;
 use crate::distributable::{self, ThreadCall};
 use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException, local};
@@ -16,9 +16,9 @@ use rtorb_wire::ior::Ior;
 use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 use std::sync::Arc;
 
-/// The request of a call, without its arguments.
+/// The request of a call, without its target and arguments.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked<'x> {
+pub(super) struct CallRequest<'x> {
     pub(super) kind: InvocationKind<'x>,
     pub(super) operation: &'x str,
     pub(super) response: Response,
@@ -26,7 +26,7 @@ pub(super) struct Asked<'x> {
     pub(super) time: Option<CallTime>,
 }
 
-impl<'x> Asked<'x> {
+impl<'x> CallRequest<'x> {
     pub(super) const fn operation(operation: &'x str, response: Response) -> Self {
         Self {
             kind: InvocationKind::Operation,
@@ -59,9 +59,9 @@ impl ObjectRef {
     pub fn non_existent(&self) -> Result<bool, SystemException> {
         let mut time = self.begin();
         let mut ask = |operation| {
-            let asked = self.ask_whether_gone(InvocationKind::Operation, operation, time);
+            let is_gone = self.ask_whether_gone(InvocationKind::Operation, operation, time);
             time.is_delayed = true;
-            asked
+            is_gone
         };
         let reply = match ask("_non_existent") {
             // GIOP 1.0 and 1.1 use the older name. omniORB has only the new one in all versions.
@@ -109,7 +109,7 @@ impl ObjectRef {
         let mut raised = Some(raised);
         let mut reply = None;
         self.invoke_at(
-            Asked::operation(operation, Response::FromTarget),
+            CallRequest::operation(operation, Response::FromTarget),
             &arguments,
             &mut |status, r| {
                 reply = match (status, result.take(), raised.take()) {
@@ -143,8 +143,8 @@ impl ObjectRef {
     ) -> Result<(), SystemException> {
         match self.inner.sync_scope {
             SyncScope::WithTransport => {
-                let asked = Asked::operation(operation, Response::None);
-                self.invoke_at(asked, &arguments, &mut |_, _| Ok(()))
+                let request = CallRequest::operation(operation, Response::None);
+                self.invoke_at(request, &arguments, &mut |_, _| Ok(()))
             }
             SyncScope::None => self.send_at_once(operation, &arguments).map(|_| ()),
         }
@@ -181,13 +181,13 @@ impl ObjectRef {
         operation: &str,
         time: CallTime,
     ) -> Result<bool, SystemException> {
-        let asked = Asked {
+        let request = CallRequest {
             kind,
             time: Some(time),
-            ..Asked::operation(operation, Response::FromTarget)
+            ..CallRequest::operation(operation, Response::FromTarget)
         };
         let mut is_gone = false;
-        self.invoke_at(asked, &|_| Ok(()), &mut |status, r| {
+        self.invoke_at(request, &|_| Ok(()), &mut |status, r| {
             if status != ReplyStatus::NoException {
                 return Err(DecodeError::BadTag {
                     what: "the status of a reply",
@@ -203,36 +203,36 @@ impl ObjectRef {
     /// Invokes the object, for a distributable thread if the calling thread runs one.
     pub(super) fn invoke_at<'a>(
         &self,
-        asked: Asked<'_>,
+        request: CallRequest<'_>,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<(), SystemException> {
-        if distributable::is_within() && matches!(asked.kind, InvocationKind::Operation) {
-            return self.invoke_in_thread(asked, arguments, results);
+        if distributable::is_within() && matches!(request.kind, InvocationKind::Operation) {
+            return self.invoke_in_thread(request, arguments, results);
         }
-        self.invoke_and_follow(asked, arguments, results)
+        self.invoke_and_follow(request, arguments, results)
     }
 
     /// Invokes the object for the distributable thread that the calling thread runs.
     #[cold]
     fn invoke_in_thread<'a>(
         &self,
-        asked: Asked<'_>,
+        request: CallRequest<'_>,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<(), SystemException> {
         let order = self.inner.client.core.byte_order;
-        let call = ThreadCall::begin(asked.response == Response::None, order)?;
+        let call = ThreadCall::begin(request.response == Response::None, order)?;
         let call = call.ok_or(local::CONTRADICTION)?;
         let _inherited = DeadlineScope::enter(call.deadline_ns());
-        let mut time = asked.time.unwrap_or_else(|| self.begin());
+        let mut time = request.time.unwrap_or_else(|| self.begin());
         time.deadline = ThreadCall::deadline_of_wait(time.deadline);
-        let asked = Asked {
+        let request = CallRequest {
             kind: InvocationKind::OfThread(&call),
             time: Some(time),
-            ..asked
+            ..request
         };
-        let ended = self.invoke_at(asked, arguments, results);
+        let ended = self.invoke_at(request, arguments, results);
         call.end(ended)
     }
 
@@ -240,7 +240,7 @@ impl ObjectRef {
     #[inline(always)]
     fn invoke_and_follow<'a>(
         &self,
-        asked: Asked<'_>,
+        request: CallRequest<'_>,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<(), SystemException> {
@@ -248,9 +248,9 @@ impl ObjectRef {
         core.check_open()?;
         let mut is_readdressed = false;
         let mut target = self.inner.forward();
-        let mut time = match asked.time {
+        let mut time = match request.time {
             Some(time) => time,
-            None if self.inner.is_direct && target.is_none() && asked.may_be_direct() => {
+            None if self.inner.is_direct && target.is_none() && request.may_be_direct() => {
                 CallTime::DIRECT
             }
             None => self.begin(),
@@ -263,16 +263,7 @@ impl ObjectRef {
         let mut steps_left = core.limits.forwards_max;
         loop {
             let inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
-            let invocation = Invocation {
-                kind: asked.kind,
-                response: asked.response,
-                deadline: time.deadline,
-                is_delayed: time.is_delayed,
-                expiry_ns: time.expiry_ns,
-                ..inner.oneway(asked.operation)?
-            };
-            let ended = inner.try_routes(invocation, arguments, results);
-            match ended {
+            match inner.try_routes(&request, time, arguments, results) {
                 Ok(Outcome::Done) => return Ok(()),
                 //= GIOP 1.2 §15.6
                 //# A client sends a forwarded request again to the reference of the reply.
@@ -330,7 +321,8 @@ impl ObjectRef {
     fn forwarded_to(&self, ior: Ior) -> Result<Self, SystemException> {
         let overrides = Arc::clone(&self.inner.overrides);
         let client = self.inner.client.clone();
-        let next = Self::with_policies(client, ior, overrides, self.inner.timeout);
+        let (timeout, operations) = (self.inner.timeout, self.inner.operations);
+        let next = Self::with_policies(client, ior, overrides, timeout, operations);
         if next.inner.routes.is_empty() && next.inner.binding.is_none() {
             return Err(UNUSABLE);
         }

@@ -1,7 +1,7 @@
 //! Forwards requests of other clients unchanged, for proxies.
 
 use super::ObjectRef;
-use super::call::Asked;
+use super::call::CallRequest;
 use crate::connection::InvocationKind;
 use crate::exception::{SystemException, local};
 use rtorb_wire::giop::{PassedReply, PassedRequest, Response};
@@ -23,11 +23,11 @@ impl ObjectRef {
         // For messages about the call. The sent bytes are those of the request.
         let operation = core::str::from_utf8(header.operation).unwrap_or_default();
         let mut reply = None;
-        let asked = Asked {
+        let request = CallRequest {
             kind: InvocationKind::Passed(request),
-            ..Asked::operation(operation, header.response)
+            ..CallRequest::operation(operation, header.response)
         };
-        self.invoke_at(asked, &|_| Ok(()), &mut |_, r| {
+        self.invoke_at(request, &|_| Ok(()), &mut |_, r| {
             reply = Some(PassedReply::copy(r.whole()?)?);
             Ok(())
         })?;

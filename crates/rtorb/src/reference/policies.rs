@@ -1,10 +1,14 @@
 //! The policies of a reference: sets and returns them, and validates connections before calls.
 
-use super::ObjectRef;
+use super::binding::states_marks;
 use super::timeout::CallTime;
+use super::{Inner, ObjectRef};
 use crate::connection::InvocationKind;
 use crate::exception::{ExceptionKind, SystemException, local};
 use crate::realtime::{Policy, Priority, is_band};
+use crate::timing::OperationTiming;
+use core::{iter, ptr};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl ObjectRef {
@@ -34,11 +38,33 @@ impl ObjectRef {
         let kept = self.inner.overrides.iter().filter(is_replaced);
         let overrides: Arc<[Policy]> = kept.chain(policies).cloned().collect();
         let (client, ior) = (self.inner.client.clone(), self.inner.ior.clone());
-        let mut made = Self::with_policies(client, ior, overrides, self.inner.timeout);
+        let (timeout, operations) = (self.inner.timeout, self.inner.operations);
+        let mut made = Self::with_policies(client, ior, overrides, timeout, operations);
         if let Some(inner) = Arc::get_mut(&mut made.inner) {
             inner.sync_scope = self.inner.sync_scope;
         }
         Ok(made)
+    }
+
+    /// Returns the same reference, with the connections that its interface states for its operations (`@network_priority`).
+    pub(crate) fn with_operations(self, operations: &'static [OperationTiming]) -> Self {
+        let inner = &self.inner;
+        if !states_marks(operations) || ptr::eq(inner.operations, operations) {
+            return self;
+        }
+        let binding = inner
+            .policies
+            .binding(&inner.client.core, &inner.routes, operations);
+        let conflict = inner.binding.as_deref().and_then(|it| it.as_ref().err());
+        let binding = match conflict {
+            Some(exception) => Some(Err(exception.clone())),
+            None => binding.transpose(),
+        };
+        Self::of(Inner {
+            operations,
+            binding: binding.map(Box::new),
+            ..inner.copy()
+        })
     }
 
     /// Returns the policies of calls through this reference: of each type, the reference's own, or the ORB's, or the one that the
@@ -47,7 +73,8 @@ impl ObjectRef {
         self.inner.policies.in_force()
     }
 
-    /// Opens the calling thread's connection to the object, or with bands one connection for each band, and asks the server whether
+    /// Opens the calling thread's connection to the object, or with bands one connection for each band, and one more of each for every
+    /// network priority that the operations of its interface state (`@network_priority`). Asks the server whether
     /// the object exists (CORBA::Object::validate_connection). So no call waits for that, and none sends the code set. The timeout of
     /// one call bounds all of this.
     ///
@@ -61,13 +88,22 @@ impl ObjectRef {
             Some(Ok(binding)) => binding.bands(),
             _ => &[],
         };
-        let mut time = self.begin();
-        if bands.is_empty() {
-            return self.locate(None, &mut time);
-        }
-        bands
+        let stated = self
+            .inner
+            .operations
             .iter()
-            .try_for_each(|band| self.locate(Priority::new(band.low).ok(), &mut time))
+            .filter_map(OperationTiming::dscp);
+        let stated = BTreeSet::from_iter(stated).into_iter().map(Some);
+        let time = &mut self.begin();
+        for dscp in iter::once(None).chain(stated) {
+            if bands.is_empty() {
+                self.locate(None, dscp, time)?;
+            }
+            for band in bands {
+                self.locate(Priority::new(band.low).ok(), dscp, time)?;
+            }
+        }
+        Ok(())
     }
 
     /// Validates the connection that calls with this CORBA priority use, as [`validate_connection`](Self::validate_connection) does for
@@ -83,13 +119,18 @@ impl ObjectRef {
             Some(Ok(binding)) => binding.sent(priority, &inner.client.core, &inner.routes)?,
             _ => priority,
         };
-        self.locate(Some(sent), &mut self.begin())
+        self.locate(Some(sent), None, &mut self.begin())
     }
 
     /// Opens a connection and asks for the object, as a part of a call with this time.
-    fn locate(&self, at: Option<Priority>, time: &mut CallTime) -> Result<(), SystemException> {
+    fn locate(
+        &self,
+        at: Option<Priority>,
+        dscp: Option<u8>,
+        time: &mut CallTime,
+    ) -> Result<(), SystemException> {
         let mut ask = || {
-            let kind = InvocationKind::Locate { at };
+            let kind = InvocationKind::Locate { at, dscp };
             let asked = self.ask_whether_gone(kind, "_non_existent", *time);
             time.is_delayed = true;
             asked

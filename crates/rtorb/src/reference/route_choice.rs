@@ -1,7 +1,9 @@
 //! The routes that a call of a reference tries, one after the other.
 
 use super::Inner;
-use super::binding::BandedPriority;
+use super::binding::{BandedPriority, stated_marks};
+use super::call::CallRequest;
+use super::timeout::CallTime;
 use crate::clock::monotonic_ns;
 use crate::connection::{self, Arguments, Channel, Invocation, InvocationKind, Outcome, Results};
 use crate::deadline::NONE_NS;
@@ -42,12 +44,21 @@ impl Inner {
     #[inline(always)]
     pub(super) fn try_routes<'x, 'a>(
         &'x self,
-        mut invocation: Invocation<'x>,
+        request: &CallRequest<'x>,
+        time: CallTime,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<Outcome, SystemException> {
+        let mut invocation = Invocation {
+            kind: request.kind,
+            response: request.response,
+            deadline: time.deadline,
+            is_delayed: time.is_delayed,
+            expiry_ns: time.expiry_ns,
+            ..self.oneway(request.operation)?
+        };
         let at = match invocation.kind {
-            InvocationKind::Locate { at } => at,
+            InvocationKind::Locate { at, .. } => at,
             _ => None,
         };
         let priority = self.call_priority(at)?;
@@ -101,6 +112,11 @@ impl Inner {
             return false;
         }
         invocation.channel = priority.channel(&self.client.core, route);
+        if !self.operations.is_empty()
+            && let Some(marks) = stated_marks(self.operations, invocation)
+        {
+            invocation.channel.marks = Some(marks);
+        }
         invocation.priority = priority.sent();
         true
     }

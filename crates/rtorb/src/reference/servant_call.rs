@@ -35,7 +35,9 @@ impl Inner {
     /// have a timeout that the application chose, or policies of priority.
     pub(super) fn servant_place(&self) -> Option<Key> {
         let route = self.routes.first()?;
-        if !self.is_direct || self.binding.is_some() {
+        let binding = self.binding.as_deref();
+        let is_bound = binding.is_some_and(|it| !it.as_ref().is_ok_and(|it| it.is_by_operation));
+        if !self.is_direct || is_bound {
             return None;
         }
         self.client.host.place_of(&route.object_key)

@@ -15,8 +15,8 @@ pub(super) enum Timeout {
     OfOrb,
     /// The reference's own timeout; `None` for no timeout.
     Own(Option<Duration>),
-    /// A deadline of each call, which the server learns.
-    Deadline(Duration),
+    /// A deadline of each call, in nanoseconds, which the server learns.
+    Deadline(u64),
     /// One deadline for all calls, which their servers learn.
     EndTime(Deadline),
     /// One deadline for all calls, which stays in this process.
@@ -40,6 +40,17 @@ impl CallTime {
         is_delayed: false,
         expiry_ns: NONE_NS,
     };
+
+    /// The time of a call that begins now, and whose server learns its deadline.
+    #[inline(never)]
+    fn by_deadline(deadline_ns: u64) -> Self {
+        let deadline = Deadline::after(monotonic_ns(), deadline_ns);
+        Self {
+            deadline,
+            is_delayed: false,
+            expiry_ns: deadline.at_ns().unwrap_or(NONE_NS),
+        }
+    }
 }
 
 impl Timeout {
@@ -70,7 +81,7 @@ impl Timeout {
         let (own, has_begun, is_told) = match self {
             Self::OfOrb => (Deadline::after(now_ns, core.round_trip_ns), false, false),
             Self::Own(timeout) => (Deadline::new(now_ns, timeout), false, false),
-            Self::Deadline(deadline) => (Deadline::new(now_ns, Some(deadline)), false, true),
+            Self::Deadline(deadline_ns) => (Deadline::after(now_ns, deadline_ns), false, true),
             Self::EndTime(end) => (end, true, true),
             Self::Until(end) => (end, true, false),
         };
@@ -123,7 +134,7 @@ impl ObjectRef {
     #[must_use]
     pub fn with_deadline(&self, deadline: Duration) -> Self {
         Self::of(Inner {
-            timeout: Timeout::Deadline(deadline),
+            timeout: Timeout::Deadline(timeout_ns(Some(deadline))),
             ..self.inner.copy()
         })
     }
@@ -167,7 +178,7 @@ impl ObjectRef {
         match self.inner.timeout {
             Timeout::OfOrb => core.chosen_timeout(),
             Timeout::Own(timeout) => timeout,
-            Timeout::Deadline(deadline) => Some(deadline),
+            Timeout::Deadline(deadline_ns) => Some(Duration::from_nanos(deadline_ns)),
             Timeout::EndTime(deadline) | Timeout::Until(deadline) => {
                 let left_ns = deadline.at_ns()?.saturating_sub(monotonic_ns());
                 Some(Duration::from_nanos(left_ns))
@@ -186,7 +197,12 @@ impl ObjectRef {
                 is_delayed: false,
                 expiry_ns: NONE_NS,
             },
-            (_, inherited_ns) => timeout.call_time(core, inherited_ns),
+            (_, inherited_ns) => match *timeout {
+                Timeout::Deadline(deadline_ns) if inherited_ns == NONE_NS => {
+                    CallTime::by_deadline(deadline_ns)
+                }
+                timeout => timeout.call_time(core, inherited_ns),
+            },
         }
     }
 

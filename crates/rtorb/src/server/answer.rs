@@ -1,4 +1,4 @@
-//! Replies to whole messages: requests, locate requests and all others.
+//! Handles received messages: requests, locate requests and all others.
 
 use super::call::Reply;
 use super::reading::Next;
@@ -15,7 +15,7 @@ use rtorb_wire::code_sets::CodeSetError;
 use rtorb_wire::connection::{CodeSetState, Message, ReceiveError};
 use rtorb_wire::giop::{
     self, DISTRIBUTABLE_THREAD, Expiry, LocateRequestHeader, LocateStatus, MessageType,
-    RequestHeader, Response, Version, contexts,
+    RequestHeader, Response, ServiceContexts, UtcTime, Version, contexts,
 };
 use rtorb_wire::{DecodeError, Writer};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,6 +34,7 @@ pub(super) fn request<const SITE: u8>(
     request.read(&mut reader)?;
     let version = message.header.version;
     if !request.contexts.is_empty()
+        && !enter_end_time(request.contexts)
         && !begin_in_place(session, workspace, code_sets, version, &request)
     {
         return Ok(Next::Done);
@@ -48,8 +49,15 @@ pub(super) fn request<const SITE: u8>(
     Ok(next)
 }
 
-/// Looks at the contexts of a request, and lets calls of its servant inherit its deadline until [`deadline::leave`]. Returns false if
-/// it is refused.
+/// Lets calls of the servant inherit the end time of a request until [`deadline::leave`]. Returns false if the contexts contain
+/// anything else, or the time has passed.
+#[inline(never)]
+fn enter_end_time(contexts: ServiceContexts<'_>) -> bool {
+    UtcTime::only_in(contexts).is_some_and(deadline::enter_end_time)
+}
+
+/// Reads the service contexts of a request. Calls of its servant inherit its deadline until [`deadline::leave`]. Returns false if
+/// the request is refused.
 #[inline(never)]
 fn begin_in_place(
     session: &Session,
@@ -58,13 +66,6 @@ fn begin_in_place(
     version: Version,
     request: &RequestHeader<'_>,
 ) -> bool {
-    if let Some(expiry) = Expiry::of_own(request.contexts)
-        && let Some(deadline) = deadline::of_request(expiry)
-        && !deadline.has_passed()
-    {
-        deadline::enter(deadline.at_ns);
-        return true;
-    }
     match begin(session, workspace, code_sets, request) {
         Ok(deadline_ns) => {
             deadline::enter(deadline_ns);
@@ -80,7 +81,7 @@ fn begin_in_place(
 /// Notes the code sets that a request names, and returns its deadline; [`NONE_NS`](deadline::NONE_NS) if it has none.
 ///
 /// # Errors
-/// When the code sets cannot be used: the connection goes on as before. TIMEOUT if the deadline has passed.
+/// CODESET_INCOMPATIBLE or MARSHAL if the code sets cannot be used; the connection keeps its own. TIMEOUT if the deadline has passed.
 #[inline]
 pub(super) fn begin(
     session: &Session,
@@ -138,10 +139,10 @@ fn note_named(
     Ok(())
 }
 
-/// When a request arrived that was taken out of its connection, and when it expires.
+/// The arrival and the deadline of a request that was taken out of its connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TakenTimes {
-    /// 0 where it does not matter.
+    /// 0 if nothing needs it.
     pub(super) arrived_ns: u64,
     /// [`NONE_NS`](deadline::NONE_NS) for no deadline.
     pub(super) deadline_ns: u64,

@@ -64,6 +64,7 @@ impl Buffers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::endpoint::Endpoint;
     use crate::{DispatchStrategy, Limits, Orb};
     use core::time::Duration;
     use rtorb_tests::running::until;
@@ -83,29 +84,44 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_connection_through_shared_memory_gives_its_buffer_back() {
+    fn a_silent_connection_of_each_transport_gives_its_buffer_back() {
+        let scratch = Scratch::new();
+        let path = |name: &str| scratch.join(name).display().to_string();
         for (name, dispatch) in DispatchStrategy::ALL {
-            let scratch = Scratch::new();
+            let (unix, memory) = (path(&format!("{name}-u")), path(&format!("{name}-m")));
             let limits = Limits::with(|limits| {
                 limits.idle_buffer_time = Duration::from_millis(20);
             });
             let builder = Orb::builder().dispatch(dispatch).limits(limits);
-            let endpoint = format!("shmiop://{}", scratch.join("socket").display());
-            let server = builder.listen(&endpoint).build().expect("an ORB");
+            let builder = builder
+                .listen("iiop://127.0.0.1:0")
+                .listen(&format!("uiop://{unix}"))
+                .listen(&format!("shmiop://{memory}"));
+            let server = builder.build().expect("an ORB");
             server.root_poa().expect("it listens");
             let serving = server.clone();
             let thread = std::thread::spawn(move || serving.run());
             let buffers = &server.core.adapters.server.buffers;
             let spare = || buffers.spare.lock().len();
-            let client = Orb::builder().build().expect("an ORB");
-            let url = format!(
-                "corbaloc:shmiop:1.2@{}|nobody",
-                scratch.join("socket").display()
-            );
-            let object = client.string_to_object(&url).expect("a reference");
-            for round in 0..3 {
-                assert_eq!(object.non_existent(), Ok(true), "{name}, round {round}");
-                until("the buffer is given back", || (spare() == 1).then_some(()));
+            let endpoints = server.endpoints();
+            let address = endpoints.iter().find_map(|endpoint| match endpoint {
+                Endpoint::Tcp { host, port } => Some(format!("iiop:1.2@{host}:{port}/")),
+                _ => None,
+            });
+            let addresses = [
+                address.expect("it listens"),
+                format!("uiop:1.2@{unix}|"),
+                format!("shmiop:1.2@{memory}|"),
+            ];
+            for address in &addresses {
+                let client = Orb::builder().build().expect("an ORB");
+                let url = format!("corbaloc:{address}nobody");
+                let object = client.string_to_object(&url).expect("a reference");
+                for round in 0..3 {
+                    assert_eq!(object.non_existent(), Ok(true), "{name}, {url}, {round}");
+                    let given_back = || (spare() > 0).then_some(());
+                    until("the buffer is given back", given_back);
+                }
             }
             server.shutdown();
             let served = thread.join().expect("no panic");

@@ -1,4 +1,4 @@
-//! A request as the generated code sees it: arguments to read, a reply to write.
+//! The server's side of a request for generated code: it reads arguments and writes a reply.
 
 use super::servant::Servant;
 use super::server_core::ServerCore;
@@ -17,16 +17,16 @@ use rtorb_wire::{EncodeError, Writer};
 /// One request being served.
 pub type ServerCall<'m> = rtorb_core::ServerCall<'m, OrbResponder<'m>>;
 
-/// What serves a request: its reply, and the memory of the serving thread.
+/// The reply of a request, and the memory of the serving thread.
 #[derive(Debug)]
 pub struct OrbResponder<'m> {
     pub(super) reply: Reply<'m>,
     /// The thread's buffer for replies.
     pub(super) out: &'m mut Vec<u8>,
     pub(super) scratch: &'m mut Scratch,
-    /// When the request arrived, if it had to wait; else 0.
+    /// When the request arrived, if it waited in a queue; else 0.
     pub(super) arrived_ns: u64,
-    /// Its timing, if its operation is annotated.
+    /// The timing of the call, if its operation is annotated.
     pub(super) timing: Option<TimedUpcall>,
 }
 
@@ -82,10 +82,10 @@ impl Responder for OrbResponder<'_> {
 }
 
 impl OrbResponder<'_> {
-    /// Starts the timing of a call of the annotated operation at index `place`.
+    /// Starts the timing of a call of the annotated operation at index `place`, and marks its reply.
     ///
     /// # Errors
-    /// The call is refused, as [`TimedUpcall::begin`] says.
+    /// The exception of [`TimedUpcall::begin`] if the call is refused.
     #[inline]
     pub(crate) fn begin_timing(
         &mut self,
@@ -93,6 +93,9 @@ impl OrbResponder<'_> {
         place: usize,
         servant: &ServantTiming,
     ) -> Result<(), SystemException> {
+        if let (Some(dscp), Some(session)) = (timings[place].dscp(), self.reply.session) {
+            session.mark(dscp)?;
+        }
         let watch = &self.reply.orb.timing;
         let arrival = CallArrival {
             at_ns: self.arrived_ns,
@@ -110,18 +113,18 @@ impl OrbResponder<'_> {
     }
 }
 
-/// What a proxy does with a request: it passes the request on to another object, and the reply back.
+/// The operations of a proxy: it forwards a request and its reply unchanged.
 pub trait PassThrough<'m> {
-    /// The request as it came, to be [passed](crate::ObjectRef::pass) to another object.
+    /// Returns the unchanged request, to be [passed](crate::ObjectRef::pass) to another object.
     ///
     /// # Errors
-    /// MARSHAL, COMPLETED_NO, when it cannot be read again.
+    /// MARSHAL, COMPLETED_NO, if it cannot be read again.
     fn passed(&mut self) -> Result<PassedRequest<'m>, SystemException>;
 
-    /// Sends the reply of another object's server as it came. Sends nothing for a oneway.
+    /// Sends the reply of another object's server unchanged. Sends nothing for a oneway.
     ///
     /// # Errors
-    /// When it is larger than a message may be; the client gets that exception instead.
+    /// IMP_LIMIT if the reply is larger than a message may be. The client gets the exception instead.
     fn pass_reply(&mut self, reply: &PassedReply) -> Result<(), SystemException>;
 }
 
@@ -139,7 +142,7 @@ impl<'m> PassThrough<'m> for ServerCall<'m> {
 }
 
 impl<'m> Reply<'m> {
-    /// A reply to a request, not yet sent.
+    /// Makes the reply to a request, not yet sent.
     #[inline]
     pub(super) fn new(
         session: &'m Session,
@@ -153,7 +156,7 @@ impl<'m> Reply<'m> {
         }
     }
 
-    /// A reply that stays in the thread's buffer.
+    /// Makes a reply that stays in the thread's buffer.
     #[inline]
     pub(super) fn collocated(
         orb: &'m ServerCore,
@@ -175,8 +178,8 @@ impl<'m> Reply<'m> {
         }
     }
 
-    /// Sends the reply before the upcall to a client that waits only for the arrival of its request (SYNC_WITH_SERVER). A proxy has
-    /// the reply of another server.
+    /// Sends the reply before the upcall if the client waits only for the arrival of its request (SYNC_WITH_SERVER). For a proxy,
+    /// another server sends it.
     // Always: it is in the path of every call.
     #[inline(always)]
     pub(super) fn send_early(&mut self, out: &mut Vec<u8>, servant: &dyn Servant) {

@@ -1,7 +1,8 @@
-//! Requests that clients have cancelled (CancelRequest). One that still waits is dropped, and a servant that runs can ask.
+//! Cancelled requests (CancelRequest). A request that still waits is dropped; a running servant can ask whether its request is
+//! cancelled.
 //!
-//! A servant does not know its connection: the thread has a number of it, by which [`SESSIONS`] finds it. So a call pays nothing for
-//! the question that it may ask.
+//! A thread stores only the number of its connection, by which [`SESSIONS`] finds it. So calls whose servants do not ask pay
+//! nothing.
 
 use super::session::Session;
 use crate::clock::coarse_monotonic_ns;
@@ -16,39 +17,39 @@ use std::sync::{Arc, Weak};
 #[derive(Debug, Default)]
 pub(crate) struct CancelledRequests {
     is_any: AtomicBool,
-    /// The ids plus 1; 0 for none.
+    /// The ids plus 1; 0 marks a free place.
     ids: [AtomicU64; CANCELLED_MAX],
 }
 
-/// The number of cancelled requests of a connection that are remembered. An older one is served as if it were not cancelled.
+/// The number of cancelled requests that are stored for a connection. An older cancellation has no effect.
 const CANCELLED_MAX: usize = 8;
 
 /// The connections of this process, by their numbers.
 static SESSIONS: Mutex<BTreeMap<u32, Weak<Session>>> = Mutex::new(BTreeMap::new());
 
-/// The number that was given last. The first one is 1.
+/// The last number of a connection. The first one is 1.
 static LAST_SESSION: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
     /// The id of the request that this thread serves, or served last.
     static REQUEST_ID: Cell<u32> = const { Cell::new(0) };
-    /// The connection that this thread asked for last.
+    /// The last connection that this thread looked up.
     static ASKED: RefCell<(u32, Weak<Session>)> = const { RefCell::new((0, Weak::new())) };
-    /// When this thread last looked into the unread bytes of a connection.
+    /// When this thread last searched the unread bytes of a connection.
     static LOOKED_NS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The unread bytes in which a cancellation is found.
+/// The number of unread bytes that are searched for a CancelRequest.
 const LOOK_BYTES: usize = 256;
 
 impl CancelledRequests {
-    /// True if there may be one.
+    /// Returns true if a request may be cancelled.
     #[inline]
     pub(super) fn is_any(&self) -> bool {
         self.is_any.load(Ordering::Relaxed)
     }
 
-    /// Remembers a cancelled request.
+    /// Stores a cancelled request.
     #[cold]
     pub(super) fn note(&self, request_id: u32) {
         if self.has(request_id) {
@@ -60,7 +61,7 @@ impl CancelledRequests {
         self.is_any.store(true, Ordering::Release);
     }
 
-    /// Forgets a request; returns true if it was cancelled.
+    /// Removes a request. Returns true if it was cancelled.
     #[cold]
     pub(super) fn forget(&self, request_id: u32) -> bool {
         let wanted = u64::from(request_id) + 1;
@@ -83,13 +84,13 @@ pub(super) fn next_number() -> u32 {
     LAST_SESSION.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
 }
 
-/// Lets servants find a connection by its number.
+/// Registers a connection under its number.
 pub(super) fn register(session: &Arc<Session>) {
     let weak = Arc::downgrade(session);
     SESSIONS.lock().insert(session.number, weak);
 }
 
-/// Forgets a connection.
+/// Removes a connection.
 pub(super) fn unregister(number: u32) {
     SESSIONS.lock().remove(&number);
 }
@@ -100,9 +101,9 @@ pub(super) fn note_request(request_id: u32) {
     REQUEST_ID.set(request_id);
 }
 
-/// True if the client has cancelled the request that the calling thread serves on the connection with that number.
+/// Returns true if the client has cancelled the request that the calling thread serves on the connection with that number.
 ///
-/// If no other thread reads the connection meanwhile, this one looks at its unread bytes, at most once in a tick of the coarse clock.
+/// If no other thread reads the connection, searches its unread bytes, at most once in a tick of the coarse clock.
 pub(super) fn is_cancelled(number: u32) -> bool {
     let Some(session) = find(number) else {
         return false;

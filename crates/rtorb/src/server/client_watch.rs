@@ -1,4 +1,4 @@
-//! Watching the clients of distributable threads, which may cancel them while no thread reads their connections.
+//! Watches the clients of distributable threads, which may cancel requests while no thread reads their connections.
 
 use super::session::Session;
 use crate::distributable::{self, Origin};
@@ -7,27 +7,27 @@ use core::ptr;
 use rtorb_os::sync::Mutex;
 use rtorb_wire::giop::cancelled_requests;
 
-/// Whether the client of a connection is watched.
+/// The state of watching the client of a connection.
 #[derive(Debug, Default)]
 pub(super) struct ClientWatches(Mutex<WatchState>);
 
 #[derive(Debug, Default)]
 struct WatchState {
-    /// The client's number at the watchdog, once it has one.
+    /// The client's number at the watchdog, once registered.
     number: Option<u32>,
-    /// Requests of distributable threads that are being served.
+    /// The number of requests of distributable threads that are being served.
     served: u32,
 }
 
-/// Unread bytes of a connection that are searched for a CancelRequest.
+/// The number of unread bytes that are searched for a CancelRequest.
 const PEEKED_BYTES: usize = 4 << 10;
 
-/// The time in which the client of a request is watched. It ends when this is dropped.
+/// Has the client of a request watched until it is dropped.
 #[derive(Debug)]
 pub(super) struct ClientWatch<'s>(&'s Session);
 
 impl Session {
-    /// Returns the name of a request of this connection among all of the process.
+    /// Returns the identity of a request of this connection in the process.
     pub(super) fn origin(&self, request_id: u32) -> Origin {
         Origin {
             session: ptr::from_ref(self).addr(),
@@ -35,7 +35,8 @@ impl Session {
         }
     }
 
-    /// Cancels a request: one that waits is dropped when its turn comes, and the thread of one that is served is told.
+    /// Cancels a request. One that waits is dropped when its turn comes; the distributable thread of one that is being served is
+    /// cancelled.
     #[cold]
     pub(super) fn cancel(&self, request_id: u32) {
         // Noted first: a thread that begins the request meanwhile is found here, or finds the note.
@@ -43,9 +44,9 @@ impl Session {
         distributable::cancel_request(self.origin(request_id));
     }
 
-    /// Has the watchdog look for cancellations while the calling thread serves a request and does not read.
+    /// Has the watchdog search for cancellations while the calling thread serves a request and does not read.
     ///
-    /// Through shared memory nothing looks: a cancellation is found when a thread reads the connection.
+    /// It does not search shared memory: there, a cancellation is found when a thread reads the connection.
     //= RT-CORBA 1.2 §Distributable Threads
     //# A cancellation reaches a distributable thread wherever it is, also within a call.
     pub(super) fn watch_client(&self) -> ClientWatch<'_> {
@@ -77,7 +78,7 @@ impl Drop for ClientWatch<'_> {
     }
 }
 
-/// It finds a CancelRequest whose bytes are not received yet, and behind whole messages only. One that was received together with its
+/// Finds a CancelRequest that is not received yet, and stands behind whole messages. One that was received together with its
 /// request is found when a thread reads on, or when the client ends the connection.
 impl WatchedClient for Session {
     fn look(&self) {

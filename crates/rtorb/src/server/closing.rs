@@ -1,4 +1,4 @@
-//! The end of a server's connections: CloseConnection reaches clients that still send.
+//! Closes a server's connections so that CloseConnection reaches clients that still send.
 
 use super::session::Session;
 use crate::clock::{monotonic_ns, sleep_until};
@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 /// Ends connections with CloseConnection. Call it when none of their requests is in progress.
 ///
-/// A connection that is closed with unread bytes is reset, and its client may lose what was sent to it last. So what a client
-/// still sends is received until its host has acknowledged all that was sent to it, for at most [`LINGER_NS`]. Replies that a
-/// client has not taken are kept within their own deadline.
+/// Closing a socket with unread bytes resets the connection, and the client may lose the last messages. So bytes are received and
+/// discarded until the client's host has acknowledged all messages, for at most [`LINGER_NS`]. Unsent replies are sent until their
+/// own deadline.
 pub(super) fn close_all(mut sessions: Vec<Arc<Session>>) {
     for session in &sessions {
         session.say_closing();
@@ -24,13 +24,13 @@ pub(super) fn close_all(mut sessions: Vec<Arc<Session>>) {
     }
 }
 
-/// How long a connection is drained, in nanoseconds.
+/// How long bytes are received and discarded, in nanoseconds.
 const LINGER_NS: u64 = 500_000_000;
 
-/// The time between two looks at the connections that end, in nanoseconds.
+/// The time between two checks of the closing connections, in nanoseconds.
 const ROUND_NS: u64 = 1_000_000;
 
-/// True if a connection can be closed.
+/// Returns true if a connection can be closed.
 fn is_ended(session: &Session, is_late: bool) -> bool {
     if session.state.has_unsent() {
         session.give_up();

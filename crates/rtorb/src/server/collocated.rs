@@ -20,10 +20,10 @@ use rtorb_wire::connection::Message;
 use rtorb_wire::giop::{Header, RequestHeader};
 
 thread_local! {
-    /// The idle buffers of this thread: for as many calls as were in progress at the same time.
+    /// The idle buffers of this thread, one for each call that was in progress at the same time.
     #[expect(clippy::vec_box, reason = "each call takes one out and puts it back: a pointer moves")]
     static IDLE: RefCell<Vec<Box<CallBuffers>>> = const { RefCell::new(Vec::new()) };
-    /// How many collocated calls are in progress on this thread, of all ORBs.
+    /// The number of collocated calls in progress on this thread, of all ORBs.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -36,10 +36,10 @@ struct CallBuffers {
     epoch: u64,
 }
 
-/// The memory that a call may leave to the next one; more is freed.
+/// The most memory that is kept for the next call. More is freed.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
-/// Serves a request on the calling thread, and lets it read its reply.
+/// Serves a request on the calling thread, and has it read its reply.
 ///
 /// # Errors
 /// IMP_LIMIT if this thread is in `Limits::collocated_depth_max` such calls; the exceptions of the request.
@@ -62,8 +62,8 @@ pub(crate) fn place_of(orb: &ServerCore, object_key: &[u8]) -> Option<Key> {
     }
 }
 
-/// Calls the servant at a place on the calling thread, without a request. The call is not made if the object needs one: it is not
-/// there, its calls have a priority of their own, its servant takes requests only, or the request will be refused.
+/// Calls the servant at a place on the calling thread, without a request. Does not call it if a request is necessary: the object is
+/// not active, its calls have a priority of their own, its servant serves requests only, or the request would be refused.
 ///
 /// The call fails with UNKNOWN if the servant panics.
 pub(crate) fn call_servant(orb: &ServerCore, place: Key, call: &mut dyn ServantCall) {
@@ -78,7 +78,7 @@ pub(crate) fn call_servant(orb: &ServerCore, place: Key, call: &mut dyn ServantC
     if object.manager.get() != PoaManagerState::Active {
         return;
     }
-    let Some(traits) = object.servant.traits() else {
+    let Some(traits) = object.traits() else {
         return;
     };
     let Some(_nesting) = Nesting::enter(orb.limits.collocated_depth_max) else {
@@ -104,14 +104,14 @@ fn drop_after(orb: &ServerCore, removed: ActiveObject, call: &mut dyn ServantCal
     }
 }
 
-/// Gives the application's thread back the scheduling that the servant has changed.
+/// Restores the scheduling of the application's thread, which the servant has changed.
 #[cold]
 fn give_back(orb: &ServerCore, priority: &UpcallPriority) {
     // If the host refuses, the thread keeps what the servant set, as after a request.
     let _ = orb.rt.apply_policy(priority.policy_before(&orb.rt));
 }
 
-/// A collocated call that is counted as in progress on this thread.
+/// A collocated call in progress on this thread.
 struct Nesting;
 
 impl Nesting {
@@ -142,7 +142,7 @@ const TOO_DEEP: SystemException = SystemException::new(
 );
 
 impl CallBuffers {
-    /// The buffers that this thread used last for that ORB, else any that are idle.
+    /// Takes the idle buffers that this thread used last for that ORB; without such, any idle ones.
     #[inline]
     fn take(orb: &ServerCore) -> Box<Self> {
         let idle = IDLE.try_with(|idle| {
@@ -198,7 +198,7 @@ impl CallBuffers {
     }
 }
 
-/// Serves a request, which this ORB has written; returns the length of the reply, which is in `workspace.out`.
+/// Serves a request that this ORB has written. Returns the length of the reply, which is in `workspace.out`.
 #[inline]
 fn answer(
     orb: &ServerCore,

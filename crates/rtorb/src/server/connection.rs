@@ -23,9 +23,7 @@ impl ServedConnection {
 
     /// Waits for requests and serves them until the connection has ended, and sends CloseConnection if the ORB ends it.
     pub(crate) fn serve_to_the_end(&mut self, workspace: &mut Workspace) {
-        if self.session.stream.memory().is_some() {
-            self.await_bytes();
-        }
+        self.await_bytes();
         loop {
             match self
                 .reading
@@ -37,6 +35,12 @@ impl ServedConnection {
                     Ok(0) if self.reading.get_buffer(&self.session) => {}
                     Ok(0) => break,
                     Ok(_) => {}
+                    // The receive timeout of the socket has passed.
+                    Err(Errno::AGAIN) => {
+                        self.session.note_look();
+                        self.give_memory_back();
+                    }
+                    // The thread that looks for silent connections has interrupted the wait at shared memory.
                     Err(Errno::INTR) => self.give_memory_back(),
                     Err(_) => break,
                 },
@@ -47,9 +51,7 @@ impl ServedConnection {
         }
     }
 
-    /// Gives the memory of a silent connection through shared memory back, and waits without it.
-    ///
-    /// A thread that waits at a socket cannot give up the buffer into which the kernel receives.
+    /// Gives the memory of a silent connection back, and waits without it.
     #[cold]
     fn give_memory_back(&mut self) {
         if self.session.is_silent() {

@@ -1,6 +1,6 @@
-//! The event loop of a server's or a lane's connections, in which one thread or several wait.
+//! The event loop of the connections of a server or lane. One thread or several wait in it.
 //!
-//! It also sends what clients did not take at once: no thread waits for a client that does not read.
+//! It also sends replies that a socket did not take at once, so no thread waits for a client that does not read.
 
 use super::session::Session;
 use crate::clock::monotonic_ns;
@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// Everything that the threads of a server or lane wait for.
+/// The events that the threads of a server or lane wait for.
 #[derive(Debug)]
 pub(crate) struct EventLoop {
     /// Reports events; [`event`](Self::event) has their meaning.
@@ -22,14 +22,14 @@ pub(crate) struct EventLoop {
     schedule: Mutex<Schedule>,
 }
 
-/// What the timer is set for.
+/// The next actions of the timer.
 #[derive(Debug, Default)]
 struct Schedule {
     /// The connections with unsent bytes, in the order of their deadlines.
     unsent: Vec<SlowClient>,
-    /// When listeners are watched again, if some are not, for want of file descriptors.
+    /// When paused listeners are watched again.
     resume_ns: Option<u64>,
-    /// When connections are to be looked at.
+    /// When the next look for silent connections is due.
     look_ns: Option<u64>,
 }
 
@@ -37,38 +37,38 @@ struct Schedule {
 #[derive(Debug)]
 struct SlowClient {
     session: Arc<Session>,
-    /// The client must take them by this time.
+    /// The connection is closed at this time if bytes are still unsent.
     deadline_ns: u64,
 }
 
-/// What has happened.
+/// An event of the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The server or pool shall end.
+    /// The server or pool stops.
     Stop,
     /// A more urgent lane needs a thread.
     Help,
-    /// A client connects to the listener of that number.
+    /// A client waits at the listener with that number.
     Listener(usize),
-    /// Connections are to be looked at: some may be silent.
+    /// The look for silent connections is due.
     Look,
     /// A connection can be read, or was closed.
     Connection(Token, Readiness),
 }
 
-/// Why a connection is reported.
+/// The reason why a connection is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readiness {
-    /// Bytes have come.
+    /// Bytes have arrived.
     Readable,
-    /// A thread asked for it: it left bytes in the socket or whole messages in the receive buffer.
+    /// A thread requested it, because it left bytes in the socket or whole messages in the receive buffer.
     Requested,
-    /// The client sends no more than what has come, or the connection broke.
+    /// The client has ended sending, or the connection broke.
     Ended,
 }
 
 impl EventLoop {
-    /// An event loop that reports nothing yet. Clients have `send_timeout` to take what was sent to them.
+    /// Makes an event loop without connections. A client must receive unsent bytes within `send_timeout`.
     pub(super) fn new(send_timeout: Duration) -> Result<Self, Errno> {
         Ok(Self {
             poller: Poller::with_timer()?,
@@ -77,22 +77,29 @@ impl EventLoop {
         })
     }
 
-    /// Reports [`Event::Stop`] from when `stop` is rung, and clients that connect.
+    /// Adds the bell that causes [`Event::Stop`], and the listeners.
     pub(super) fn add_server(&self, stop: &Bell, listeners: &[Listener]) -> Result<(), Errno> {
         self.poller.add(stop, Token::number(STOP), EventFlags::IN)?;
         for (number, listener) in listeners.iter().enumerate() {
             let token = token_of_listener(number);
-            self.poller.add(&listener.socket, token, EventFlags::IN)?;
+            let interest = EventFlags::IN;
+            #[cfg(simulation)]
+            let interest = if rtorb_os::simulation::is_planted("client-unheard") {
+                ONCE
+            } else {
+                interest
+            };
+            self.poller.add(&listener.socket, token, interest)?;
         }
         Ok(())
     }
 
-    /// Reports [`Event::Help`] to one of the threads.
+    /// Causes [`Event::Help`] in one of the threads.
     pub(crate) fn call_for_help(&self) {
         self.poller.ring();
     }
 
-    /// The meaning of an event; `None` if the loop has handled it.
+    /// Returns the meaning of an event; `None` if the loop has handled it.
     #[inline]
     pub(crate) fn event(&self, event: &epoll::Event, listeners: &[Listener]) -> Option<Event> {
         match Polled::of(event) {
@@ -104,7 +111,7 @@ impl EventLoop {
         }
     }
 
-    /// The meaning of an event that is not one of a connection.
+    /// Returns the meaning of an event that is not of a connection.
     #[cold]
     fn rare_event(&self, event: Polled, listeners: &[Listener]) -> Option<Event> {
         match event {
@@ -120,7 +127,7 @@ impl EventLoop {
         self.poller.add(&session.stream, token, READABLE)
     }
 
-    /// Reports the connection again, now: bytes were left in its socket or messages in its receive buffer.
+    /// Reports the connection at once, because bytes are left in its socket or messages in its receive buffer.
     pub(crate) fn request(&self, token: Token, stream: &Stream) {
         // Sending is nearly always possible, so that watching for it reports the connection at once. It fails for a
         // connection that is no longer watched, of which nothing is to be reported.
@@ -128,20 +135,24 @@ impl EventLoop {
         let _ = self.poller.change(stream, token, interest);
     }
 
-    /// Reports only when bytes come.
+    /// Reports the connection when bytes arrive.
     pub(super) fn await_readable(&self, token: Token, stream: &Stream) {
         let _ = self.poller.change(stream, token, READABLE);
     }
 
-    /// Reports only, and once, that the connection broke.
+    /// Reports the connection only when it breaks.
     #[cold]
     pub(super) fn ignore(&self, token: Token, stream: &Stream) {
         let _ = self.poller.change(stream, token, EventFlags::ET);
     }
 
-    /// Sends the outbox when the socket takes it, and keeps the session until then. Nothing is read meanwhile.
+    /// Sends the outbox when the socket has room. Keeps the session until then, and reads nothing from it.
     #[cold]
     pub(super) fn await_writable(&self, token: Token, session: &Arc<Session>) {
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("outbox-forgotten") {
+            return;
+        }
         let stream = &session.stream;
         // First noted, then watched: the thread that gets the event finds it. It waits for the caller's lock before it sends.
         self.reschedule(|schedule| {
@@ -162,13 +173,13 @@ impl EventLoop {
         self.poller.remove(stream);
     }
 
-    /// Forgets that a connection has unsent bytes.
+    /// Removes a connection from those with unsent bytes.
     pub(super) fn sent(&self, session: &Session) {
         let unsent = &mut self.schedule.lock().unsent;
         unsent.retain(|other| !core::ptr::eq(&*other.session, session));
     }
 
-    /// Stops watching a listener for a while: the process has no file descriptor for its clients.
+    /// Stops watching a listener for [`PAUSE_NS`], because the process has no file descriptor for its clients.
     #[cold]
     pub(crate) fn pause(&self, number: usize, listener: &Listener) {
         let token = token_of_listener(number);
@@ -182,7 +193,7 @@ impl EventLoop {
         });
     }
 
-    /// Watches all listeners again, if some were not.
+    /// Watches paused listeners again.
     #[cold]
     pub(crate) fn resume(&self, listeners: &[Listener]) {
         if self.schedule.lock().resume_ns.take().is_none() {
@@ -194,7 +205,7 @@ impl EventLoop {
         }
     }
 
-    /// The socket of a connection takes bytes: sends what is unsent.
+    /// Sends the unsent bytes of a connection whose socket has room.
     #[cold]
     fn writable(&self, token: Token, flags: EventFlags) -> Option<Event> {
         let has_token = |unsent: &&SlowClient| unsent.session.token() == Some(token);
@@ -214,8 +225,8 @@ impl EventLoop {
         }
     }
 
-    /// Does what the timer was set for: ends the connections whose clients left bytes unread for too long, and watches listeners
-    /// again.
+    /// Handles the timer: closes connections whose clients have not received their bytes in time, watches paused listeners again,
+    /// and reports the look for silent connections.
     #[cold]
     fn expire(&self, listeners: &[Listener]) -> Option<Event> {
         let now_ns = monotonic_ns();
@@ -256,6 +267,10 @@ impl EventLoop {
         let mut schedule = self.schedule.lock();
         change(&mut schedule);
         let unsent_ns = schedule.unsent.first().map(|unsent| unsent.deadline_ns);
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("slow-client-kept") {
+            return;
+        }
         let next_ns = [unsent_ns, schedule.resume_ns, schedule.look_ns];
         self.poller.set_timer(next_ns.into_iter().flatten().min());
     }
@@ -267,14 +282,13 @@ impl AsFd for EventLoop {
     }
 }
 
-/// The number of the signal to stop; those of listeners follow.
+/// The number of the bell that stops the loop. The numbers of listeners follow.
 const STOP: u32 = 0;
 const FIRST_LISTENER: u32 = STOP + 1;
 
 const READABLE: EventFlags = ONCE.union(EventFlags::RDHUP);
 
-/// How long a listener is not watched when the process has no file descriptor left, in nanoseconds; a connection that ends
-/// shortens it.
+/// How long a listener is paused, in nanoseconds. The end of a connection, which frees a file descriptor, ends all pauses.
 const PAUSE_NS: u64 = 100_000_000;
 
 const ENDED: EventFlags = EventFlags::RDHUP

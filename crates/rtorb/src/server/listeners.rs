@@ -1,4 +1,4 @@
-//! The listening sockets of an ORB or lane, their connections, and how all of them are stopped.
+//! The listening sockets of an ORB or lane, and their connections. Stops both.
 
 use super::closing::close_all;
 use super::connection::ServedConnection;
@@ -30,7 +30,7 @@ pub(crate) struct Server {
     pub(crate) listeners: Vec<Listener>,
     /// The pool that serves the connections.
     pool: ThreadpoolId,
-    /// Rung when the ORB shall stop.
+    /// The bell that stops the threads.
     stop: Bell,
     connections: Connections,
     looks: LookSchedule,
@@ -42,11 +42,13 @@ pub(crate) struct Server {
 #[derive(Debug, Default)]
 struct Connections {
     open: Mutex<Vec<Weak<Session>>>,
-    /// The connection that gave way last for want of a file descriptor.
+    /// Connections that give way, until they have ended. Their last replies may wait for room.
+    leaving: Mutex<Vec<Weak<Session>>>,
+    /// The last connection that gave way because file descriptors ran out.
     giving_way: Mutex<GivingWay>,
 }
 
-/// A connection that gives way, and until when others wait for that.
+/// A connection that gives way, and how long others wait for that.
 #[derive(Debug, Default)]
 struct GivingWay {
     session: Weak<Session>,
@@ -69,31 +71,31 @@ impl Admittance {
     }
 }
 
-/// Connections that are looked at in one go, so that the thread can serve clients between.
+/// The number of connections that one look examines: the thread serves clients between looks.
 const LOOKS_MAX: usize = 64;
 
-/// Room for so many connections is kept.
+/// The number of connections for which memory is reserved.
 const CONNECTIONS_KEPT: usize = 1024;
 
-/// How long a connection may take to give way, in nanoseconds: its thread may be in no servant.
+/// How long a connection may take to give way, in nanoseconds. Its thread is in no servant.
 const GIVING_WAY_NS: u64 = 20_000_000;
 
 /// The outcome of accepting a connection.
 #[derive(Debug)]
 pub(crate) enum Admission {
     Accepted(ServedConnection),
-    /// This client left or was refused; another may wait.
+    /// The client is gone or was refused. Another may wait.
     Refused,
     /// No client waits.
     Empty,
-    /// A client waits until an idle connection has given way.
+    /// A client waits until an idle connection has ended.
     Pending,
-    /// The process has no file descriptor left, not even to refuse a client.
+    /// The process has no file descriptor, not even to refuse the client.
     Exhausted,
 }
 
 impl Server {
-    /// Serves for that pool; [`ThreadpoolId::OWN`] is the dispatch strategy.
+    /// Makes the server of a pool; [`ThreadpoolId::OWN`] is that of the dispatch strategy.
     pub(crate) fn new(
         listeners: Vec<Listener>,
         pool: ThreadpoolId,
@@ -112,22 +114,26 @@ impl Server {
         })
     }
 
-    /// The event loop for its listeners and connections.
+    /// Makes an event loop with its listeners.
     pub(crate) fn event_loop(&self, send_timeout: Duration) -> Result<Arc<EventLoop>, Errno> {
         let events = EventLoop::new(send_timeout)?;
         events.add_server(&self.stop, &self.listeners)?;
         Ok(Arc::new(events))
     }
 
-    /// Becomes readable when the ORB shall stop.
+    /// Returns the bell, which is readable once the ORB stops.
     pub(crate) fn stop_signal(&self) -> BorrowedFd<'_> {
         self.stop.as_fd()
     }
 
-    /// Wakes the accepting thread and every thread that waits for a request; clients that connect from now on are refused.
+    /// Wakes the accepting thread and all threads that wait for requests. Clients that connect later are refused.
     pub(crate) fn stop(&self) {
         self.listeners.iter().for_each(Listener::end);
         self.stop.ring();
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("stop-unheard") {
+            return;
+        }
         for session in self.connections.all() {
             if !session.is_watched() {
                 session.stream.end_receiving();
@@ -145,8 +151,8 @@ impl Server {
         self.looks.period()
     }
 
-    /// Looks at the next connections, from place `from` on: calls `look` with each, and with true if it has been silent since a look
-    /// before. Returns the place of the next look; `None` at the end.
+    /// Examines some connections, from place `from` on. Calls `look` with each, and with true if it has been silent since the last look.
+    /// Returns the place of the next look; `None` at the end.
     #[cold]
     pub(crate) fn look_at_connections(
         &self,
@@ -167,9 +173,9 @@ impl Server {
         next
     }
 
-    /// Accepts a client that waits at the listener of that number, for an event loop.
+    /// Accepts a client that waits at the listener with that number, for an event loop.
     ///
-    /// Only one, because the clients that are connected come before the others that wait.
+    /// Accepts only one: connected clients are served before the next one is accepted.
     pub(crate) fn accept_one(
         &self,
         orb: &Arc<ServerCore>,
@@ -223,9 +229,9 @@ impl Server {
         Admission::Accepted(ServedConnection::new(session))
     }
 
-    /// Makes room for a client for which there is no file descriptor, or refuses it.
+    /// Makes room for a client, or refuses it, when no file descriptor is left.
     ///
-    /// Left in the queue, it would keep the listening socket readable, and the thread that waits for that would busy-loop.
+    /// A client left in the queue would keep the listening socket readable, and the accepting thread would busy-loop.
     #[cold]
     fn accept_exhausted(&self, orb: &ServerCore, listener: &Listener) -> Admission {
         orb.warnings.warn(&Warning::NoFileDescriptor);
@@ -259,7 +265,7 @@ pub(crate) fn refuse(stream: &Stream) {
     session::refuse(stream, Version::V1_0);
 }
 
-/// A file descriptor kept for when there are no others: in its place, a client can be accepted and refused.
+/// Opens the reserve file descriptor. It is closed to accept and refuse a client when no other is left.
 static RESERVE: Mutex<Option<OwnedFd>> = Mutex::new(None);
 
 fn reserve(reserved: &mut Option<OwnedFd>) {
@@ -269,10 +275,10 @@ fn reserve(reserved: &mut Option<OwnedFd>) {
     }
 }
 
-/// Makes room in the process's table of file descriptors for so many connections.
+/// Grows the process's table of file descriptors for that many connections.
 ///
-/// When the table of a process with threads grows, the kernel waits for an RCU grace period, and a thread that accepts a
-/// client would wait up to some 30 ms for it.
+/// When the table of a process with threads grows, the kernel waits for an RCU grace period: an accepting thread would wait some 30
+/// ms.
 fn grow_descriptor_table(any: &Bell, connections_max: usize) {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let highest = limit.saturating_sub(1).min(connections_max as u64);
@@ -281,7 +287,7 @@ fn grow_descriptor_table(any: &Bell, connections_max: usize) {
 }
 
 impl Connections {
-    /// Notes a connection, in the place of an idle one if there are too many, of all or of its address.
+    /// Adds a connection. If there are too many, of all or of its address, an idle one gives way.
     fn add(&self, session: &Arc<Session>, limits: &Limits) -> Admittance {
         let mut open = self.open.lock();
         let of_address = |other: &Session| other.address == session.address;
@@ -290,14 +296,14 @@ impl Connections {
             let others = open.iter().filter_map(Weak::upgrade);
             let count = others.filter(|other| of_address(other)).count();
             if count >= limits.connections_per_address_max {
-                place = Admittance::of(longest_idle(&mut open, of_address));
+                place = Admittance::of(self.longest_idle(&mut open, of_address));
             }
         }
         if open.len() >= limits.connections_max {
             open.retain(|session| session.strong_count() > 0);
         }
         if place == Admittance::Free && open.len() >= limits.connections_max {
-            place = Admittance::of(longest_idle(&mut open, |_| true));
+            place = Admittance::of(self.longest_idle(&mut open, |_| true));
         }
         if place != Admittance::None {
             open.push(Arc::downgrade(session));
@@ -305,13 +311,13 @@ impl Connections {
         place
     }
 
-    /// Has an idle connection give way to a client that has no file descriptor, one after the other; false if none does.
+    /// Has one idle connection give way, because file descriptors ran out. Returns false if none is idle.
     fn is_giving_way_for_a_file(&self, counts: &ConnectionCounters) -> bool {
         let mut giving_way = self.giving_way.lock();
         if giving_way.session.strong_count() > 0 {
             return monotonic_ns() < giving_way.until_ns;
         }
-        let session = longest_idle(&mut self.open.lock(), |_| true);
+        let session = self.longest_idle(&mut self.open.lock(), |_| true);
         let is_found = session.is_some();
         if is_found {
             counts.note(ConnectionOutcome::GaveWay);
@@ -323,7 +329,7 @@ impl Connections {
         is_found
     }
 
-    /// Some connections from a place on, and the place of the next; forgets those that have ended.
+    /// Returns some connections from a place on, and the place of the next one. Removes those that have ended.
     fn some(&self, from: usize) -> (Vec<Arc<Session>>, Option<usize>) {
         let mut open = self.open.lock();
         if from == 0 {
@@ -337,22 +343,36 @@ impl Connections {
     }
 
     fn all(&self) -> Vec<Arc<Session>> {
-        self.open.lock().iter().filter_map(Weak::upgrade).collect()
+        let open = self.open.lock();
+        let leaving = self.leaving.lock();
+        #[cfg(simulation)]
+        let leaving = if rtorb_os::simulation::is_planted("leaving-forgotten") {
+            &[]
+        } else {
+            &leaving[..]
+        };
+        let all = open.iter().chain(leaving.iter());
+        all.filter_map(Weak::upgrade).collect()
     }
-}
 
-/// Has the connection give way that has been idle for the longest time, the oldest of several; `None` if none of those that may give way is
-/// idle.
-fn longest_idle(
-    open: &mut Vec<Weak<Session>>,
-    may_give_way: impl Fn(&Session) -> bool,
-) -> Option<Weak<Session>> {
-    let idle = open.iter().enumerate().filter_map(|(place, session)| {
-        let session = session.upgrade().filter(|it| may_give_way(it))?;
-        Some((session.idle_since()?, place))
-    });
-    let (_, place) = idle.min()?;
-    let session = open.remove(place);
-    session.upgrade()?.give_way();
-    Some(session)
+    /// Has the connection give way that has been idle for the longest time; of several, the oldest. Returns `None` if none of those that
+    /// may give way is idle.
+    fn longest_idle(
+        &self,
+        open: &mut Vec<Weak<Session>>,
+        may_give_way: impl Fn(&Session) -> bool,
+    ) -> Option<Weak<Session>> {
+        let idle = open.iter().enumerate().filter_map(|(place, session)| {
+            let session = session.upgrade().filter(|it| may_give_way(it))?;
+            Some((session.idle_since()?, place))
+        });
+        let (_, place) = idle.min()?;
+        let session = open.remove(place);
+        let mut leaving = self.leaving.lock();
+        leaving.retain(|session| session.strong_count() > 0);
+        leaving.push(Weak::clone(&session));
+        drop(leaving);
+        session.upgrade()?.give_way();
+        Some(session)
+    }
 }

@@ -1,17 +1,17 @@
-//! Whether a group of adapters admits requests.
+//! The states of POA managers.
 
 use crate::exception::{SystemException, local};
 use core::sync::atomic::{AtomicU8, Ordering};
 
-/// Whether the adapters of a manager admit requests.
+/// The state of a POA manager: whether its adapters admit requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum PoaManagerState {
     /// Admits requests.
     Active = 0,
-    /// Refuses requests with TRANSIENT 1: a client may try again.
+    /// Refuses requests with TRANSIENT 1: clients may try again.
     Discarding = 1,
-    /// Refuses requests with OBJ_ADAPTER 1, for good.
+    /// Refuses requests with OBJ_ADAPTER 1. This state is final.
     Inactive = 2,
 }
 

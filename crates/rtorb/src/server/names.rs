@@ -1,7 +1,7 @@
-//! Readable keys: where they lead, and what a thread remembers of that.
+//! The table of readable object keys, and each thread's cache of it.
 //!
-//! A key of a persistent object is `ADAPTER/ID`. One that the application chose is no such key of an adapter, and stands for
-//! another key. Where no object has a key, the servant locator of its adapter may know one.
+//! The key of a persistent object is `ADAPTER/ID`. A *bound* key, which the application chose, is an alias of another key. If no
+//! object has a key, the servant locator of its adapter may know one.
 
 use super::object_key::{self, ObjectKey};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(super) struct Names {
     table: Mutex<Table>,
-    /// Counts the keys taken away that a thread may remember though the object is there.
+    /// The number of bound keys that were removed. A cache of an older version may still contain one whose object exists.
     version: AtomicU32,
 }
 
@@ -21,36 +21,36 @@ pub(super) struct Names {
 struct Table {
     leads: HashMap<Vec<u8>, NamedTarget>,
     bound: usize,
-    /// By the path of their adapters, with the `/` behind it.
+    /// The places of locators, by the paths of their adapters, with the last `/`.
     locators: HashMap<Vec<u8>, Key>,
 }
 
 #[derive(Debug)]
 enum NamedTarget {
-    /// To an object.
+    /// The place of an object.
     To(Key),
-    /// To whatever has that other key.
+    /// The key of which this one is an alias.
     As(Box<[u8]>),
 }
 
-/// Why a key cannot be bound.
+/// The reason why a key cannot be bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unbindable {
-    /// It is bound already.
+    /// The key is in use.
     Taken,
-    /// There are as many as may be.
+    /// The maximum number of keys is bound.
     TooMany,
 }
 
-/// Where a key leads.
+/// The object or locator of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct KeyTarget {
     pub(super) place: Key,
-    /// What remains for a locator at that place; none for an object that is there itself.
+    /// The id for the locator at that place; `None` if an object is there.
     pub(super) id: Option<LocatedId>,
 }
 
-/// The id of an object that a locator serves, in the memory of the thread that serves the request.
+/// The id of an object that a locator serves. The serving thread keeps its memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LocatedId(Vec<u8>);
 
@@ -59,7 +59,7 @@ impl LocatedId {
         &self.0
     }
 
-    /// Takes the id that is written so in a key; false if it can stand in none.
+    /// Unescapes the id of a key. Returns false if the text is not an escaped id.
     fn read(&mut self, escaped: &[u8]) -> bool {
         object_key::unescape(escaped, &mut self.0)
     }
@@ -71,7 +71,7 @@ impl LocatedId {
 }
 
 impl Names {
-    /// Lets a key lead to a place; false if it leads to another that `is_alive`, or stands for another key.
+    /// Adds the key of the object at a place. Returns false if another object that `is_alive` has the key, or if it is bound.
     pub(super) fn add(&self, key: Vec<u8>, place: Key, is_alive: impl FnOnce(Key) -> bool) -> bool {
         let mut table = self.table.lock();
         match table.leads.get(&key) {
@@ -86,7 +86,7 @@ impl Names {
         self.table.lock().leads.remove(key);
     }
 
-    /// Lets the keys of an adapter without objects lead to its locator; `adapter` is its path, with the `/` behind it.
+    /// Adds the locator of an adapter, for its keys without objects. `adapter` is the path with the last `/`.
     pub(super) fn add_locator(&self, adapter: Vec<u8>, place: Key) {
         self.table.lock().locators.insert(adapter, place);
     }
@@ -95,7 +95,7 @@ impl Names {
         self.table.lock().locators.remove(adapter);
     }
 
-    /// Lets a key stand for another one, if there are not `bound_max` of them yet.
+    /// Binds a key as an alias of another one, unless `bound_max` keys are bound.
     pub(super) fn bind(
         &self,
         key: &[u8],
@@ -115,7 +115,7 @@ impl Names {
         Ok(())
     }
 
-    /// Takes a key away that stood for another one; false if there is none.
+    /// Removes a bound key. Returns false if the key is not bound.
     pub(super) fn unbind(&self, key: &[u8]) -> bool {
         let mut table = self.table.lock();
         if !matches!(table.leads.get(key), Some(NamedTarget::As(_))) {
@@ -128,8 +128,7 @@ impl Names {
         true
     }
 
-    /// True if a key that stands for another one looks like that of an object of an adapter; `adapter` is its path, with the
-    /// `/` behind it.
+    /// Returns true if a bound key has the form of an adapter's keys. `adapter` is the path with the last `/`.
     pub(super) fn has_bound_in(&self, adapter: &[u8]) -> bool {
         let table = self.table.lock();
         table.leads.iter().any(|(key, lead)| {
@@ -138,7 +137,7 @@ impl Names {
         })
     }
 
-    /// The place of the object with exactly that key.
+    /// Returns the place of the object with exactly that key.
     pub(super) fn place_of(&self, key: &[u8]) -> Option<Key> {
         match self.table.lock().leads.get(key) {
             Some(&NamedTarget::To(place)) => Some(place),
@@ -146,11 +145,11 @@ impl Names {
         }
     }
 
-    pub(super) fn find(&self, key: &[u8]) -> Option<Found> {
+    pub(super) fn find(&self, key: &[u8]) -> Option<KeyTarget> {
         let table = self.table.lock();
         match table.leads.get(key) {
             Some(NamedTarget::As(other)) => match ObjectKey::parse(other) {
-                ObjectKey::Transient { place, .. } => Some(Found { place, id: None }),
+                ObjectKey::Transient { place, .. } => Some(KeyTarget { place, id: None }),
                 ObjectKey::Named(other) => table.direct(other),
             },
             _ => table.direct(key),
@@ -164,42 +163,42 @@ impl Names {
 }
 
 impl Table {
-    /// Where a key leads that stands for no other one.
-    fn direct(&self, key: &[u8]) -> Option<Found> {
+    /// Returns the object or locator of a key that is not bound.
+    fn direct(&self, key: &[u8]) -> Option<KeyTarget> {
         if let Some(&NamedTarget::To(place)) = self.leads.get(key) {
-            return Some(Found { place, id: None });
+            return Some(KeyTarget { place, id: None });
         }
         let (adapter, id) = object_key::split(key)?;
         let place = *self.locators.get(adapter)?;
         let id = Some(LocatedId::of(id)?);
-        Some(Found { place, id })
+        Some(KeyTarget { place, id })
     }
 }
 
-/// The keys that one thread was asked for last, so that a key is looked up under the lock only once.
+/// A thread's cache of the keys of its last requests, so that it looks up each key under the lock only once.
 ///
-/// A place that was reused has another generation, so a stale entry is noticed.
+/// A place that was reused has another generation, so stale entries are detected.
 #[derive(Debug, Default)]
 pub(crate) struct NameCache {
-    known: Vec<Known>,
+    known: Vec<CachedKey>,
     next: usize,
     version: u32,
-    /// The id of the object found last, where a locator serves it.
+    /// The id of the last object, if a locator serves it.
     pub(crate) id: LocatedId,
 }
 
-/// A key, or the path of an adapter with a locator, and where it leads.
+/// An entry of the cache: a key, or the path of an adapter with a locator.
 #[derive(Debug)]
-struct Known {
+struct CachedKey {
     key: Vec<u8>,
     is_adapter: bool,
-    found: Found,
+    found: KeyTarget,
 }
 
 const KNOWN_MAX: usize = 8;
 
 impl NameCache {
-    /// The place that a key is known to lead to: that of its object, else of its adapter's locator, whose id is taken then.
+    /// Returns the cached place of a key. If a locator serves the object, sets `id`.
     pub(super) fn find(&mut self, key: &[u8], names: &Names) -> Option<Key> {
         let version = names.version();
         if self.version != version {
@@ -216,7 +215,7 @@ impl NameCache {
         None
     }
 
-    /// As [`find`](Self::find), for the locator of the key's adapter.
+    /// Returns the cached place of the locator of the key's adapter, and sets `id`.
     pub(super) fn find_locator(&mut self, key: &[u8]) -> Option<Key> {
         let (adapter, id) = object_key::split(key)?;
         let mut known = self.known.iter();
@@ -224,18 +223,19 @@ impl NameCache {
         self.id.read(id).then_some(known.found.place)
     }
 
-    /// Remembers where a key leads: of an id that a locator knows, where the locator is.
-    pub(super) fn keep(&mut self, key: &[u8], found: &Found) {
+    /// Caches the place of a key; of a key that a locator serves, the place of the adapter's locator.
+    pub(super) fn keep(&mut self, key: &[u8], found: &KeyTarget) {
         if let Some(id) = &found.id {
             self.id.0.clone_from(&id.0);
         }
         let adapter = object_key::split(key).filter(|_| found.id.is_some());
-        let known = Known {
+        let known = CachedKey {
             key: adapter.map_or(key, |(adapter, _)| adapter).to_vec(),
             is_adapter: adapter.is_some(),
             found: found.clone(),
         };
-        let is_same = |old: &&mut Known| old.key == known.key && old.is_adapter == known.is_adapter;
+        let is_same =
+            |old: &&mut CachedKey| old.key == known.key && old.is_adapter == known.is_adapter;
         if let Some(old) = self.known.iter_mut().find(is_same) {
             *old = known;
         } else if self.known.len() < KNOWN_MAX {
@@ -327,8 +327,8 @@ mod tests {
         }
     }
 
-    fn found(place: Key, id: Option<&[u8]>) -> Found {
+    fn found(place: Key, id: Option<&[u8]>) -> KeyTarget {
         let id = id.map(|id| LocatedId(id.to_vec()));
-        Found { place, id }
+        KeyTarget { place, id }
     }
 }

@@ -1,27 +1,27 @@
-//! The object key: what a reference says to its server, opaque to everyone else.
+//! Object keys. A server identifies its objects by them; nobody else reads them.
 //!
-//! The key of a transient object leads straight to its place: four octets of magic, the ORB's epoch, index and
-//! generation. The key of a persistent object is readable, `ADAPTER/ID`, so that it can stand in a `corbaloc:`.
+//! The key of a transient object contains its place in the object table: four bytes of magic, the ORB's epoch, index and
+//! generation. The key of a persistent object is readable, `ADAPTER/ID`, so that a `corbaloc:` URL can contain it.
 
 use rtorb_os::slab::Key;
 
-/// A transient object's key begins so: nothing that an adapter may be named.
+/// The first bytes of a transient object's key. No adapter's name begins with them.
 const MAGIC: [u8; 4] = [0, b'r', b't', 1];
 
 /// The length of a transient object's key.
 pub(crate) const TRANSIENT_BYTES: usize = 20;
 
-/// What a key says.
+/// A decoded object key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ObjectKey<'m> {
-    /// A place in the table of the ORB of that epoch.
+    /// The key of a transient object.
     Transient {
-        /// Which run of which server made it.
+        /// The epoch of the ORB that made the key: it identifies a run of a server.
         epoch: u64,
-        /// Where.
+        /// The object's place in that ORB's object table.
         place: Key,
     },
-    /// A name.
+    /// Any other key.
     Named(&'m [u8]),
 }
 
@@ -56,10 +56,10 @@ impl<'m> ObjectKey<'m> {
         octets
     }
 
-    /// The key of an object with that id in the adapter of that path.
+    /// Returns the key of the object with that id in the adapter with that path.
     ///
-    /// A `/` in the id is written `%2F`, and so the last `/` of a key always ends the path: `x` in `A/B` is not `B/x`
-    /// in `A`.
+    /// A `/` in the id is written as `%2F`, so the last `/` of a key always ends the path: the keys of `x` in `A/B` and of `B/x` in
+    /// `A` differ.
     pub(crate) fn named(adapter: &str, id: &[u8]) -> Vec<u8> {
         let mut key = [adapter.as_bytes(), b"/"].concat();
         for &octet in id {
@@ -73,20 +73,20 @@ impl<'m> ObjectKey<'m> {
     }
 }
 
-/// The id of the object with that readable key, if it is one of the adapter of that path.
+/// Returns the id in a readable key; `None` if the key is not one of the adapter with that path.
 pub(crate) fn id_in(key: &[u8], adapter: &str) -> Option<Vec<u8>> {
     let escaped = key.strip_prefix(adapter.as_bytes())?.strip_prefix(b"/")?;
     let mut id = Vec::with_capacity(escaped.len());
     unescape(escaped, &mut id).then_some(id)
 }
 
-/// A readable key in two: the path of the adapter with the `/` behind it, and the id as it is written there.
+/// Splits a readable key into the path of the adapter, with its last `/`, and the escaped id.
 pub(crate) fn split(key: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = key.iter().rposition(|&octet| octet == b'/')?;
     Some(key.split_at(end + 1))
 }
 
-/// Puts an id that is written so in a key into `id`, in the place of what was there; false if it can stand in none.
+/// Unescapes an id of a key into `id`. Returns false if the text is not an escaped id.
 pub(crate) fn unescape(escaped: &[u8], id: &mut Vec<u8>) -> bool {
     id.clear();
     let mut rest = escaped;

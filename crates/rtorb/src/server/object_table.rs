@@ -4,28 +4,41 @@ use super::manager_state::ManagerState;
 use super::names::{NameCache, Names, Unbindable};
 use super::servant::{ObjectAdapter, Servant};
 use crate::realtime::{CallPriority, ThreadpoolId};
+use rtorb_core::codegen::ServantTraits;
+use rtorb_os::set_once::SetOnce;
 use rtorb_os::slab::{Entered, Key, Slab};
 use std::sync::Arc;
 
-/// Every active object, by place and, for those with a readable key, by name.
+/// The table of active objects, by place and, if they have a readable key, by key.
 #[derive(Debug)]
 pub(crate) struct ObjectTable {
     objects: Slab<ActiveObject>,
     names: Names,
 }
 
-/// A servant at work, or what finds the servants of an adapter's objects that are not active.
+/// A servant, or the locator of the servants of an adapter's other objects.
 pub(crate) struct ActiveObject {
+    /// The servant traits, made by the first call that needs no request. They are dropped before the servant.
+    pub(crate) traits: SetOnce<Option<ServantTraits>>,
     pub(crate) servant: Box<dyn Servant>,
     pub(crate) adapter: Arc<dyn ObjectAdapter>,
-    /// Its adapter's.
+    /// The state of its adapter's manager.
     pub(crate) manager: Arc<ManagerState>,
     /// Its id in the adapter; empty for a locator.
     pub(crate) id: Vec<u8>,
-    /// Which priority its calls have.
+    /// The priority rule of its calls.
     pub(crate) priority: CallPriority,
-    /// Whose threads serve it; those of other pools of the ORB do not.
+    /// The pool whose threads serve it.
     pub(crate) pool: ThreadpoolId,
+}
+
+impl ActiveObject {
+    /// Returns the servant traits; `None` if each call needs a request.
+    #[inline]
+    pub(super) fn traits(&self) -> Option<&ServantTraits> {
+        let traits = self.traits.get_or_make(|| self.servant.traits());
+        traits.as_ref()
+    }
 }
 
 impl ObjectTable {
@@ -36,29 +49,28 @@ impl ObjectTable {
         }
     }
 
-    /// Adds the object that `make` makes; when there are too many it makes none, and the answer is `None`.
+    /// Adds the object that `make` builds. Returns `None`, without calling `make`, if the table is full.
     pub(crate) fn insert_with(&self, make: impl FnOnce(Key) -> ActiveObject) -> Option<Key> {
         self.objects.insert_with(make)
     }
 
-    /// Lets a readable key lead to a place; false if it leads to an object already.
+    /// Gives the object at a place a readable key. Returns false if the key is in use.
     pub(crate) fn name(&self, key: Vec<u8>, place: Key) -> bool {
         let is_alive = |taken| self.objects.enter(taken).is_some();
         self.names.add(key, place, is_alive)
     }
 
-    /// Where a readable key leads.
+    /// Returns the place of the object with a readable key.
     pub(crate) fn place_of(&self, key: &[u8]) -> Option<Key> {
         self.names.place_of(key)
     }
 
-    /// Takes a readable key away.
+    /// Removes a readable key.
     pub(crate) fn forget_name(&self, key: &[u8]) {
         self.names.remove(key);
     }
 
-    /// Adds what `make` makes as the locator of the adapter with that path, with a `/` behind it; `None` when there are too
-    /// many objects.
+    /// Adds the locator that `make` builds. `adapter` is its adapter's path with the last `/`. Returns `None` if the table is full.
     pub(crate) fn insert_locator(
         &self,
         adapter: Vec<u8>,
@@ -69,13 +81,13 @@ impl ObjectTable {
         Some(place)
     }
 
-    /// Takes the locator of an adapter away.
+    /// Removes the locator of an adapter.
     pub(crate) fn remove_locator(&self, adapter: &[u8], place: Key) {
         self.names.remove_locator(adapter);
         self.objects.remove(place);
     }
 
-    /// Lets a key of the application's stand for that of an object, if there are not `bound_max` of them yet.
+    /// Binds a key that the application chose to the key of an object, unless `bound_max` keys are bound.
     pub(crate) fn bind(
         &self,
         key: &[u8],
@@ -85,17 +97,17 @@ impl ObjectTable {
         self.names.bind(key, object_key, bound_max)
     }
 
-    /// Takes a key of the application's away; false if there is none.
+    /// Removes a bound key. Returns false if the key is not bound.
     pub(crate) fn unbind(&self, key: &[u8]) -> bool {
         self.names.unbind(key)
     }
 
-    /// True if the application chose a key that begins with the path of an adapter, with a `/` behind it, and then an id.
+    /// Returns true if a bound key has the form of an adapter's keys. `adapter` is the path with the last `/`.
     pub(crate) fn has_bound_in(&self, adapter: &[u8]) -> bool {
         self.names.has_bound_in(adapter)
     }
 
-    /// Removes an object; it is dropped when the last call in it has ended.
+    /// Removes an object. It is dropped when the last call in it has ended.
     pub(crate) fn remove(&self, place: Key) -> bool {
         self.objects.remove(place)
     }
@@ -105,7 +117,7 @@ impl ObjectTable {
         self.objects.enter(place)
     }
 
-    /// Enters the object with a readable key, or the locator that knows it: its id is in `cache` then.
+    /// Returns the object with a readable key, or the locator of its adapter; then its id is in `cache`.
     pub(crate) fn enter_named(
         &self,
         key: &[u8],

@@ -1,4 +1,4 @@
-//! The reading side of a client's connection: bytes in, whole messages out, in their order.
+//! Reads a client's connection: receives bytes, and serves or takes out whole messages in their order.
 
 use super::answer::{self, TakenTimes};
 use super::connection_counts::ConnectionOutcome;
@@ -10,7 +10,7 @@ use rtorb_wire::connection::{CodeSetState, ReceiveError, Receiver, Side};
 use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, MessageType, RequestHeader};
 use rustix::io::Errno;
 
-/// The state of reading a connection. One thread at a time has it.
+/// The receiver and the code sets of a connection. One thread at a time uses it.
 #[derive(Debug)]
 pub(crate) struct Reading {
     receiver: Receiver,
@@ -84,7 +84,7 @@ impl Reading {
         Ok(received)
     }
 
-    /// Receives the bytes that are there, without waiting; `AGAIN` if there are none.
+    /// Receives available bytes without waiting; `AGAIN` if there are none.
     ///
     /// If the receive buffer [is full](Self::is_full) afterwards, there may be more.
     #[inline]
@@ -124,7 +124,7 @@ impl Reading {
         next
     }
 
-    /// Takes the next request out, for another thread or for later. Serves other messages at once.
+    /// Takes out the next request, for another thread or for later. Handles other messages at once.
     ///
     /// The caller [counts](rtorb_wire::connection::ServerConnection::take) the request before it leaves the connection to others.
     pub(crate) fn take_next(
@@ -166,7 +166,7 @@ impl Reading {
         answer::other(session, workspace, message)
     }
 
-    /// Takes the next message if it is a request; `None` if it was another message.
+    /// Takes out the next message if it is a request. Handles another message, and returns `None`.
     fn try_take_next(
         &mut self,
         session: &Session,
@@ -208,7 +208,7 @@ impl Reading {
     }
 }
 
-/// Ends a connection behind which nothing can be read; tells the client unless it ended the connection itself.
+/// Ends reading after an error. Sends MessageError if the client violated GIOP.
 #[cold]
 fn ended(session: &Session, error: ReceiveError) -> Next {
     if matches!(

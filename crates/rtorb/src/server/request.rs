@@ -1,34 +1,37 @@
-//! A request that was taken out of its connection, so that the connection is free for other threads.
+//! Requests that were taken out of their connections, so that other threads can use the connections.
 
 use super::answer::{self, TakenTimes};
 use super::reading::Next;
 use super::session::Session;
 use super::target;
 use super::workspace::Workspace;
-use crate::exception::SystemException;
+use crate::exception::{SystemException, local};
 use crate::server::ActiveObject;
+use crate::timing::QueuePlace;
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::Message;
 use rtorb_wire::giop::{Header, RequestHeader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The octets of one request, in memory that is used again for the next one.
+/// A copy of one request. Its memory is reused for the next one.
 #[derive(Debug, Default)]
 pub(crate) struct TakenRequest {
     octets: Vec<u8>,
     char_code_set: CharCodeSet,
     times: TakenTimes,
+    /// Its place among the waiting requests of its operation, if that bounds them.
+    place: Option<QueuePlace>,
 }
 
-/// The memory that a request may leave to the next one; more is freed.
+/// The most memory that is kept for the next request. More is freed.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 
 /// The size of most requests.
 const ROOM_BYTES: usize = 512;
 
 impl TakenRequest {
-    /// Room for most requests.
+    /// Makes an empty request, with memory for most requests.
     pub(crate) fn with_room() -> Self {
         Self {
             octets: Vec::with_capacity(ROOM_BYTES),
@@ -36,7 +39,7 @@ impl TakenRequest {
         }
     }
 
-    /// Keeps a whole request.
+    /// Copies a request.
     pub(super) fn fill(&mut self, message: &[u8], char_code_set: CharCodeSet, times: TakenTimes) {
         self.octets.clear();
         self.octets.extend_from_slice(message);
@@ -44,24 +47,50 @@ impl TakenRequest {
         self.times = times;
     }
 
-    /// Frees the memory of a large request, so that many kept requests stay small together.
+    /// Takes a place among the waiting requests of its operation. Refuses the request, and returns false, if as many wait as the
+    /// operation allows (`@queue`).
+    #[cold]
+    pub(crate) fn take_place(&mut self, session: &Session, workspace: &mut Workspace) -> bool {
+        let timing = self.examine(session, workspace, |object, header| {
+            Ok(object.and_then(|object| object.servant.timing(header.operation)))
+        });
+        // The thread that serves the request refuses what cannot be read.
+        let bounded = timing.ok().flatten().filter(|it| it.queue_max().is_some());
+        let Some(operation) = bounded else {
+            return true;
+        };
+        self.place = QueuePlace::take(&session.orb.timing, operation);
+        if self.place.is_none() {
+            session.orb.state.note_refused();
+            self.refuse(session, workspace, &local::QUEUE_FULL);
+        }
+        self.place.is_some()
+    }
+
+    /// Notes that the request waits no longer.
+    pub(crate) fn leave_queue(&mut self) {
+        self.place = None;
+    }
+
+    /// Frees the memory of a large request, so that the memory of all queued requests stays small.
     pub(crate) fn trim(&mut self) {
+        self.leave_queue();
         if self.octets.capacity() > KEPT_BYTES_MAX {
             self.octets = Vec::new();
         }
     }
 
-    /// How many octets it is.
+    /// Returns its length in bytes.
     pub(crate) fn octets(&self) -> usize {
         self.octets.len()
     }
 
-    /// Its deadline, in nanoseconds of the monotonic clock; `u64::MAX` for none.
+    /// Returns its deadline, in nanoseconds of the monotonic clock; `u64::MAX` for none.
     pub(crate) fn deadline_ns(&self) -> u64 {
         self.times.deadline_ns
     }
 
-    /// When it arrived, where that matters; else 0.
+    /// Returns when it arrived; 0 if nothing needs it.
     pub(crate) fn arrived_ns(&self) -> u64 {
         self.times.arrived_ns
     }
@@ -94,7 +123,7 @@ impl TakenRequest {
     /// Calls `look` with the object of the request and the request's header.
     ///
     /// # Errors
-    /// Those of `look`; MARSHAL for bytes that are no request, which the thread that took it has excluded.
+    /// Those of `look`; MARSHAL if the bytes are not a request, which cannot happen.
     pub(crate) fn examine<T>(
         &self,
         session: &Session,

@@ -1,4 +1,4 @@
-//! Servants and adapters as requests see them.
+//! The interfaces by which requests use servants and adapters.
 
 use super::call::ServerCall;
 use super::names::LocatedId;
@@ -17,12 +17,13 @@ pub(crate) trait Servant: Send + Sync {
         call: &mut ServerCall<'_>,
         id: &LocatedId,
     ) -> Result<(), SystemException>;
-    /// Its servant traits; `None` if each call needs a request.
-    fn traits(&self) -> Option<&ServantTraits> {
+
+    /// Makes its servant traits; `None` if each call needs a request.
+    fn traits(&self) -> Option<ServantTraits> {
         None
     }
 
-    /// The annotations of an operation; `None` if it has none.
+    /// Returns the annotations of an operation; `None` if it has none.
     fn timing(&self, _operation: &[u8]) -> Option<&'static OperationTiming> {
         None
     }
@@ -30,18 +31,18 @@ pub(crate) trait Servant: Send + Sync {
     fn repository_id(&self) -> &str;
     fn is_a(&self, repository_id: &str) -> bool;
 
-    /// The definition of its interface in an interface repository.
+    /// Returns the definition of its interface in an interface repository.
     fn interface_definition(&self) -> Option<Ior> {
         None
     }
 
-    /// True if it passes requests on to another object: also those for the operations that every object has, and those whose text is
-    /// in a code set that this ORB does not have.
+    /// Returns true if it forwards requests to another object unchanged: also implicit operations, and text in code sets that this
+    /// ORB does not have.
     fn is_proxy(&self) -> bool {
         false
     }
 
-    /// OBJECT_NOT_EXIST if this servant serves many objects, but none with that id.
+    /// Returns OBJECT_NOT_EXIST if this servant serves many objects, but none with that id.
     fn check_presence(&self, _id: &LocatedId) -> Result<(), SystemException> {
         Ok(())
     }
@@ -49,9 +50,9 @@ pub(crate) trait Servant: Send + Sync {
 
 /// The adapter of an object.
 pub(crate) trait ObjectAdapter: Send + Sync {
-    /// Path from the root, separated by `/`.
+    /// Returns the path from the root, separated by `/`.
     fn path(&self) -> &str;
 
-    /// The reference for a client that called an object at an endpoint where it is not served; nil once the ORB has ended.
+    /// Returns the reference for a client that called an object at a wrong endpoint; nil once the ORB has ended.
     fn forward(&self, object: &ActiveObject, object_key: &[u8]) -> Ior;
 }

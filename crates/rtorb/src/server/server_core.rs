@@ -1,4 +1,4 @@
-//! The server side of an ORB: its bounds, its objects, and its listeners once it serves.
+//! The server side of an ORB: limits, object table and listeners.
 
 use super::buffers::Buffers;
 use super::connection_counts::ConnectionCounters;
@@ -21,7 +21,7 @@ use rtorb_wire::ByteOrder;
 use rustix::io::Errno;
 use std::sync::Arc;
 
-/// What the sessions and the serving threads of an ORB share.
+/// The state that the sessions and serving threads of an ORB share.
 pub(crate) struct ServerCore {
     pub(crate) limits: Limits,
     pub(crate) rt: Arc<RtCore>,
@@ -31,9 +31,9 @@ pub(crate) struct ServerCore {
     pub(crate) fragment_bytes: Option<usize>,
     pub(crate) server_threads: ThreadConfig,
     pub(crate) shared_memory: shared_memory::Settings,
-    /// Distinguishes this run of this ORB from every other in the keys of transient objects.
+    /// The epoch in the keys of transient objects: no other run of any ORB has it.
     pub(crate) epoch: u64,
-    /// Distinguishes upcalls of this ORB from those of others in this process, in the upper half.
+    /// The ORB's number in the process, in the upper half.
     pub(crate) upcall: u64,
     pub(crate) objects: ObjectTable,
     /// Receive buffers for connections that have none.
@@ -45,29 +45,29 @@ pub(crate) struct ServerCore {
     pub(crate) refuses_expired: bool,
 }
 
-/// Returns the upper half of the upcalls of a new ORB: a number that no other ORB of this process has.
+/// Returns the number of a new ORB in this process, in the upper half.
 pub(crate) fn next_upcall() -> u64 {
     static LAST: AtomicU32 = AtomicU32::new(0);
     u64::from(LAST.fetch_add(1, Ordering::Relaxed) + 1) << 32
 }
 
-/// Whether a server listens, and whether it stops.
+/// The listening and stopping state of a server.
 #[derive(Default)]
 pub(crate) struct ServerState {
-    /// Made when the root adapter is first asked for: a client does not listen.
+    /// The listeners, opened with the root adapter: a client does not listen.
     server: SetOnce<Server>,
     opening: Mutex<()>,
     is_stopping: AtomicBool,
-    /// The threads of the dispatch strategy serve, or did.
+    /// True once the threads of the dispatch strategy have begun to serve.
     is_served: AtomicBool,
     pub(crate) connections: ConnectionCounters,
-    /// Requests without room in a queue.
+    /// The number of requests for which a queue had no room.
     refused: AtomicU64,
-    /// Requests that gave their places in a queue to more critical ones.
+    /// The number of requests that lost their places in a queue to more critical ones.
     shed: AtomicU64,
-    /// Requests whose deadline had passed before they were dispatched.
+    /// The number of requests whose deadline had passed before they were dispatched.
     expired: AtomicU64,
-    /// Requests that were cancelled before they were dispatched.
+    /// The number of requests that were cancelled before they were dispatched.
     cancelled: AtomicU64,
 }
 
@@ -77,7 +77,7 @@ impl ServerState {
         self.is_served.store(true, Ordering::Relaxed);
     }
 
-    /// True if the threads of the dispatch strategy serve, or did.
+    /// Returns true once the threads of the dispatch strategy have begun to serve.
     pub(crate) fn is_served(&self) -> bool {
         self.is_served.load(Ordering::Relaxed)
     }
@@ -87,39 +87,39 @@ impl ServerState {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The number of requests refused so.
+    /// Returns the number of requests that were refused because a queue had no room.
     pub(crate) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Counts a request that gives its place in a queue to a more critical one.
+    /// Counts a request that loses its place in a queue to a more critical one.
     pub(crate) fn note_shed(&self) {
         self.shed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The number of requests shed so.
+    /// Returns the number of requests that lost their places to more critical ones.
     pub(crate) fn shed(&self) -> u64 {
         self.shed.load(Ordering::Relaxed)
     }
 
-    /// Counts a request that its client has cancelled before it was dispatched.
+    /// Counts a request that was cancelled before it was dispatched.
     pub(crate) fn note_cancelled(&self) {
         self.cancelled.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The number of requests cancelled so.
+    /// Returns the number of requests that were cancelled before they were dispatched.
     pub(crate) fn cancelled(&self) -> u64 {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// The number of requests that expired before they were dispatched.
+    /// Returns the number of requests that expired before they were dispatched.
     pub(crate) fn expired(&self) -> u64 {
         self.expired.load(Ordering::Relaxed)
     }
 }
 
 impl ServerCore {
-    /// BAD_INV_ORDER 4 once the ORB is shut down.
+    /// Returns BAD_INV_ORDER 4 once the ORB is shut down.
     #[inline]
     pub(crate) fn check_running(&self) -> Result<(), SystemException> {
         if self.is_stopping() {
@@ -133,7 +133,7 @@ impl ServerCore {
         self.state.is_stopping.load(Ordering::Relaxed)
     }
 
-    /// Counts a request that has expired, and refuses it if the ORB is set so.
+    /// Counts an expired request. Returns TIMEOUT if the ORB refuses expired requests.
     #[cold]
     pub(crate) fn refuse_expired(&self) -> Result<(), SystemException> {
         self.state.expired.fetch_add(1, Ordering::Relaxed);
@@ -143,7 +143,7 @@ impl ServerCore {
         Ok(())
     }
 
-    /// Makes the threads of the dispatch strategy end; does not wait.
+    /// Stops the threads of the dispatch strategy. Does not wait for their ends.
     pub(crate) fn stop(&self) {
         self.state.is_stopping.store(true, Ordering::SeqCst);
         // A thread that opens the server at this moment has opened it, or sees that the ORB stops.
@@ -153,7 +153,7 @@ impl ServerCore {
         }
     }
 
-    /// The listeners of the dispatch strategy, once open; lanes have their own, and only the stop signal is here.
+    /// Returns the server, once open. With lanes, it has only the stop signal: each lane has listeners of its own.
     pub(crate) fn server(&self) -> Option<&Server> {
         self.state.server.get()
     }

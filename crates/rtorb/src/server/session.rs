@@ -5,14 +5,15 @@ use super::client_watch::ClientWatches;
 use super::connection_counts::ConnectionOutcome;
 use super::event_loop::EventLoop;
 use crate::clock::monotonic_ns;
+use crate::exception::{ExceptionKind, SystemException};
 use crate::poller::Token;
-use crate::realtime::ThreadpoolId;
+use crate::realtime::{NetworkPriority, ThreadpoolId};
 use crate::server::ServerCore;
 use crate::timing::ConnectionArrivals;
 use crate::trace::trace_event;
-use crate::transport::Stream;
+use crate::transport::{Stream, properties};
 use crate::wait::watchdog::WatchedClient;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::{Mutex, MutexGuard};
 use rtorb_wire::connection::{Outbox, ServerConnection, ServerPhase};
@@ -32,10 +33,12 @@ pub(crate) struct Session {
     pub(super) number: u32,
     /// The requests that the client has cancelled.
     pub(super) cancelled: CancelledRequests,
-    /// When its calls of operations with a period arrived, where each client has a period of its own.
+    /// The arrivals of its calls of operations with a period, if each client has a period of its own.
     pub(super) period_arrivals: ConnectionArrivals,
     /// The address of the client, if connections of one address are bounded and it has one.
     pub(super) address: Option<IpAddr>,
+    /// The code point of the operation that was served last and states one, plus 1; 0 for none.
+    marked: AtomicU32,
     /// The pool whose endpoint the client came to.
     pub(crate) pool: ThreadpoolId,
     /// Whether the connection is read, who may send on it, and how it ends.
@@ -44,10 +47,10 @@ pub(crate) struct Session {
     code_sets: AtomicU64,
     /// The number of connections that the server has accepted.
     accepted: Arc<AtomicU64>,
-    /// This number when bytes arrived last.
+    /// The value of `accepted` when bytes last arrived.
     last_arrival: AtomicU64,
-    /// Held while a thread that does not send alone sends, and while the event loop is told what to watch for.
-    sending: Mutex<Sending>,
+    /// Held by threads that send at the same time as others, and while the events to watch change.
+    sending: Mutex<UnsentReplies>,
     registration: SetOnce<Registration>,
     pub(super) client_watches: ClientWatches,
     own: Weak<Session>,
@@ -55,9 +58,9 @@ pub(crate) struct Session {
 
 /// The replies that wait to be sent.
 #[derive(Debug)]
-struct Sending {
+struct UnsentReplies {
     outbox: Outbox,
-    /// The client must take the outbox by this time.
+    /// The connection is closed at this time if the outbox is not empty.
     deadline_ns: u64,
 }
 
@@ -68,7 +71,7 @@ struct Registration {
     token: Token,
 }
 
-/// A larger reply costs the other clients as much time as many small ones: one of them is a connection's whole turn.
+/// A larger reply takes as much time of other clients as many small ones. It is a connection's whole turn.
 const BULK_BYTES: usize = 64 << 10;
 
 /// The bit of `last_arrival` that the next arrival clears.
@@ -90,12 +93,13 @@ impl Session {
             number: cancellation::next_number(),
             cancelled: CancelledRequests::default(),
             period_arrivals: ConnectionArrivals::new(orb.limits.client_periods_max),
+            marked: AtomicU32::new(0),
             pool,
             state: ServerConnection::new(),
             code_sets: AtomicU64::new(0),
             accepted: Arc::clone(accepted),
             last_arrival: AtomicU64::new(accepted.load(Ordering::Relaxed)),
-            sending: Mutex::new(Sending {
+            sending: Mutex::new(UnsentReplies {
                 outbox: Outbox::new(orb.limits.unsent_bytes_max()),
                 deadline_ns: 0,
             }),
@@ -107,13 +111,36 @@ impl Session {
         session
     }
 
-    /// What the thread of a servant knows of the connection and its ORB.
+    /// Returns the numbers of the ORB and of the connection, for the thread of a servant.
     #[inline]
     pub(super) fn upcall(&self) -> u64 {
         self.orb.upcall | u64::from(self.number)
     }
 
-    /// Has an event loop watch the connection, and send bytes that the client does not take at once.
+    /// Marks the replies from here on as an operation states (`@network_priority`). Does nothing where packets have no marks.
+    ///
+    /// # Errors
+    /// NO_PERMISSION if the host refuses the marks.
+    #[inline]
+    pub(super) fn mark(&self, dscp: u8) -> Result<(), SystemException> {
+        let marked = u32::from(dscp) + 1;
+        if self.marked.load(Ordering::Relaxed) == marked {
+            return Ok(());
+        }
+        self.change_marks(dscp, marked)
+    }
+
+    #[cold]
+    fn change_marks(&self, dscp: u8, marked: u32) -> Result<(), SystemException> {
+        if self.stream.is_tcp() {
+            let marks = NetworkPriority::of_dscp(dscp);
+            properties::mark(&self.stream, marks).map_err(|_| ExceptionKind::NoPermission)?;
+        }
+        self.marked.store(marked, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Has an event loop watch the connection, and send bytes for which the socket has no room.
     ///
     /// A connection without an event loop has a thread of its own, which waits for its client when it sends.
     pub(crate) fn attach(&self, events: &Arc<EventLoop>, token: Token) -> Result<(), Errno> {
@@ -148,8 +175,8 @@ impl Session {
         }
     }
 
-    /// Counts off a request that was taken out and has its reply. If that ends the phase `Held`, the event loop reports the
-    /// connection, because its receive buffer may have whole messages.
+    /// Notes the reply to a request that was taken out. If that ends the phase `Held`, the event loop reports the connection,
+    /// because its receive buffer may have whole messages.
     #[inline]
     pub(crate) fn note_served(&self) {
         if self.state.served() {
@@ -169,24 +196,24 @@ impl Session {
         self.registration.get().map(|watch| watch.token)
     }
 
-    /// The connection as the watchdog knows it.
+    /// Returns the connection for the watchdog.
     pub(super) fn as_watched(&self) -> Weak<dyn WatchedClient> {
         Weak::<Self>::clone(&self.own)
     }
 
-    /// True if an event loop watches the connection.
+    /// Returns true if an event loop watches the connection.
     pub(super) fn is_watched(&self) -> bool {
         self.registration.get().is_some()
     }
 
-    /// Keeps the code sets that the client has named.
+    /// Stores the code sets that the client has named.
     #[cold]
     pub(super) fn note_code_sets(&self, named: CodeSets) {
         let both = u64::from(named.char_data) << 32 | u64::from(named.wchar_data);
         self.code_sets.store(both, Ordering::Relaxed);
     }
 
-    /// The code sets that the client named last.
+    /// Returns the code sets that the client named last.
     pub(super) fn code_sets(&self) -> Option<CodeSets> {
         let both = self.code_sets.load(Ordering::Relaxed);
         (both != 0).then_some(CodeSets {
@@ -202,23 +229,24 @@ impl Session {
         self.last_arrival.store(accepted, Ordering::Relaxed);
     }
 
-    /// Notes that the connection is looked at. It [is silent](Self::is_silent) until bytes arrive.
+    /// Notes a look at the connection. It [is silent](Self::is_silent) until bytes arrive.
     pub(super) fn note_look(&self) {
         self.last_arrival.fetch_or(LOOKED_AT, Ordering::Relaxed);
     }
 
-    /// True if no bytes have arrived since the connection was looked at, and no request is in progress.
+    /// Returns true if no bytes have arrived since the last look, and no request is in progress.
     pub(crate) fn is_silent(&self) -> bool {
         let looked_at = self.last_arrival.load(Ordering::Relaxed) & LOOKED_AT != 0;
         looked_at && self.state.is_idle()
     }
 
-    /// Frees the memory of replies that the client once did not take at once.
+    /// Frees the memory of the outbox.
     pub(crate) fn trim(&self) {
         self.sending.lock().outbox.trim(0);
     }
 
-    /// The number of accepted connections when bytes arrived last; `None` while a request is in progress or a reply is unsent.
+    /// Returns the number of accepted connections when bytes last arrived; `None` while a request is in progress or a reply is
+    /// unsent.
     pub(super) fn idle_since(&self) -> Option<u64> {
         let last_arrival = self.last_arrival.load(Ordering::Relaxed);
         self.state.is_idle().then_some(last_arrival & !LOOKED_AT)
@@ -226,7 +254,7 @@ impl Session {
 
     /// Ends the connection with CloseConnection, in favour of another client.
     ///
-    /// A request that has arrived meanwhile is served first, because the end is read after it.
+    /// A request that has already arrived is served first, because the end is read after it.
     pub(super) fn give_way(&self) {
         self.state.give_way();
         self.stream.end_receiving();
@@ -250,7 +278,7 @@ impl Session {
 
     /// Sends CloseConnection: no further request will be served.
     ///
-    /// Call it when all requests in progress have replies. A client may take a request without a reply as not carried out.
+    /// Call it when all requests have replies: a client may assume that a request without a reply was not executed.
     pub(crate) fn say_closing(&self) {
         let version = self.state.version().unwrap_or(Version::V1_0);
         //= GIOP 1.2 §15.5.1.1
@@ -267,7 +295,7 @@ impl Session {
         self.say(|w| giop::write_message_error(w, version));
     }
 
-    /// Sends a message without waiting for the client. Messages of several threads do not mix.
+    /// Sends a message without waiting for the client. Several threads may call it at once.
     #[inline]
     pub(super) fn send(&self, message: &Writer<'_>) -> Result<(), Errno> {
         if message.len() > BULK_BYTES {
@@ -287,7 +315,7 @@ impl Session {
         self.keep(self.sending.lock(), message, sent)
     }
 
-    /// Sends as much of the outbox as the socket takes now; true if the outbox is empty then.
+    /// Sends as much of the outbox as the socket has room for. Returns true if the outbox is empty then.
     #[cold]
     pub(super) fn flush(&self) -> Result<bool, Errno> {
         let mut sending = self.sending.lock();
@@ -304,7 +332,7 @@ impl Session {
         flushed
     }
 
-    /// Closes the connection if its client has not taken the outbox in time.
+    /// Closes the connection if the client has not received the outbox in time.
     #[cold]
     pub(super) fn give_up(&self) {
         let mut sending = self.sending.lock();
@@ -339,11 +367,11 @@ impl Session {
         }
     }
 
-    /// Puts a message, without its first `sent` bytes, into the outbox.
+    /// Adds a message, without its first `sent` bytes, to the outbox.
     #[cold]
     fn keep(
         &self,
-        mut sending: MutexGuard<'_, Sending>,
+        mut sending: MutexGuard<'_, UnsentReplies>,
         message: &Writer<'_>,
         sent: usize,
     ) -> Result<(), Errno> {
@@ -376,8 +404,8 @@ impl Session {
         }
     }
 
-    /// Has the event loop send the outbox. Without an event loop, the calling thread serves only this client, and waits for it.
-    fn await_room(&self, sending: &mut Sending) -> Result<(), Errno> {
+    /// Has the event loop send the outbox. Without an event loop, the calling thread serves only this client, and waits.
+    fn await_room(&self, sending: &mut UnsentReplies) -> Result<(), Errno> {
         sending.deadline_ns = self.deadline_ns();
         let (Some(watch), Some(own)) = (self.registration.get(), self.own.upgrade()) else {
             return self.flush_waiting(sending);
@@ -387,7 +415,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sends the rest of a message on the thread that serves only this client.
+    /// Sends the rest of a message, and waits for room. The calling thread serves only this client.
     fn send_waiting(&self, message: &Writer<'_>, sent: usize) -> Result<(), Errno> {
         let (own, lent) = message.parts();
         let deadline_ns = Some(self.deadline_ns());
@@ -398,8 +426,8 @@ impl Session {
         })
     }
 
-    /// Sends the outbox on the thread that serves only this client.
-    fn flush_waiting(&self, sending: &mut Sending) -> Result<(), Errno> {
+    /// Sends the outbox, and waits for room. The calling thread serves only this client.
+    fn flush_waiting(&self, sending: &mut UnsentReplies) -> Result<(), Errno> {
         let unsent = sending.outbox.len();
         let deadline_ns = Some(sending.deadline_ns);
         let sent = self
@@ -418,14 +446,14 @@ impl Session {
         })
     }
 
-    /// The time by which a client must take what is sent now.
+    /// Returns the time by which a client must receive what is sent now.
     fn deadline_ns(&self) -> u64 {
         let timeout_ns = u64::try_from(self.orb.limits.send_timeout.as_nanos()).unwrap_or(u64::MAX);
         monotonic_ns().saturating_add(timeout_ns)
     }
 
     /// Drops the outbox and shuts the connection.
-    fn abandon(&self, sending: &mut Sending) {
+    fn abandon(&self, sending: &mut UnsentReplies) {
         let unsent = sending.outbox.len();
         sending.outbox.advance(unsent);
         // The reading thread then finds the end.
@@ -443,9 +471,9 @@ impl Session {
         }
     }
 
-    /// Has the event loop watch for what the phase needs.
+    /// Has the event loop watch for the events of the current phase.
     ///
-    /// If two threads change the phase, the one that gets the lock last sees the last phase.
+    /// If two threads change the phase, the second holder of the lock sees the last phase.
     #[cold]
     fn watch(&self) {
         let _sending = self.sending.lock();
@@ -479,8 +507,8 @@ impl Session {
     }
 }
 
-impl Sending {
-    /// Sends as much as the socket takes now; true if nothing is left.
+impl UnsentReplies {
+    /// Sends as much as the socket has room for. Returns true if nothing is left.
     fn flush(&mut self, stream: &Stream) -> Result<bool, Errno> {
         while !self.outbox.is_empty() {
             match stream.send_message_now(self.outbox.unsent(), &[])? {
@@ -503,7 +531,7 @@ impl Drop for Session {
     }
 }
 
-/// Ends a connection with CloseConnection, without waiting.
+/// Sends CloseConnection and ends the stream, without waiting.
 #[cold]
 pub(super) fn refuse(stream: &Stream, version: Version) {
     let mut w = Writer::new(Vec::new(), giop::HEADER_BYTES);

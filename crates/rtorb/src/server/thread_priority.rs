@@ -4,9 +4,9 @@ use crate::exception::SystemException;
 use crate::realtime::{NativePriority, Priority, RtCore, UpcallPriority, caller_policy};
 use rtorb_os::sched::{SchedPolicy, current_policy};
 
-/// The priority of one serving thread. It spares system calls that would change nothing.
+/// The known priority of a serving thread. It saves system calls that would change nothing.
 ///
-/// It is correct as long as nothing but the ORB and [`RtCurrent`](crate::realtime::RtCurrent) changes the priority.
+/// It is correct if only the ORB and [`RtCurrent`](crate::realtime::RtCurrent) change the priority.
 #[derive(Debug)]
 pub(crate) struct ThreadPriority {
     rule: PriorityRule,
@@ -18,58 +18,59 @@ pub(crate) struct ThreadPriority {
 /// The current scheduling of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CurrentPriority {
-    /// That between requests.
+    /// The scheduling between requests.
     Resting,
     /// A native priority that was set for a call.
     At(NativePriority),
-    /// Unknown, because a servant has changed it, or because a demotion lasts.
+    /// Unknown: a servant has changed it, or the thread is still demoted.
     Unknown,
 }
 
-/// How a thread treats the priorities of the calls that it serves.
+/// The rule by which a thread takes the priorities of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PriorityRule {
-    /// The thread keeps its priority. Calls run with this CORBA priority, which is that of the endpoint that the client called.
+    /// The thread keeps its priority. Calls have this CORBA priority, that of the called endpoint.
     Lane(Priority),
-    /// As a lane, but the server has chosen the lane: calls come from any endpoint.
+    /// As `Lane`, but the server chooses the lane, so calls arrive at any endpoint.
     RoutedLane(Priority),
     /// The thread takes the call's priority, and returns to its own after each upcall.
     Return,
-    /// The thread is that of the client, which calls an object of its own ORB. It takes the call's priority, and returns to its own.
+    /// As `Return`, for the client's own thread, which calls an object of its ORB.
     Caller,
-    /// The thread takes the call's priority and keeps it until a call has another one: no system call while all are equal.
+    /// The thread takes the call's priority and keeps it until a call with another one: calls with equal priorities need no system
+    /// call.
     Keep,
 }
 
-/// The priority of a call: CORBA and native.
+/// The CORBA priority of a call, and the native one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Called {
+pub(super) struct CallPriorities {
     pub(super) priority: Priority,
     pub(super) native: NativePriority,
 }
 
 impl ThreadPriority {
-    /// For the calling thread, which serves a lane and already runs at the lane's priority.
+    /// Makes the state of the calling thread, which serves a lane and already has its priority.
     pub(crate) fn of_lane(priority: Priority) -> Self {
         Self::new(PriorityRule::Lane(priority))
     }
 
-    /// For the calling thread, which serves a lane that the server chooses, and already runs at its priority.
+    /// Makes the state of the calling thread, which serves a lane that the server chooses, and already has its priority.
     pub(crate) fn of_routed_lane(priority: Priority) -> Self {
         Self::new(PriorityRule::RoutedLane(priority))
     }
 
-    /// For the calling thread, which waits for requests of any priority.
+    /// Makes the state of the calling thread, which serves requests of any priority.
     pub(crate) fn returning() -> Self {
         Self::new(PriorityRule::Return)
     }
 
-    /// For the calling thread, which serves one client.
+    /// Makes the state of the calling thread, which serves one client.
     pub(crate) fn keeping() -> Self {
         Self::new(PriorityRule::Keep)
     }
 
-    /// For the calling thread, which serves a call of its own.
+    /// Makes the state of the calling thread, which serves its own call.
     #[inline]
     pub(crate) fn of_caller(rt: &RtCore) -> Self {
         Self {
@@ -107,7 +108,7 @@ impl ThreadPriority {
         Ok(())
     }
 
-    /// True if the thread runs at a fixed priority, whatever that of the call.
+    /// Returns true if the thread keeps one priority for all calls.
     #[inline]
     pub(super) fn has_priority(&self) -> bool {
         matches!(
@@ -116,16 +117,16 @@ impl ThreadPriority {
         )
     }
 
-    /// True if the thread serves a lane of another priority: clients have an endpoint of the right lane.
+    /// Returns true if the thread serves a lane of another priority. The object's references have endpoints of the right lane.
     #[inline]
     pub(super) fn is_of_lane_without(&self, declared: Priority) -> bool {
         matches!(self.rule, PriorityRule::Lane(lane) if lane != declared)
     }
 
-    /// Begins a call of an object without a priority model, or any call at a fixed priority.
+    /// Begins a call of an object without a priority model, or any call on a thread that keeps its priority.
     ///
     /// # Errors
-    /// NO_PERMISSION when the host does not let the thread return from the priority of an earlier call.
+    /// NO_PERMISSION if the host refuses the return from the priority of an earlier call.
     #[inline(always)]
     pub(super) fn begin_unprioritised(
         &mut self,
@@ -147,20 +148,29 @@ impl ThreadPriority {
     /// Begins a call with a priority.
     ///
     /// # Errors
-    /// NO_PERMISSION when the host refuses the thread that priority.
+    /// NO_PERMISSION if the host refuses that priority.
     #[inline]
     pub(super) fn begin(
         &mut self,
         rt: &RtCore,
-        call: Called,
+        call: CallPriorities,
     ) -> Result<UpcallPriority, SystemException> {
+        #[cfg(simulation)]
+        let call = Called {
+            native: if rtorb_os::simulation::is_planted("priority-not-taken") {
+                0
+            } else {
+                call.native
+            },
+            ..call
+        };
         if self.now != CurrentPriority::At(call.native) {
             self.take(rt, call.native)?;
         }
         Ok(UpcallPriority::set(call.priority))
     }
 
-    /// Notes that the thread does not have the priority of its call any more, and has to leave the one that it has.
+    /// Notes that the thread no longer has the priority of its call, so [`end`](Self::end) resets it.
     #[cold]
     pub(super) fn note_changed(&mut self) {
         self.now = CurrentPriority::Unknown;
@@ -202,12 +212,16 @@ impl ThreadPriority {
         Ok(())
     }
 
-    /// True for a client's thread that has not taken the priority of its call.
+    /// Returns true for a client's thread that has not taken the priority of its call.
     fn is_resting_caller(&self) -> bool {
         self.rule == PriorityRule::Caller && self.now == CurrentPriority::Resting
     }
 
     fn rest(&mut self, rt: &RtCore) -> Result<(), SystemException> {
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("priority-kept") {
+            return Ok(());
+        }
         rt.apply_policy(self.resting)?;
         self.now = CurrentPriority::Resting;
         Ok(())

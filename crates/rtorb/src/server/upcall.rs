@@ -1,4 +1,4 @@
-//! The way of a request from its header to the servant, and of the servant's results to the client.
+//! Serves a request: finds the object, sets the priority, calls the servant, and sends the reply.
 
 use super::call::{OrbResponder, Reply, ServerCall};
 use super::cancellation;
@@ -6,7 +6,7 @@ use super::implicit;
 use super::reading::Next;
 use super::session::Session;
 use super::target::{self, NO_SUCH_OBJECT, Target};
-use super::thread_priority::{Called, ThreadPriority};
+use super::thread_priority::{CallPriorities, ThreadPriority};
 use super::workspace::Workspace;
 use crate::distributable;
 use crate::exception::{CompletionStatus, SystemException, local};
@@ -21,7 +21,7 @@ use rtorb_wire::{Encode, Reader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 thread_local! {
-    /// The ORB of whose servant this thread is in a call, in the upper half, and the number of the connection; [`OUTSIDE`] if it is in
+    /// The ORB whose servant this thread executes, in the upper half, and the number of the connection; [`OUTSIDE`] if it executes
     /// none.
     static IN_UPCALL: Cell<u64> = const { Cell::new(OUTSIDE) };
 }
@@ -29,17 +29,17 @@ thread_local! {
 /// No ORB.
 const OUTSIDE: u64 = 0;
 
-/// True if the calling thread is in a servant of that ORB: it must not wait there for another request of its own.
+/// Returns true if the calling thread is in a servant of that ORB. There it must not wait for another request of the same ORB.
 pub(crate) fn is_in_upcall(orb: &ServerCore) -> bool {
     IN_UPCALL.get() >> 32 == orb.upcall >> 32
 }
 
-/// True if the calling thread is in a servant of any ORB.
+/// Returns true if the calling thread is in a servant of any ORB.
 pub(crate) fn is_in_servant() -> bool {
     IN_UPCALL.get() != OUTSIDE
 }
 
-/// True if the client has cancelled the call that the calling thread executes in a servant.
+/// Returns true if the client has cancelled the call that the calling thread executes.
 pub(super) fn is_cancelled() -> bool {
     match IN_UPCALL.get() as u32 {
         NO_CONNECTION => false,
@@ -50,22 +50,22 @@ pub(super) fn is_cancelled() -> bool {
 /// The number of the connection of a collocated call.
 const NO_CONNECTION: u32 = 0;
 
-/// The callers of [`serve`], each of which has code of its own: what two callers share is not inlined, which costs 60 to 200
-/// instructions a call.
+/// The callers of [`serve`]. Each has a copy of its code: shared code is not inlined, which costs 60 to 200 instructions a call.
 pub(crate) mod site {
     /// A thread that serves one connection.
     pub(crate) const CONNECTION: u8 = 0;
-    /// A thread of a lane, in place.
+    /// A thread of a lane, which serves the request where it reads it.
     pub(crate) const LANE: u8 = 1;
     /// A thread that serves requests that were taken out.
     pub(crate) const TAKEN: u8 = 2;
     /// The thread of a collocated client.
     pub(crate) const COLLOCATED: u8 = 3;
-    /// Any thread, with a request of a distributable thread.
+    /// Any thread; the request belongs to a distributable thread.
     pub(crate) const DISTRIBUTABLE: u8 = 4;
 }
 
-/// Serves one request: calls the servant and sends the reply. `arrived_ns` is when a request arrived that had to wait; else 0.
+/// Serves one request: calls the servant and sends the reply. `arrived_ns` is the arrival of a request that waited in a queue; else
+/// 0.
 // Always: it is in the path of every call, and its other callers are rare.
 #[inline(always)]
 pub(super) fn serve<'m, const SITE: u8>(
@@ -89,7 +89,7 @@ pub(super) fn serve<'m, const SITE: u8>(
     }
 }
 
-/// Serves one request of the same ORB on the thread that makes it; returns the length of the reply, which is in `workspace.out`.
+/// Serves a collocated request on the calling thread. Returns the length of the reply, which is in `workspace.out`.
 pub(super) fn serve_collocated<'m>(
     request: &RequestHeader<'m>,
     arguments: Reader<'m>,
@@ -99,7 +99,7 @@ pub(super) fn serve_collocated<'m>(
     answer::<{ site::COLLOCATED }>(request, arguments, reply, 0, workspace).octets
 }
 
-/// Calls the servant and sends the reply; returns the state of the reply.
+/// Calls the servant and sends the reply. Returns the state of the reply.
 #[inline(always)]
 fn answer<'m, const SITE: u8>(
     request: &RequestHeader<'m>,
@@ -131,7 +131,7 @@ fn answer<'m, const SITE: u8>(
     call.responder.reply
 }
 
-/// True if a distributable thread makes the request.
+/// Returns true if a distributable thread makes the request.
 #[cold]
 fn is_of_thread(request: &RequestHeader<'_>) -> bool {
     request.contexts.find(DISTRIBUTABLE_THREAD).is_some()
@@ -206,7 +206,7 @@ fn invoke<'m, const SITE: u8>(
     Ok(())
 }
 
-/// Runs a servant on the calling thread. `upcall` is the ORB and the connection.
+/// Runs a servant on the calling thread. `upcall` has the numbers of the ORB and of the connection.
 ///
 /// # Errors
 /// UNKNOWN, COMPLETED_MAYBE, if it panics.
@@ -225,7 +225,7 @@ pub(super) fn in_servant<T>(upcall: u64, run: impl FnOnce() -> T) -> Result<T, S
 /// The exception of a request whose servant panics; other requests are not affected.
 const FAILED: SystemException = local::SERVANT_PANICKED.with_completion(CompletionStatus::Maybe);
 
-/// Gives the thread the priority of the call, as the object's priority model says.
+/// Gives the thread the priority of the call, by the object's priority model.
 // Always: it is in the path of every call.
 #[inline(always)]
 fn begin<'m>(
@@ -238,28 +238,29 @@ fn begin<'m>(
     if thread.has_priority() {
         return thread.begin_unprioritised(rt);
     }
-    let called = match object.priority {
+    let called = match &object.priority {
         CallPriority::AsItIs => return thread.begin_unprioritised(rt),
-        CallPriority::Declared { priority, native } => {
+        CallPriority::Declared(declared) => {
+            let (priority, native) = declared.get();
             let inbound = rt.inbound(priority, &object.id)?;
-            Called {
+            CallPriorities {
                 priority: inbound,
                 native: native_of(rt, inbound, Some((priority, native)))?,
             }
         }
         CallPriority::Propagated { otherwise } => {
             let told = propagated(request)?;
-            let priority =
-                rt.inbound(told.map_or(otherwise, |(priority, _)| priority), &object.id)?;
+            let priority = told.map_or_else(|| otherwise.get(), |(priority, _)| priority);
+            let priority = rt.inbound(priority, &object.id)?;
             let native = native_of(rt, priority, None)?;
             call.responder.reply.priority = told.map(|(_, data)| data);
-            Called { priority, native }
+            CallPriorities { priority, native }
         }
     };
     thread.begin(rt, called)
 }
 
-/// The priority in a request's service context, with the context's data; `None` without such a context.
+/// Returns the priority in a request's service context, with the context's data; `None` without such a context.
 ///
 /// # Errors
 /// DATA_CONVERSION 2 for a negative priority (as TAO 2.2.1); MARSHAL for malformed data.
@@ -282,7 +283,7 @@ pub(crate) fn propagated<'m>(
     Ok(Some((priority, data)))
 }
 
-/// The native priority of a call; `known` spares the mapping if it is of the same priority.
+/// Returns the native priority of a call. `known` saves the mapping if it is that of the same priority.
 #[inline]
 fn native_of(
     rt: &RtCore,

@@ -1,10 +1,10 @@
-//! What a serving thread keeps from one request to the next.
+//! The memory that a serving thread reuses for its requests.
 
 use super::call::Scratch;
 use super::thread_priority::ThreadPriority;
 use crate::server::NameCache;
 
-/// The memory of a thread that serves, for whatever connection, and its priority.
+/// The memory and the priority of a serving thread. It may serve any connection.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     /// The buffer for replies.
@@ -14,11 +14,11 @@ pub(crate) struct Workspace {
     pub(crate) priority: ThreadPriority,
 }
 
-/// What most replies need: a thread that serves its first request is to make no heap call for it.
+/// The size of most replies, so that a thread makes no heap call for its first request.
 const ROOM_BYTES: usize = 512;
 
 impl Workspace {
-    /// For the calling thread, which treats the priorities of calls so.
+    /// Makes the workspace of the calling thread, which has that priority rule.
     pub(crate) fn new(priority: ThreadPriority) -> Self {
         Self {
             out: Vec::with_capacity(ROOM_BYTES),

@@ -50,6 +50,15 @@ pub(crate) fn utc_offset(now_ns: u64) -> UtcOffset {
     }
 }
 
+/// The same; `None` if it would have to be measured.
+pub(crate) fn known_utc_offset(now_ns: u64) -> Option<UtcOffset> {
+    if is_virtual() {
+        Some(utc_offset(now_ns))
+    } else {
+        rtorb_os::clock::known_utc_offset(now_ns)
+    }
+}
+
 /// True if the time of this thread is virtual.
 pub(crate) fn is_virtual() -> bool {
     NOW_NS.get() != 0

@@ -1,10 +1,11 @@
 //! Lock-free counters of an ORB's annotated operations, in a table by the number of the operation.
 
 use super::arrivals::CallAdmission;
+use super::miss_ratio::LateCalls;
 use super::watch::TimingSide;
 use core::num::NonZeroU32;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use rtorb_core::timing::OperationTiming;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use rtorb_core::timing::{MissRatio, OperationTiming};
 use rtorb_os::set_once::SetOnce;
 use std::time::Duration;
 
@@ -32,6 +33,10 @@ pub struct OperationCounts {
     pub delays: u64,
     /// Calls that were refused: because they arrived too early, or because the host refused what their budgets need. Servers only.
     pub refusals: u64,
+    /// Late calls with which more calls were late than the operation allows (`@statistical`).
+    pub ratio_violations: u64,
+    /// Calls that were refused because as many waited in queues of the ORB as the operation allows (`@queue`). Servers only.
+    pub queue_refusals: u64,
     /// The longest execution. Only servers measure it, and only for an operation with a worst case.
     pub worst_execution: Option<Duration>,
     /// The longest time from the arrival of a call to its end.
@@ -52,6 +57,8 @@ pub(super) struct OperationCounters {
     operation: SetOnce<&'static OperationTiming>,
     /// True once this ORB has had a servant with the operation.
     is_served: AtomicBool,
+    /// The requests that wait in queues, if the operation bounds them.
+    waiting: AtomicU32,
     pub(super) client: Counters,
     pub(super) server: Counters,
 }
@@ -68,6 +75,9 @@ pub(super) struct Counters {
     pub(super) stops: AtomicU64,
     delays: AtomicU64,
     refusals: AtomicU64,
+    queue_refusals: AtomicU64,
+    pub(super) ratio_violations: AtomicU64,
+    late: LateCalls,
     worst_execution_ns: AtomicU64,
     worst_response_ns: AtomicU64,
 }
@@ -108,6 +118,10 @@ impl CounterTable {
         };
         let entry = &self.chunks[chunk].get_or_make(make)[place];
         entry.operation.get_or_make(|| operation);
+        if let Some(ratio) = operation.miss_ratio() {
+            entry.client.late.prepare(ratio);
+            entry.server.late.prepare(ratio);
+        }
         entry
     }
 
@@ -142,6 +156,21 @@ impl OperationCounters {
     pub(super) fn note_served(&self) {
         self.is_served.store(true, Ordering::Relaxed);
     }
+
+    /// Counts a request that waits; false, and a refusal, if so many wait already.
+    pub(super) fn wait(&self, waiting_max: u32) -> bool {
+        let one_more = |waiting: u32| (waiting < waiting_max).then(|| waiting + 1);
+        let counted = (self.waiting).fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
+        if counted.is_err() {
+            self.server.queue_refusals.fetch_add(1, Ordering::Relaxed);
+        }
+        counted.is_ok()
+    }
+
+    /// Notes that a request waits no longer.
+    pub(super) fn end_wait(&self) {
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Counters {
@@ -153,6 +182,13 @@ impl Counters {
         if let Some(execution_ns) = execution_ns {
             raise(&self.worst_execution_ns, execution_ns);
         }
+    }
+
+    /// Counts a late call, which is counted as a call already. Returns true if too many are late.
+    pub(super) fn add_late(&self, ratio: MissRatio) -> bool {
+        let before = self.deadline_misses.fetch_add(1, Ordering::Relaxed);
+        let call = self.calls.load(Ordering::Relaxed);
+        self.late.note(ratio, call, before)
     }
 
     /// Counts a call that is not served at once.
@@ -184,6 +220,8 @@ impl Counters {
             stops: count(&self.stops),
             delays: count(&self.delays),
             refusals: count(&self.refusals),
+            ratio_violations: count(&self.ratio_violations),
+            queue_refusals: count(&self.queue_refusals),
             worst_execution: judges_execution.then(|| Duration::from_nanos(worst_execution_ns)),
             worst_response: Duration::from_nanos(count(&self.worst_response_ns)),
         }

@@ -3,7 +3,7 @@
 use super::arrivals::{CallAdmission, ServantTiming};
 use super::budget::{Allowance, Budget, BudgetOutcome};
 use super::connection_arrivals::ConnectionArrivals;
-use super::counts::{CounterTable, OperationCounters, OperationCounts};
+use super::counts::{CounterTable, Counters, OperationCounters, OperationCounts};
 use super::enforcement::{Enforcement, Overrun};
 use super::enforcer::{Enforcer, replace_current};
 use crate::clock::monotonic_ns;
@@ -39,6 +39,8 @@ pub enum TimingLimit {
     Deadline,
     /// `@period`: a call arrived sooner after the previous one.
     Period,
+    /// `@statistical`: too many of the last calls ended later than the deadline.
+    MissRatio,
 }
 
 /// The clock that measures how long a servant executes.
@@ -64,7 +66,7 @@ pub struct TimingViolation {
     pub side: TimingSide,
     /// The limit that was exceeded.
     pub kind: TimingLimit,
-    /// The annotated value.
+    /// The annotated value; for [`MissRatio`](TimingLimit::MissRatio) the deadline.
     pub limit: Duration,
     /// The observed value: execution time, response time, or for a period the time since the previous call.
     pub observed: Duration,
@@ -93,6 +95,8 @@ pub(crate) struct TimingCounters {
     pub(super) enforcer: Enforcer,
     /// True once a servant with annotated operations is activated.
     serves: AtomicBool,
+    /// True once a servant is activated whose operations bound the requests that wait.
+    bounds_queues: AtomicBool,
 }
 
 /// A call of an annotated operation that a servant executes.
@@ -144,6 +148,7 @@ impl TimingCounters {
             settings,
             enforcer,
             serves: AtomicBool::new(false),
+            bounds_queues: AtomicBool::new(false),
         }
     }
 
@@ -170,8 +175,22 @@ impl TimingCounters {
         for operation in operations {
             self.counts.entry(operation).note_served();
             self.serves.store(true, Ordering::Relaxed);
+            if operation.queue_max().is_some() {
+                self.bounds_queues.store(true, Ordering::Relaxed);
+            }
         }
         Ok(())
+    }
+
+    /// Returns true if a served operation may bound the requests that wait (`@queue`).
+    #[inline]
+    pub(crate) fn bounds_queues(&self) -> bool {
+        self.bounds_queues.load(Ordering::Relaxed)
+    }
+
+    /// Returns the counters of an operation.
+    pub(super) fn of(&self, operation: &'static OperationTiming) -> &OperationCounters {
+        self.counts.entry(operation)
     }
 
     /// Returns the current time if queued requests need their time of arrival, and 0 otherwise.
@@ -216,7 +235,7 @@ impl TimingCounters {
             operation,
             side: TimingSide::Client,
         };
-        observer.judge_response(&client.deadline_misses, response_ns);
+        observer.judge_response(client, response_ns);
     }
 
     fn call_hook(&self, violation: &TimingViolation) {
@@ -392,7 +411,7 @@ impl TimedUpcall {
             let limit = TimingLimit::WorstCaseTime;
             observer.report(limit, &server.overruns, limit_ns, observed_ns);
         }
-        observer.judge_response(&server.deadline_misses, response_ns);
+        observer.judge_response(server, response_ns);
         self.enforced != Enforced::LastingDemotion
     }
 }
@@ -407,11 +426,24 @@ struct Observer<'o> {
 
 impl Observer<'_> {
     #[inline]
-    fn judge_response(&self, misses: &AtomicU64, response_ns: u64) {
+    fn judge_response(&self, counters: &Counters, response_ns: u64) {
         if let Some(deadline_ns) = self.operation.deadline_ns
             && response_ns > deadline_ns
         {
-            self.report(TimingLimit::Deadline, misses, deadline_ns, response_ns);
+            self.judge_late(counters, deadline_ns, response_ns);
+        }
+    }
+
+    /// Counts a late call. Reports it, unless so many may be late.
+    #[cold]
+    fn judge_late(&self, counters: &Counters, deadline_ns: u64, response_ns: u64) {
+        let misses = &counters.deadline_misses;
+        let Some(ratio) = self.operation.miss_ratio() else {
+            return self.report(TimingLimit::Deadline, misses, deadline_ns, response_ns);
+        };
+        if counters.add_late(ratio) {
+            let violations = &counters.ratio_violations;
+            self.report(TimingLimit::MissRatio, violations, deadline_ns, response_ns);
         }
     }
 

@@ -1,9 +1,9 @@
 //! Waiting for the connection's own thread: it sends the requests of all client threads and reads their replies.
 //!
 //! The client of CORBAplus does this too (P1 2.2.2). A request needs a switch to that thread, and its reply a switch back. All
-//! threads wait at the priority of that thread, behind the requests that are before theirs in its queue.
+//! requests are sent at the priority of that thread, in the order of the queue.
 
-use super::{ReplySource, Unwatched};
+use super::{ReplySource, WatchError};
 use crate::poller::{Polled, Poller, Token};
 use crate::realtime::ClientThread;
 use crate::transport::Stream;
@@ -38,14 +38,14 @@ pub(crate) struct MessageInProgress {
     sent: usize,
 }
 
-/// What remains to do after sending.
+/// The next action after sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Remaining {
-    /// Nothing: the queue is empty.
+    /// None: the queue is empty.
     Nothing,
-    /// To send more when the socket has room, or after reading.
+    /// Send more when the socket has room, or after reading.
     Requests,
-    /// To end: the connection failed.
+    /// End: the connection failed.
     End,
 }
 
@@ -62,7 +62,7 @@ const STREAM: u32 = 0;
 const EVENTS_MAX: usize = 2;
 
 impl ConnectionThreads {
-    /// Threads with that scheduling.
+    /// Makes the list of an ORB's connection threads. New threads have that scheduling.
     pub(crate) fn new(config: ClientThread) -> Self {
         Self {
             config,
@@ -76,7 +76,7 @@ impl ConnectionThreads {
         &self,
         source: Weak<dyn ReplySource>,
         stream: &Stream,
-    ) -> Result<Arc<ThreadSignal>, Unwatched> {
+    ) -> Result<Arc<ThreadSignal>, WatchError> {
         let mut running = self.running.lock();
         // First, so that the descriptors of threads that have ended are free.
         running.retain(|other| !other.has_ended());
@@ -118,7 +118,7 @@ impl Drop for StartedThread {
 }
 
 impl ThreadSignal {
-    /// Wakes the thread: the queue was empty, and is not any more.
+    /// Wakes the thread, because an empty queue has got a request.
     pub(crate) fn wake(&self) {
         self.poller.ring();
     }
@@ -133,7 +133,7 @@ impl ThreadSignal {
         self.has_ended.load(Ordering::Acquire)
     }
 
-    /// Waits for room in the socket from now on, or no longer.
+    /// Starts or stops waiting for room in the socket.
     fn await_room(&self, stream: &Stream, awaits_room: bool) -> Result<(), Errno> {
         let interest = if awaits_room {
             EventFlags::IN | stream.room_events()
@@ -145,7 +145,7 @@ impl ThreadSignal {
 }
 
 impl MessageInProgress {
-    /// Begins with another message.
+    /// Begins another message.
     pub(crate) fn begin(&mut self, message: &[u8]) {
         self.clear();
         self.bytes.extend_from_slice(message);
@@ -162,7 +162,7 @@ impl MessageInProgress {
         self.sent = (self.sent + count).min(self.bytes.len());
     }
 
-    /// The bytes to send next; none if the message is sent whole, or there is none.
+    /// Returns the bytes to send next; none if the message is sent whole, or there is none.
     pub(crate) fn unsent(&self) -> &[u8] {
         &self.bytes[self.sent..]
     }

@@ -1,14 +1,13 @@
 //! Waiting in a group: one of the waiting threads, the leader, reads for all of them.
 //!
-//! The leader delivers each follower's reply and wakes that follower alone. When it has its own reply, or no more time, it
-//! makes another thread the leader (the Leader/Followers pattern). As long as only one thread waits, no other thread stands
-//! between it and the socket.
+//! The leader delivers each follower's reply and wakes only that follower. When it has its own reply, or its deadline has passed,
+//! it makes another thread the leader (the Leader/Followers pattern). A thread that waits alone reads its own reply.
 
-use super::waiter::{Waiter, Woken};
+use super::waiter::{Waiter, WakeReason};
 use super::{Lead, ReplySource};
 use crate::clock::monotonic_ns;
 
-/// Waits until the reply to a request is with `waiter`; false if `deadline_ns` passed first.
+/// Waits until the reply to a request is delivered to `waiter`. Returns false if `deadline_ns` passes first.
 pub(crate) fn await_reply(
     source: &dyn ReplySource,
     waiter: &Waiter,
@@ -24,23 +23,27 @@ pub(crate) fn await_reply(
         }
     }
     match waiter.wait(deadline_ns) {
-        Woken::Replied => true,
-        Woken::Leading => lead(source, waiter, request_id, deadline_ns),
-        Woken::Late if source.give_up(request_id) => {
+        WakeReason::Replied => true,
+        WakeReason::Leading => lead(source, waiter, request_id, deadline_ns),
+        WakeReason::Late if source.give_up(request_id) => {
+            #[cfg(simulation)]
+            if rtorb_os::simulation::is_planted("lead-dropped") {
+                return false;
+            }
             if waiter.is_leading() {
                 // It was made the leader at the last moment: another has to be.
                 source.pass_lead();
             }
             false
         }
-        Woken::Late => {
+        WakeReason::Late => {
             waiter.await_delivery();
             true
         }
     }
 }
 
-/// Reads for all that wait until this thread has its reply or no more time.
+/// Reads for all waiting threads until this thread has its reply or its deadline has passed.
 fn lead(
     source: &dyn ReplySource,
     waiter: &Waiter,
@@ -55,7 +58,7 @@ fn lead(
     has_reply || waiter.has_reply()
 }
 
-/// Each leader delivers every reply that is received whole before it stops: the next one begins by waiting.
+/// Before it stops, a leader delivers all whole replies in the receive buffer. So the next leader begins by waiting.
 fn read_until(source: &dyn ReplySource, waiter: &Waiter, deadline_ns: Option<u64>) -> bool {
     while !waiter.has_reply() {
         match source.stream().await_readable(waiter.look_by(deadline_ns)) {

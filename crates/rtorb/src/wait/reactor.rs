@@ -1,9 +1,9 @@
-//! Waiting for the ORB's reactor: one thread reads from all shared connections and wakes the thread that a reply is for.
+//! Waiting for the ORB's reactor: one thread reads from all shared connections, and wakes the thread of each reply.
 //!
 //! Each reply needs two more thread switches than reading does, and all threads wait at the reactor's priority.
 
-use super::waiter::{Waiter, Woken};
-use super::{ReplySource, Unwatched};
+use super::waiter::{Waiter, WakeReason};
+use super::{ReplySource, WatchError};
 use crate::poller::{Polled, Poller, Token};
 use crate::realtime::ClientThread;
 use crate::transport::Stream;
@@ -15,14 +15,14 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use std::sync::{Arc, Weak};
 
-/// Waits until the reply to a request is with `waiter`; false if `deadline_ns` passed first.
+/// Waits until the reply to a request is delivered to `waiter`. Returns false if `deadline_ns` passes first.
 pub(crate) fn await_reply(
     source: &dyn ReplySource,
     waiter: &Waiter,
     request_id: u32,
     deadline_ns: Option<u64>,
 ) -> bool {
-    if waiter.wait(deadline_ns) != Woken::Late {
+    if waiter.wait(deadline_ns) != WakeReason::Late {
         return true;
     }
     if source.give_up(request_id) {
@@ -52,14 +52,14 @@ struct PolledConnection {
     connections: Slab<Weak<dyn ReplySource>>,
 }
 
-/// The number of connections at most: as many as a process has descriptors.
+/// The most connections: as many as a process has descriptors.
 const CONNECTIONS_MAX: usize = 1 << 20;
 
-/// Readable connections that one system call reports at most.
+/// The most readable connections that one system call reports.
 const EVENTS_MAX: usize = 64;
 
 impl Reactor {
-    /// A reactor whose thread has that scheduling.
+    /// Makes a reactor whose thread has that scheduling.
     pub(crate) fn new(config: ClientThread) -> Self {
         Self {
             config,
@@ -67,12 +67,12 @@ impl Reactor {
         }
     }
 
-    /// Reads from a connection from now on.
+    /// Adds a connection to read from.
     pub(crate) fn watch(
         &self,
         source: Weak<dyn ReplySource>,
         stream: &Stream,
-    ) -> Result<(), Unwatched> {
+    ) -> Result<(), WatchError> {
         let mut running = self.running.lock();
         let running = match &mut *running {
             Some(running) => running,
@@ -83,7 +83,7 @@ impl Reactor {
 }
 
 impl Running {
-    fn start(config: &ClientThread) -> Result<Self, Unwatched> {
+    fn start(config: &ClientThread) -> Result<Self, WatchError> {
         let watched = Arc::new(PolledConnection {
             poller: Poller::new()?,
             connections: Slab::new(CONNECTIONS_MAX),
@@ -127,7 +127,7 @@ impl PolledConnection {
         }
     }
 
-    /// Reads a connection; removes it once it has ended.
+    /// Reads a connection. Removes it once it has ended.
     fn read(&self, token: Token) {
         let source = self.connections.enter(token.key());
         let Some(source) = source.and_then(|source| source.upgrade()) else {

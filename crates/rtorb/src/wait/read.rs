@@ -25,7 +25,7 @@ impl Incoming {
         }
     }
 
-    /// True if another reply can be received.
+    /// Returns true if another reply can be received.
     #[inline]
     pub(crate) fn is_sound(&self) -> bool {
         !self.is_cut
@@ -34,7 +34,7 @@ impl Incoming {
     /// Receives messages until `read` takes one as the reply. `read` gets the message, and the part that is not received yet, and
     /// returns `None` if the message is for another request.
     ///
-    /// The watchdog ends the wait for the first bytes when the deadline passes: this needs no clock, no poll and no timer.
+    /// The watchdog ends the wait for the first bytes when the deadline passes, so this needs no clock, no poll and no timer.
     #[inline]
     pub(crate) fn reply<T, E: From<ReplyError>>(
         &mut self,
@@ -51,7 +51,7 @@ impl Incoming {
                 receive_more(stream, &mut self.receiver, deadline)?;
                 continue;
             };
-            let mut unread = Unread {
+            let mut unread = UnreadPart {
                 stream,
                 whole: &mut self.whole,
                 left: message.missing(),
@@ -98,7 +98,7 @@ fn receive_more(
 }
 
 /// The part of a large reply that is still in the socket.
-struct Unread<'c> {
+struct UnreadPart<'c> {
     stream: &'c Stream,
     /// Buffer for the whole message, if it must be contiguous.
     whole: &'c mut Vec<u8>,
@@ -108,7 +108,7 @@ struct Unread<'c> {
     error: Option<ReplyError>,
 }
 
-impl Unread<'_> {
+impl UnreadPart<'_> {
     fn fill(&mut self, into: &mut Vec<u8>, count: usize) -> Result<(), ReplyError> {
         let mut missing = count;
         into.reserve(count);
@@ -125,7 +125,7 @@ impl Unread<'_> {
     }
 }
 
-impl Remainder for Unread<'_> {
+impl Remainder for UnreadPart<'_> {
     fn left(&self) -> usize {
         self.left
     }
@@ -148,7 +148,7 @@ impl Remainder for Unread<'_> {
     }
 }
 
-/// Waits for more of a message until the deadline, in however many parts it comes.
+/// Waits for more bytes of a message until the deadline.
 fn await_readable(stream: &Stream, deadline: Deadline) -> Result<(), ReplyError> {
     match stream.await_readable(deadline.at_ns()) {
         Ok(true) => Ok(()),
@@ -167,7 +167,7 @@ fn received(received: Result<usize, Errno>) -> Result<usize, ReplyError> {
     }
 }
 
-/// The error of a wait for a reply on a stream that failed.
+/// Returns the error of a wait for a reply on a stream that failed.
 pub(crate) fn failed(errno: Errno) -> ReplyError {
     ReplyError::Failed {
         os_error: errno.raw_os_error(),

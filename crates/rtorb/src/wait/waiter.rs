@@ -1,4 +1,4 @@
-//! A thread that waits on a shared connection, and the place for its reply.
+//! A thread that waits on a shared connection, and the buffer for its reply.
 
 use crate::clock::monotonic_ns;
 use core::cell::Cell;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// A waiting thread. The thread that reads for all delivers replies to it.
 #[derive(Debug, Default)]
 pub(crate) struct Waiter {
-    /// One of the states below. Only this thread sleeps on this word, so a wake-up wakes no other thread.
+    /// The state: one of the constants below. Only this thread sleeps on this word, so a wake-up wakes no other thread.
     state: AtomicU32,
     pub(crate) delivery: Mutex<Delivery>,
     /// True if another thread may cancel the wait.
@@ -24,7 +24,7 @@ pub(crate) struct Delivery {
     /// The reply, in the first `bytes` bytes; the buffer is reused.
     pub(crate) message: Vec<u8>,
     pub(crate) bytes: usize,
-    /// Why there is none.
+    /// The reason why there is no reply.
     pub(crate) error: Option<ReplyError>,
 }
 
@@ -33,8 +33,8 @@ const LOOK_NS: u64 = 50_000_000;
 
 /// The reason why a thread woke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Woken {
-    /// Its reply was delivered, or the reason why there is none.
+pub(crate) enum WakeReason {
+    /// Its reply was delivered, or the reason why there is no reply.
     Replied,
     /// It is the leader: it reads for all waiting threads.
     Leading,
@@ -55,12 +55,13 @@ impl Waiter {
         self.state.store(AWAKE, Ordering::Relaxed);
     }
 
-    /// Says whether another thread may cancel the wait.
+    /// Sets whether another thread may cancel the wait.
     pub(crate) fn set_cancellable(&self, is_cancellable: bool) {
         self.is_cancellable.store(is_cancellable, Ordering::Relaxed);
     }
 
-    /// Returns until when the thread may wait at a socket. There, nobody can wake it; so it looks now and then whether it is cancelled.
+    /// Returns how long the thread may wait at a socket. Nobody can wake it there, so it checks periodically whether it is
+    /// cancelled.
     #[inline]
     pub(crate) fn look_by(&self, deadline_ns: Option<u64>) -> Option<u64> {
         if !self.is_cancellable.load(Ordering::Relaxed) {
@@ -81,30 +82,30 @@ impl Waiter {
         self.set(LEADING);
     }
 
-    /// True if the reply was delivered.
+    /// Returns true if the reply was delivered.
     pub(crate) fn has_reply(&self) -> bool {
         self.state.load(Ordering::Acquire) == REPLIED
     }
 
-    /// True if the thread was made the leader and has no reply.
+    /// Returns true if the thread is the leader and has no reply.
     pub(crate) fn is_leading(&self) -> bool {
         self.state.load(Ordering::Acquire) == LEADING
     }
 
     /// Sleeps until a reply or the lead arrives, at the latest until `deadline_ns` of the monotonic clock.
-    pub(crate) fn wait(&self, deadline_ns: Option<u64>) -> Woken {
+    pub(crate) fn wait(&self, deadline_ns: Option<u64>) -> WakeReason {
         loop {
             let state =
                 self.state
                     .compare_exchange(AWAKE, ASLEEP, Ordering::AcqRel, Ordering::Acquire);
             match state {
-                Err(REPLIED) => return Woken::Replied,
-                Err(LEADING) => return Woken::Leading,
+                Err(REPLIED) => return WakeReason::Replied,
+                Err(LEADING) => return WakeReason::Leading,
                 _ => {}
             }
             let in_time = futex::wait(&self.state, ASLEEP, deadline_ns);
             match self.state.load(Ordering::Acquire) {
-                AWAKE | ASLEEP if !in_time => return Woken::Late,
+                AWAKE | ASLEEP if !in_time => return WakeReason::Late,
                 _ => {}
             }
         }
@@ -127,6 +128,13 @@ impl Waiter {
     }
 
     fn set(&self, state: u32) {
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("wake-lost")
+            && self.state.load(Ordering::Acquire) == AWAKE
+        {
+            rtorb_os::simulation::point();
+            return self.state.store(state, Ordering::Release);
+        }
         if self.state.swap(state, Ordering::AcqRel) == ASLEEP {
             futex::wake(&self.state, 1);
         }
@@ -145,7 +153,7 @@ thread_local! {
     static SLOT: Cell<Option<Box<CallSlot>>> = const { Cell::new(None) };
 }
 
-/// Does `work` with the thread's call slot.
+/// Runs `work` with the thread's call slot.
 pub(crate) fn with_call_slot<T>(work: impl FnOnce(&mut CallSlot) -> T) -> T {
     // A thread that calls from a destructor while it ends has no call slot.
     let mut slot = SLOT.try_with(Cell::take).ok().flatten().unwrap_or_default();

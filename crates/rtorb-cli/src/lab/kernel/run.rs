@@ -18,7 +18,7 @@ use rtorb_lab::experiment;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_report::matrix;
 use rtorb_results::explanation::Explanation;
-use rtorb_results::{Results, TimeUnit};
+use rtorb_results::{Results, TimeUnit, distinct};
 use serde_json::json;
 
 use super::explain;
@@ -97,12 +97,12 @@ impl RunCampaign {
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
         let interrupt = Interrupt::on_signals().context("cannot listen to signals")?;
         let executable = executable::own()?;
-        let (names, selection) = (distinct(&self.kernel), self.selection());
+        let (names, selection) = (distinct(self.kernel.clone()), self.selection());
         let program = self.program.as_deref();
         campaign::check_needs(&names, &selection, program, &executable, &interrupt)?;
         let request = Request {
             kernels: catalogue::ensure(&names, &mut Fetching::default(), &interrupt)?,
-            preempt: distinct(&self.preempt),
+            preempt: distinct(self.preempt.clone()),
             machine: self.machine,
             selection,
             seeds: self.seeds,
@@ -158,7 +158,7 @@ impl RunCampaign {
     fn selection(&self) -> Selection {
         Selection {
             experiments: self.experiments(),
-            loads: distinct(&self.loads),
+            loads: distinct(self.loads.clone()),
             quick: self.quick,
             full: self.full,
             boots: Vec::new(),
@@ -173,7 +173,7 @@ impl RunCampaign {
             let made_for = self.machine.experiments().iter();
             all.extend(made_for.map(|name| (*name).to_owned()));
         }
-        distinct(&all)
+        distinct(all)
     }
 }
 
@@ -205,16 +205,6 @@ impl experiment::Progress for Fetching {
 fn machine() -> impl TypedValueParser<Value = Machine> {
     let names = PossibleValuesParser::new(Machine::ALL.map(Machine::name));
     names.try_map(|name| name.parse::<Machine>())
-}
-
-fn distinct(names: &[String]) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for name in names {
-        if !all.contains(name) {
-            all.push(name.clone());
-        }
-    }
-    all
 }
 
 pub(super) fn cpus() -> usize {

@@ -11,9 +11,9 @@ use rtorb_services::stubs::rtec_scheduler::rtorb_scheduling::{
     CostStatistic, NodePlatform, OperationTimes, SystemFile,
 };
 
-use super::FILE_BYTES_MAX;
 use crate::model::SystemOptions;
 use crate::named_file::{self, file_error};
+use crate::system_options::FILE_BYTES_MAX;
 
 /// Reads the files to which the file of a system refers. It checks all of them first, and names the line of each mistake.
 pub(super) fn system_file(
@@ -23,8 +23,8 @@ pub(super) fn system_file(
 ) -> anyhow::Result<SystemFile> {
     let times = RefCell::default();
     let interfaces = |files: &[PathBuf]| {
-        times.replace(annotated(files, &options.include_dirs)?);
-        options.timings(files)
+        times.replace(annotated(files, &options.platform.include_dirs)?);
+        options.platform.timings(files)
     };
     let system = System::read(file, &interfaces).map_err(file_error)?;
     Ok(SystemFile {
@@ -41,7 +41,7 @@ fn platforms(
     options: &SystemOptions,
 ) -> anyhow::Result<Vec<NodePlatform>> {
     let mut nodes_of: BTreeMap<Option<PathBuf>, Vec<String>> = BTreeMap::new();
-    let profiles = options.profiles(file, system)?;
+    let profiles = options.platform.profiles(file, system)?;
     for (node, profile) in system.nodes.iter().zip(profiles) {
         nodes_of.entry(profile).or_default().push(node.name.clone());
     }
@@ -56,7 +56,7 @@ fn platforms(
         Ok(NodePlatform {
             nodes,
             profile,
-            costs: match options.costs.as_deref() {
+            costs: match options.platform.costs.as_deref() {
                 None => CostStatistic::DefaultCosts,
                 Some("max") => CostStatistic::MaximumCosts,
                 Some(_) => CostStatistic::P99Costs,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finding, Subject, Topic, Verdict, kept_cpus, listed, of_devices};
+use super::{Finding, Subject, Topic, kept_cpus, listed, of_devices};
 use crate::description::{Coalescing, Host, Interface, InterfaceInterrupt};
 use crate::system::cpu_list;
 
@@ -25,18 +25,18 @@ fn interrupt_coalescing(host: &Host) -> Option<Finding> {
     };
     let judge = |name: &str, interface: &Interface| {
         if !host.network.coalescing_visible {
-            return Verdict::unknown(
+            return SUBJECT.unknown(
                 format!("whether {name} waits before it interrupts is not visible"),
                 format!("look at `ethtool -c {name}`"),
             );
         }
         let Some(settings) = interface.coalescing else {
-            return Verdict::good(format!("{name} has no interrupt coalescing to set"));
+            return SUBJECT.good(format!("{name} has no interrupt coalescing to set"));
         };
         let Some(delay) = delay(settings) else {
-            return Verdict::good(format!("{name} interrupts at each packet"));
+            return SUBJECT.good(format!("{name} interrupts at each packet"));
         };
-        Verdict::advice(
+        SUBJECT.advice(
             format!("{name} {delay}"),
             format!("`ethtool -C {name} {}`", without_delay(settings)),
         )
@@ -56,7 +56,7 @@ fn network_queues(host: &Host) -> Option<Finding> {
         let cpus = |interrupt: &InterfaceInterrupt| Some(cpu_list(interrupt.cpus.as_deref()?));
         let lists: Option<Vec<Vec<usize>>> = interface.interrupts.iter().map(cpus).collect();
         let Some(lists) = lists.filter(|lists| !lists.is_empty()) else {
-            return Verdict::unknown(
+            return SUBJECT.unknown(
                 format!("which CPUs the interrupts of {name} may come to is not visible"),
                 format!(
                     "look for the driver of {name} in /proc/interrupts, and at /proc/irq/NUMBER/smp_affinity_list"
@@ -73,10 +73,10 @@ fn network_queues(host: &Host) -> Option<Finding> {
             interface.receive_queues, interface.transmit_queues
         );
         if numbers.is_empty() {
-            return Verdict::good(format!("{queues} interrupts on CPUs {}", ranges(&allowed)));
+            return SUBJECT.good(format!("{queues} interrupts on CPUs {}", ranges(&allowed)));
         }
         let hit: BTreeSet<usize> = allowed.intersection(&kept).copied().collect();
-        Verdict::advice(
+        SUBJECT.advice(
             format!(
                 "{queues} may interrupt on CPUs {}, which are kept for real-time work (interrupts {})",
                 ranges(&hit),
@@ -91,18 +91,19 @@ fn network_queues(host: &Host) -> Option<Finding> {
     SUBJECT.of_interfaces(of_devices(host).map(|(name, interface)| judge(name, interface)))
 }
 
+const NAPI: Subject = Subject {
+    id: "threaded-napi",
+    topic: Topic::Network,
+    why: "without a thread the kernel receives packets before every thread, or under load behind all real-time \
+          threads: only a thread has a priority to choose",
+};
+
 fn threaded_napi(host: &Host) -> Option<Finding> {
-    const SUBJECT: Subject = Subject {
-        id: "threaded-napi",
-        topic: Topic::Network,
-        why: "without a thread the kernel receives packets before every thread, or under load behind all real-time \
-              threads: only a thread has a priority to choose",
-    };
-    SUBJECT.of_interfaces(
+    NAPI.of_interfaces(
         of_devices(host).map(|(name, interface)| match interface.napi_threaded {
             Some(true) => with_napi_threads(name, interface),
             Some(false) => without_napi_threads(host, name, interface),
-            None => Verdict::unknown(
+            None => NAPI.unknown(
                 format!("whether threads receive packets of {name} is not visible"),
                 format!("look at /sys/class/net/{name}/threaded (Linux 5.12 and later)"),
             ),
@@ -110,36 +111,36 @@ fn threaded_napi(host: &Host) -> Option<Finding> {
     )
 }
 
-fn with_napi_threads(name: &str, interface: &Interface) -> Verdict {
+fn with_napi_threads(name: &str, interface: &Interface) -> Finding {
     match interface.napi_priorities.iter().min() {
-        None => Verdict::unknown(
+        None => NAPI.unknown(
             format!("{name} has threaded NAPI, but its threads are not visible"),
             format!("look at `ps -eo rtprio,comm | grep napi/{name}` on the host itself"),
         ),
-        Some(0) => Verdict::advice(
+        Some(0) => NAPI.advice(
             format!("the threads that receive packets of {name} have no real-time priority"),
             format!("`pgrep napi/{name} | xargs -n 1 chrt -f -p PRIORITY`"),
         ),
-        Some(priority) => Verdict::good(format!(
+        Some(priority) => NAPI.good(format!(
             "threads with priority {priority} receive packets of {name}"
         )),
     }
 }
 
-fn without_napi_threads(host: &Host, name: &str, interface: &Interface) -> Verdict {
+fn without_napi_threads(host: &Host, name: &str, interface: &Interface) -> Finding {
     let mut interrupts = interface.interrupts.iter();
     if interrupts.any(|interrupt| interrupt.thread_priority.is_some()) {
-        return Verdict::good(format!(
+        return NAPI.good(format!(
             "the threads of its interrupts receive packets of {name}"
         ));
     }
     if host.kernel_threads.is_none() && may_have_interrupt_threads(host) {
-        return Verdict::unknown(
+        return NAPI.unknown(
             format!("which threads receive packets of {name} is not visible"),
             "look at `ps -eo rtprio,comm | grep irq/` on the host itself".to_owned(),
         );
     }
-    Verdict::advice(
+    NAPI.advice(
         format!("no thread receives packets of {name}"),
         format!(
             "`echo 1 > /sys/class/net/{name}/threaded`, then `pgrep napi/{name} | xargs -n 1 chrt -f -p PRIORITY`; \
@@ -163,7 +164,7 @@ fn network_interrupt_threads(host: &Host) -> Option<Finding> {
         if !other.is_empty() {
             let numbers = other.iter().map(|(number, _)| number.to_string());
             let numbers: Vec<String> = numbers.collect();
-            return Some(Verdict::advice(
+            return Some(SUBJECT.advice(
                 format!(
                     "the threads of {name}'s interrupts {} have no real-time priority",
                     listed(numbers.clone())
@@ -176,7 +177,7 @@ fn network_interrupt_threads(host: &Host) -> Option<Finding> {
         }
         if real_time.is_empty() {
             return may_have_interrupt_threads(host).then(|| {
-                Verdict::unknown(
+                SUBJECT.unknown(
                     format!("the threads of {name}'s interrupts are not visible"),
                     "look at `ps -eo rtprio,comm | grep irq/` on the host itself".to_owned(),
                 )
@@ -184,7 +185,7 @@ fn network_interrupt_threads(host: &Host) -> Option<Finding> {
         }
         let shown = real_time.iter();
         let shown = shown.map(|(number, priority)| format!("irq/{number} {priority}"));
-        Some(Verdict::good(format!(
+        Some(SUBJECT.good(format!(
             "priorities of {name}'s interrupt threads: {}",
             listed(shown.collect())
         )))

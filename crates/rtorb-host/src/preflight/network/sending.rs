@@ -1,6 +1,6 @@
 //! In which order packets leave an interface.
 
-use super::{Finding, Subject, Topic, Verdict, listed};
+use super::{Finding, Subject, Topic, listed};
 use crate::description::{Host, Interface};
 
 pub(super) fn queueing_discipline(host: &Host) -> Option<Finding> {
@@ -17,26 +17,26 @@ pub(super) fn queueing_discipline(host: &Host) -> Option<Finding> {
         let shown = listed(kinds.clone());
         let bands = format!("`tc qdisc replace dev {name} root prio`");
         if kinds.is_empty() {
-            Verdict::unknown(
+            SUBJECT.unknown(
                 format!("the queueing discipline of {name} is not visible"),
                 format!("look at `tc qdisc show dev {name}` on the host itself"),
             )
         } else if all_in(&BY_PRIORITY) {
-            Verdict::good(format!("{name} sends urgent packets first ({shown})"))
+            SUBJECT.good(format!("{name} sends urgent packets first ({shown})"))
         } else if any_in(&WITHOUT_PRIORITY) {
-            Verdict::advice(
+            SUBJECT.advice(
                 format!("{name} sends no packet before others for its priority ({shown})"),
                 bands,
             )
         } else if !all_in(&["noqueue"]) {
-            Verdict::unknown(
+            SUBJECT.unknown(
                 format!(
                     "whether {name} sends urgent packets first depends on the classes of {shown}"
                 ),
                 format!("look at `tc class show dev {name}`, or use {bands}"),
             )
         } else if interface.has_device {
-            Verdict::unknown(
+            SUBJECT.unknown(
                 format!(
                     "{name} has no queue in the kernel: what its driver does with urgent packets is not visible"
                 ),
@@ -45,7 +45,7 @@ pub(super) fn queueing_discipline(host: &Host) -> Option<Finding> {
                 ),
             )
         } else {
-            Verdict::good(format!("{name} has no queue"))
+            SUBJECT.good(format!("{name} has no queue"))
         }
     };
     let all = host.network.interfaces.iter().flatten();

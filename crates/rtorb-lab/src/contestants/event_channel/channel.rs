@@ -8,9 +8,9 @@ use rtorb_services::events::{Channel, ChannelConfig, Statistics, WhenFull, strat
 use serde::{Deserialize, Serialize};
 
 use super::{CONSUMERS_MAX, Served};
-use crate::contestants::questions;
 use crate::contestants::real_time::{as_this_thread, lane};
 use crate::contestants::whitebox::start_counting;
+use crate::processes::questions::serve_beside;
 
 /// A channel that listens, and does not serve yet.
 #[derive(Debug)]
@@ -59,13 +59,13 @@ impl Server {
     ///
     /// # Errors
     /// What the host refused.
-    pub fn run(self, ready: impl FnOnce(&str)) -> Result<(), String> {
+    pub fn run(self) -> Result<(), String> {
         let reference = self
             .orb
             .object_to_string(self.channel.reference().as_object());
         let channel = self.channel;
         let answer = move |Question::Discarded| Ok(discarded(&channel.statistics()));
-        questions::serve_beside(&self.orb, || ready(&reference), answer)
+        serve_beside(&self.orb, &reference, answer)
     }
 }
 

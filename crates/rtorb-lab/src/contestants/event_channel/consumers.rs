@@ -10,11 +10,12 @@ use rtorb_services::stubs::rtec_event::rtec_event_comm::{
     Event, PushConsumer, PushConsumerServant,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::rtec::{self, Stamp};
 use super::{CONSUMERS_MAX, Subscribers};
-use crate::contestants::questions::{self, json};
 use crate::contestants::square_wave::receiver::server;
+use crate::processes::questions::{json, serve_beside};
 
 /// Consumers that listen, and are not connected yet.
 #[derive(Debug)]
@@ -58,14 +59,14 @@ impl Consumers {
     ///
     /// # Errors
     /// What the host refused.
-    pub fn run(self, ready: impl FnOnce(&str)) -> Result<(), String> {
+    pub fn run(self) -> Result<(), String> {
         let orb = self.orb.clone();
         let mut asked = Asked {
             consumers: self,
             proxies: Vec::new(),
         };
         let answer = move |question| asked.answer(question);
-        questions::serve_beside(&orb, || ready(""), answer)
+        serve_beside(&orb, "", answer)
     }
 }
 
@@ -102,7 +103,7 @@ struct Asked {
 }
 
 impl Asked {
-    fn answer(&mut self, question: Question) -> Result<String, String> {
+    fn answer(&mut self, question: Question) -> Result<Value, String> {
         let counted = &self.consumers.counted;
         match question {
             Question::Connect => self.connect()?,

@@ -4,14 +4,14 @@ use super::Served;
 use super::channel::Server;
 use super::consumers::Consumers;
 use super::supplier::Supplier;
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, is_tcp, lock_memory, number, ready};
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, is_tcp, lock_memory, number};
 
 /// Those whose events go through the channel.
 pub(crate) const ROLES: &[Role] = &[
     Role::here("event-channel", |words| match *words {
         [endpoint, served] => {
             lock_memory();
-            Server::open(endpoint, &served.parse()?)?.run(ready)
+            Server::open(endpoint, &served.parse()?)?.run()
         }
         _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
     })
@@ -27,16 +27,14 @@ pub(crate) const ROLES: &[Role] = &[
     Role::here("event-consumers", |words| match *words {
         [endpoint, channel, subscribers] => {
             lock_memory();
-            Consumers::open(endpoint, channel, &subscribers.parse()?)?.run(ready)
+            Consumers::open(endpoint, channel, &subscribers.parse()?)?.run()
         }
         _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
     }),
     Role::here("event-supplier", |words| match *words {
         [channel, source, priority] => {
             lock_memory();
-            let supplier = Supplier::open(channel, number(source)?, number(priority)?)?;
-            ready("");
-            supplier.serve().map_err(|error| error.to_string())
+            Supplier::open(channel, number(source)?, number(priority)?)?.serve()
         }
         _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
     }),

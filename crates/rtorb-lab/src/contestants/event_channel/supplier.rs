@@ -1,6 +1,5 @@
 //! A process with one supplier, which sends numbered events at a rate, in bursts, or as fast as it can.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -12,11 +11,12 @@ use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::thread::{JoinHandle, spawn};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::ProxyPushConsumer;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::rtec::{self, Stamp};
 use super::{Sending, Sent};
 use crate::contestants::clients::bounded;
-use crate::contestants::questions::{self, json};
+use crate::processes::questions::{self, json};
 
 /// The supplier's process.
 #[derive(Debug)]
@@ -68,11 +68,11 @@ impl Supplier {
     ///
     /// # Errors
     /// What the input or output said.
-    pub fn serve(mut self) -> io::Result<()> {
+    pub fn serve(mut self) -> Result<(), String> {
         questions::serve(|question| self.answer(question))
     }
 
-    fn answer(&mut self, question: Question) -> Result<String, String> {
+    fn answer(&mut self, question: Question) -> Result<Value, String> {
         if let Question::Start(sending) = question {
             sending.check()?;
             self.start(sending)?;

@@ -11,17 +11,16 @@ use super::consumers::{self, Latencies, Received};
 use super::supplier;
 use super::{Sending, Sent, Served, Subscribers};
 use crate::contestants::Transport;
-use crate::contestants::questions;
 use crate::contestants::whitebox::counts::Reading;
 use crate::error::LabError;
 use crate::experiment::Context;
+use crate::processes::readable::nanoseconds;
 use crate::processes::{Launcher, Process};
 
 /// A running event channel.
 #[derive(Debug)]
 pub struct Channel {
     process: Process,
-    reference: String,
     transport: Transport,
 }
 
@@ -39,7 +38,10 @@ impl Channel {
         let endpoint = endpoint(context, transport, &format!("channel-{name}"));
         let name = format!("{} event channel", transport.label());
         let role = ["event-channel", &endpoint, &served.to_string()];
-        Self::of(context.launcher.start(&name, &role)?, transport)
+        Ok(Self {
+            process: context.launcher.start(&name, &role)?,
+            transport,
+        })
     }
 
     /// Starts one over TCP where this launcher starts servers.
@@ -49,16 +51,9 @@ impl Channel {
     pub fn start_server(launcher: &Launcher, served: &Served) -> Result<Self, LabError> {
         let endpoint = launcher.server_endpoint();
         let role = ["event-channel", &endpoint, &served.to_string()];
-        let process = launcher.start_server("tcp event channel", &role)?;
-        Self::of(process, Transport::Tcp)
-    }
-
-    fn of(mut process: Process, transport: Transport) -> Result<Self, LabError> {
-        let reference = process.ready()?;
         Ok(Self {
-            process,
-            reference,
-            transport,
+            process: launcher.start_server("tcp event channel", &role)?,
+            transport: Transport::Tcp,
         })
     }
 
@@ -77,14 +72,12 @@ impl Channel {
         let role = [
             "event-consumers",
             &endpoint,
-            &self.reference,
+            self.reference(),
             &subscribers_word,
         ];
         let name = format!("{} consumers {name}", self.transport.label());
-        let mut process = context.launcher.start(&name, &role)?;
-        process.ready()?;
         let mut consumers = Consumers {
-            process,
+            process: context.launcher.start(&name, &role)?,
             count: subscribers.count,
         };
         consumers.ask::<()>(&consumers::Question::Connect)?;
@@ -103,16 +96,15 @@ impl Channel {
     ) -> Result<Supplier, LabError> {
         let name = format!("supplier {source}");
         let (source, priority) = (source.to_string(), priority.to_string());
-        let role = ["event-supplier", &self.reference, &source, &priority];
-        let mut process = context.launcher.start(&name, &role)?;
-        process.ready()?;
+        let role = ["event-supplier", self.reference(), &source, &priority];
+        let process = context.launcher.start(&name, &role)?;
         Ok(Supplier { process })
     }
 
     /// By which clients find it.
     #[must_use]
     pub fn reference(&self) -> &str {
-        &self.reference
+        self.process.text()
     }
 
     /// Its process.
@@ -143,11 +135,8 @@ impl Channel {
     /// # Errors
     /// That the process ended or was silent.
     pub fn discarded(&mut self) -> Result<u64, LabError> {
-        questions::ask(
-            &mut self.process,
-            &channel::Question::Discarded,
-            Duration::ZERO,
-        )
+        self.process
+            .ask(&channel::Question::Discarded, Duration::ZERO)
     }
 
     /// What the process has counted of itself, and what the kernel has counted for it.
@@ -226,7 +215,7 @@ impl Consumers {
     }
 
     fn ask<A: DeserializeOwned>(&mut self, question: &consumers::Question) -> Result<A, LabError> {
-        questions::ask(&mut self.process, question, Duration::ZERO)
+        self.process.ask(question, Duration::ZERO)
     }
 }
 
@@ -285,7 +274,7 @@ impl Supplier {
         question: &supplier::Question,
         within: Duration,
     ) -> Result<A, LabError> {
-        questions::ask(&mut self.process, question, within)
+        self.process.ask(question, within)
     }
 }
 
@@ -304,7 +293,7 @@ pub fn within(
     timeout: Duration,
     mut is_so: impl FnMut() -> Result<bool, LabError>,
 ) -> Result<bool, LabError> {
-    let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX / 2);
+    let timeout_ns = nanoseconds(timeout);
     let deadline_ns = monotonic_ns() + timeout_ns;
     loop {
         if is_so()? {

@@ -1,22 +1,22 @@
 //! The clients: one that makes small urgent calls at a rate, and some that transfer bulk data as fast as they can.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use rtorb::rt::Policy;
 use rtorb_host::placement::obtained_by_priority;
 use rtorb_os::clock::monotonic_ns;
-use rtorb_os::thread::JoinHandle;
+use rtorb_os::thread::{JoinHandle, spawn};
 use rtorb_os::timer::PeriodicTimer;
 
 use super::{BULK, BULK_BYTES, Calls, Run, Traffic, URGENT, builder, tcp};
-use crate::contestants::clients::{joined, open, thread};
+use crate::contestants::clients::{fifo, joined, open};
 use crate::contestants::cubit::idl::Cubit;
-use crate::contestants::questions::{self, json};
 use crate::contestants::releases::planned_ns;
+use crate::processes::barrier::Barrier;
+use crate::processes::questions;
 
 /// The clients of the two objects of a [`server`](super::server).
 #[derive(Debug)]
@@ -44,8 +44,8 @@ impl Clients {
     ///
     /// # Errors
     /// What the input or output said.
-    pub fn serve(self) -> io::Result<()> {
-        questions::serve(|run: Run| json(&self.run(&run)?))
+    pub fn serve(self) -> Result<(), String> {
+        questions::serve(|run: Run| self.run(&run))
     }
 
     fn run(&self, run: &Run) -> Result<Calls, String> {
@@ -57,14 +57,15 @@ impl Clients {
         }
         let begin_ns = monotonic_ns();
         let bulk = Bulk::start(&self.bulk, run.bulk_clients)?;
-        let (start, barrier) = channel();
         let (cubit, duration_ns) = (self.urgent.clone(), run.duration_ns);
-        let urgent = move || call(&cubit, duration_ns, &barrier);
-        let urgent = thread("urgent", URGENT, urgent)?;
+        let mut barrier = Barrier::default();
+        barrier.add("urgent", &fifo(URGENT), move || prepare(cubit, duration_ns))?;
+        barrier.await_all()?;
         let scheduling = obtained_by_priority("clients", std::process::id());
-        // If it has failed already, it says why below.
-        let _ = start.send(());
-        let calls = joined(urgent)?;
+        let calls = barrier
+            .run(&())?
+            .pop()
+            .ok_or("there was no urgent client")?;
         let bytes = bulk.finish()?;
         Ok(Calls {
             bulk: Traffic {
@@ -77,19 +78,19 @@ impl Clients {
     }
 }
 
-/// Makes small calls at a rate once the barrier opens.
-fn call(cubit: &Cubit, duration_ns: u64, barrier: &Receiver<()>) -> Result<Calls, String> {
-    let answer = || {
+/// Makes a few small calls, and returns what makes those of the run.
+fn prepare(
+    cubit: Cubit,
+    duration_ns: u64,
+) -> Result<impl FnOnce(()) -> Result<Calls, String>, String> {
+    let answer = move || {
         let answer = cubit.cube_octet(ARGUMENT);
         answer.map_err(|exception| format!("an urgent call: {exception}"))
     };
     for _ in 0..WARM_UP_CALLS {
         answer()?;
     }
-    barrier
-        .recv()
-        .map_err(|_| "the run was given up".to_owned())?;
-    call_at_rate(duration_ns, || Ok(answer()? == ANSWER))
+    Ok(move |()| call_at_rate(duration_ns, || Ok(answer()? == ANSWER)))
 }
 
 /// Makes a call for each release. During a call that takes longer than the period, releases are skipped: they are counted, and each
@@ -137,7 +138,9 @@ impl Bulk {
             let (cubit, stop, tell_begun) =
                 (cubit.clone(), Arc::clone(&bulk.stop), tell_begun.clone());
             let transfers = move || transfer(&cubit, &stop, &tell_begun);
-            bulk.threads.push(thread("bulk", BULK, transfers)?);
+            let thread = spawn("bulk", &fifo(BULK), transfers);
+            bulk.threads
+                .push(thread.map_err(|refused| refused.to_string())?);
         }
         for _ in 0..clients {
             begun

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::contestants::questions;
 use crate::error::LabError;
 use crate::processes::{Launcher, Process};
 pub use discipline::Discipline;
@@ -52,9 +51,7 @@ impl Link {
     pub fn start(launcher: &Launcher) -> Result<Self, LabError> {
         let keeper = |end: End| -> Result<Process, LabError> {
             let name = format!("the network namespace of the {end:?} end");
-            let mut keeper = launcher.start(&name, &["network"])?;
-            keeper.ready()?;
-            Ok(keeper)
+            launcher.start(&name, &["network"])
         };
         let mut link = Self {
             keepers: [keeper(End::Clients)?, keeper(End::Server)?],
@@ -101,7 +98,7 @@ impl Link {
     }
 
     fn make(&mut self, end: End, part: Part) -> Result<(), LabError> {
-        questions::ask(&mut self.keepers[end as usize], &part, Duration::ZERO)
+        self.keepers[end as usize].ask(&part, Duration::ZERO)
     }
 
     fn keeper(&self, end: End) -> &Process {

@@ -2,9 +2,8 @@
 
 use super::clients::Clients;
 use super::link::device;
-use super::marks;
-use super::server::Server;
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, end_with_input, ready};
+use super::{marks, server};
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role};
 
 /// The keeper of a network namespace; a server with an object for urgent calls and one for bulk data; and clients of both.
 pub(crate) const ROLES: &[Role] = &[
@@ -13,17 +12,12 @@ pub(crate) const ROLES: &[Role] = &[
         let [marked, endpoint] = *words else {
             return Err(NOT_ITS_ARGUMENTS.to_owned());
         };
-        let server = Server::open(marks(marked)?, endpoint)?;
-        end_with_input()?;
-        ready(&server.references().join(" "));
-        server.run()
+        server::open(marks(marked)?, endpoint)?.run()
     }),
     Role::here("packet-clients", |words| {
         let [marked, urgent, bulk] = *words else {
             return Err(NOT_ITS_ARGUMENTS.to_owned());
         };
-        let clients = Clients::open(marks(marked)?, urgent, bulk)?;
-        ready("");
-        clients.serve().map_err(|error| error.to_string())
+        Clients::open(marks(marked)?, urgent, bulk)?.serve()
     }),
 ];

@@ -1,19 +1,16 @@
 //! The clients that call at a rate: one process, a thread for each client, released at absolute times.
 
-use std::io::{self, BufReader, Write};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
-
 use rtorb::thread::{SchedPolicy, ThreadConfig};
 use rtorb::{Orb, Strategies};
 use rtorb_os::clock::monotonic_ns;
-use rtorb_os::thread::{JoinHandle, spawn};
 use rtorb_os::timer::{PeriodicTimer, Release};
 
-use super::{Group, Ran, Releases, Run, Times, answer_lines, process_cpu_ns};
+use super::{ClientsQuestion, Group, Ran, Releases, Run, RunEnd, Times, process_cpu_ns};
 use crate::contestants::clients::open;
 use crate::contestants::cubit::idl::Cubit;
 use crate::contestants::releases::planned_ns;
+use crate::processes::barrier::Barrier;
+use crate::processes::questions::{self, Reply};
 
 /// The objects that clients may call, and those clients that wait at the barrier.
 #[derive(Debug)]
@@ -39,23 +36,23 @@ impl Clients {
     ///
     /// # Errors
     /// What the input or output said.
-    pub fn serve(mut self) -> io::Result<()> {
-        answer_lines(
-            BufReader::new(io::stdin()),
-            io::stdout(),
-            |question, output| self.answer(question, output),
-        )
+    pub(crate) fn serve(mut self) -> Result<(), String> {
+        questions::serve(|question| self.answer(question))
     }
 
-    fn answer(&mut self, question: &str, output: &mut impl Write) -> Result<(), String> {
-        let written = match question {
-            "go" => self.go()?.write(output),
-            _ => {
-                self.prepare(&question.parse()?)?;
-                writeln!(output, "prepared")
+    fn answer(&mut self, question: ClientsQuestion) -> Result<Reply<Option<RunEnd>>, String> {
+        match question {
+            ClientsQuestion::Go => {
+                let Reply { value, series } = self.go()?.into_reply();
+                let value = Some(value);
+                Ok(Reply { value, series })
             }
-        };
-        written.map_err(|error| error.to_string())
+            ClientsQuestion::Prepare(run) => {
+                run.check()?;
+                self.prepare(&run)?;
+                Ok(Reply::default())
+            }
+        }
     }
 
     /// Opens the barrier for those that were prepared, and waits for them to end.
@@ -74,46 +71,35 @@ impl Clients {
     pub fn prepare(&mut self, run: &Run) -> Result<(), String> {
         // Those of a run that never went end here, since nobody can start them any more.
         self.prepared = None;
-        let mut prepared = Prepared {
-            clients: Vec::new(),
-            groups: run.groups.len(),
-        };
-        let (tell_ready, ready) = channel();
+        let mut barrier = Barrier::default();
+        let mut of_groups = Vec::new();
         for (group_index, group) in run.groups.iter().enumerate() {
             for _ in 0..group.clients {
-                let (start, barrier) = channel();
                 let client = Client {
                     cubit: self
                         .objects
                         .get(group.object)
                         .ok_or_else(|| format!("there is no object {}", group.object))?
                         .clone(),
-                    phase_ns: run.phase_ns(prepared.clients.len(), group.period_ns),
+                    phase_ns: run.phase_ns(barrier.len(), group.period_ns),
                     group: group.clone(),
                     duration_ns: run.duration_ns,
-                    ready: tell_ready.clone(),
-                    barrier,
                 };
                 let config = ThreadConfig {
                     policy: (group.priority > 0).then_some(SchedPolicy::Fifo(group.priority)),
                     ..ThreadConfig::default()
                 };
                 let name = format!("client-{}", group.priority);
-                let thread = spawn(&name, &config, move || client.run())
-                    .map_err(|refused| refused.to_string())?;
-                prepared.clients.push(Waiting {
-                    group: group_index,
-                    start,
-                    thread,
-                });
+                barrier.add(&name, &config, || client.prepare())?;
+                of_groups.push(group_index);
             }
         }
-        for _ in &prepared.clients {
-            ready
-                .recv_timeout(WARM_UP_TIMEOUT)
-                .map_err(|_| "a client was not ready in time".to_owned())??;
-        }
-        self.prepared = Some(prepared);
+        barrier.await_all()?;
+        self.prepared = Some(Prepared {
+            barrier,
+            of_groups,
+            groups: run.groups.len(),
+        });
         Ok(())
     }
 }
@@ -121,15 +107,10 @@ impl Clients {
 /// Clients at the barrier.
 #[derive(Debug)]
 struct Prepared {
-    clients: Vec<Waiting>,
+    barrier: Barrier<u64, Result<Times, String>>,
+    /// The group of each client.
+    of_groups: Vec<usize>,
     groups: usize,
-}
-
-#[derive(Debug)]
-struct Waiting {
-    group: usize,
-    start: Sender<u64>,
-    thread: JoinHandle<Option<Result<Times, String>>>,
 }
 
 impl Prepared {
@@ -138,16 +119,9 @@ impl Prepared {
         let cpu_before_ns = process_cpu_ns();
         // Time enough for all of them to hear it before the first is released.
         let begin_ns = monotonic_ns() + BARRIER_NS;
-        for client in &self.clients {
-            client
-                .start
-                .send(begin_ns)
-                .map_err(|_| "a client has ended before the start".to_owned())?;
-        }
         let mut groups = vec![Times::default(); self.groups];
-        for client in self.clients {
-            let times = client.thread.join().ok().flatten();
-            groups[client.group].append(times.ok_or("a client panicked")??);
+        for (group, times) in self.of_groups.into_iter().zip(self.barrier.run(&begin_ns)?) {
+            groups[group].append(times);
         }
         Ok(Ran {
             elapsed_ns: monotonic_ns().saturating_sub(begin_ns),
@@ -163,24 +137,20 @@ struct Client {
     group: Group,
     phase_ns: u64,
     duration_ns: u64,
-    ready: Sender<Result<(), String>>,
-    barrier: Receiver<u64>,
 }
 
 impl Client {
-    fn run(self) -> Result<Times, String> {
-        let warm = (0..WARM_UP_CALLS).try_for_each(|_| {
+    /// Makes a few calls, and returns what makes those of the run.
+    fn prepare(self) -> Result<impl FnOnce(u64) -> Result<Times, String>, String> {
+        for _ in 0..WARM_UP_CALLS {
             let answer = self.cubit.cube_octet(ARGUMENT);
-            answer
-                .map(drop)
-                .map_err(|exception| format!("warm-up: {exception}"))
-        });
-        let mut times = Times::for_client(&self.group, self.duration_ns);
-        // The laboratory may have given up; then the barrier never opens.
-        let _ = self.ready.send(warm);
-        let Ok(begin_ns) = self.barrier.recv() else {
-            return Err("the run was given up".to_owned());
-        };
+            answer.map_err(|exception| format!("warm-up: {exception}"))?;
+        }
+        let times = Times::for_client(&self.group, self.duration_ns);
+        Ok(move |begin_ns| self.run(begin_ns, times))
+    }
+
+    fn run(&self, begin_ns: u64, mut times: Times) -> Result<Times, String> {
         let end_ns = begin_ns + self.duration_ns;
         let mut timer = PeriodicTimer::starting_at(begin_ns + self.phase_ns, self.group.period_ns);
         while timer.next_ns() < end_ns {
@@ -228,10 +198,11 @@ const WARM_UP_CALLS: usize = 3;
 const ARGUMENT: u8 = 7;
 const ANSWER: u8 = ARGUMENT.wrapping_mul(ARGUMENT).wrapping_mul(ARGUMENT);
 const BARRIER_NS: u64 = 5_000_000;
-const WARM_UP_TIMEOUT: Duration = Duration::from_secs(8);
 
 #[cfg(test)]
 mod tests {
+    use rtorb_os::thread::spawn;
+
     use super::*;
     use crate::contestants::rates::FirstReleases;
     use crate::contestants::rates::server::{RateObject, Server};
@@ -256,9 +227,14 @@ mod tests {
             &[object(true), object(false)],
         )
         .unwrap();
-        let references: Vec<&str> = server.references().iter().map(String::as_str).collect();
+        let references: Vec<&str> = server
+            .objects()
+            .references()
+            .iter()
+            .map(String::as_str)
+            .collect();
         let mut clients = Clients::open("default", &references).unwrap();
-        let serving = server.orb().clone();
+        let serving = server.objects().orb().clone();
         let thread = spawn("server", &ThreadConfig::default(), move || serving.run()).unwrap();
         let run = Run {
             duration_ns: 50_000_000,
@@ -269,7 +245,7 @@ mod tests {
                 group(0, 3, 25_000_000, Releases::Latest),
             ],
         };
-        assert!(clients.answer("go", &mut Vec::new()).is_err());
+        assert!(clients.answer(ClientsQuestion::Go).is_err());
         clients.prepare(&run).unwrap();
         let ran = clients.go().unwrap();
         let [high, low] = &ran.groups[..] else {
@@ -284,7 +260,7 @@ mod tests {
         assert!(ran.cpu_ns > 0);
         // From the release on it is never less than from sending on.
         assert!(high.release_ns.iter().sum::<u64>() >= high.sent_ns.iter().sum::<u64>());
-        server.orb().shutdown();
+        server.objects().orb().shutdown();
         thread.join().unwrap().unwrap().unwrap();
     }
 
@@ -299,9 +275,14 @@ mod tests {
         };
         let server = Server::open("iiop://127.0.0.1:0", "default", &[works]).unwrap();
         server.set_work(3 * PERIOD_NS);
-        let references: Vec<&str> = server.references().iter().map(String::as_str).collect();
+        let references: Vec<&str> = server
+            .objects()
+            .references()
+            .iter()
+            .map(String::as_str)
+            .collect();
         let mut clients = Clients::open("default", &references).unwrap();
-        let serving = server.orb().clone();
+        let serving = server.objects().orb().clone();
         let thread = spawn("server", &ThreadConfig::default(), move || serving.run()).unwrap();
         let run = Run {
             duration_ns: 12 * PERIOD_NS,
@@ -319,16 +300,20 @@ mod tests {
         let all = &times.release_ns;
         assert!(all.iter().all(|ns| *ns >= PERIOD_NS));
         assert!(all.iter().filter(waited(4)).count() >= 3, "{all:?}");
-        server.orb().shutdown();
+        server.objects().orb().shutdown();
         thread.join().unwrap().unwrap().unwrap();
     }
 
     #[test]
     fn a_group_without_an_object_is_refused() {
         let mut clients = Clients::open("default", &[]).unwrap();
-        let error = clients
-            .answer("prepare 1 0 spread 3:0:1:1:1:each", &mut Vec::new())
-            .unwrap_err();
+        let run = Run {
+            duration_ns: 1,
+            round: 0,
+            first: FirstReleases::Spread,
+            groups: vec![group(3, 1, 1, Releases::Each)],
+        };
+        let error = clients.answer(ClientsQuestion::Prepare(run)).unwrap_err();
         assert!(error.contains("no object 3"), "{error}");
     }
 }

@@ -9,7 +9,7 @@ use rtorb_results::ObtainedScheduling;
 
 use super::entrant::{Entrant, ServerPriorities, Software};
 use super::server::RateObject;
-use super::{FirstReleases, Group, Ran, Run};
+use super::{ClientsQuestion, FirstReleases, Group, Ran, Run, ServerQuestion};
 use crate::contestants::peers::omniorb::{self, OmniOrb};
 use crate::contestants::{Orb, start_server};
 use crate::error::LabError;
@@ -103,7 +103,7 @@ impl RateContestant {
         objects: &[RateObject],
     ) -> Result<Option<Self>, LabError> {
         let program;
-        let (orb, server, clients) = match entrant.software() {
+        let (orb, server, mut clients) = match entrant.software() {
             Software::Rtorb(preset) => {
                 let declares = entrant.priorities() == ServerPriorities::OfObjects;
                 let socket = format!("rates-{}", entrant.name);
@@ -141,17 +141,13 @@ impl RateContestant {
             placement: entrant.server,
             ..launcher.clone()
         };
-        let words = |role: &[String]| role.join(" ");
         let name = format!("{entrant} server");
-        let role: Vec<&str> = server.iter().map(String::as_str).collect();
-        let mut server = match orb {
-            Orb::Rtorb => start_server(&there, entrant.transport, &name, &role),
-            Orb::OmniOrb | Orb::Iceoryx2 | Orb::Raw => there.start(&name, &role),
+        let server = match orb {
+            Orb::Rtorb => start_server(&there, entrant.transport, &name, &server),
+            Orb::OmniOrb | Orb::Iceoryx2 | Orb::Raw => there.start(&name, &server),
         }?;
-        let role = format!("{} {}", words(&clients), server.ready()?);
-        let role: Vec<&str> = role.split(' ').collect();
-        let mut clients = launcher.start(&format!("{entrant} clients"), &role)?;
-        clients.ready()?;
+        clients.extend(server.words().map(str::to_owned));
+        let clients = launcher.start(&format!("{entrant} clients"), &clients)?;
         let cpus = [launcher.placement.cpu, entrant.server.cpu];
         Ok(Some(Self {
             orb,
@@ -168,8 +164,8 @@ impl RateContestant {
     /// # Errors
     /// As [`Process::ask`].
     pub fn set_work(&mut self, work_us: u64) -> Result<(), LabError> {
-        let question = format!("work {}", work_us * 1_000);
-        self.server.ask(&question).map(drop)
+        let question = ServerQuestion::Work(work_us * 1_000);
+        self.server.ask::<u64>(&question, Duration::ZERO).map(drop)
     }
 
     /// Has the clients make a run, on a CPU that is kept awake.
@@ -177,7 +173,7 @@ impl RateContestant {
     /// # Errors
     /// What went wrong in either process, or that it ended or was silent.
     pub fn run(&mut self, run: &Run) -> Result<Turn, LabError> {
-        self.clients.ask(&run.to_string())?;
+        self.prepare(run)?;
         self.go(run)
     }
 
@@ -192,7 +188,7 @@ impl RateContestant {
             first: FirstReleases::Spread,
             groups: groups.to_vec(),
         };
-        self.clients.ask(&run.to_string())?;
+        self.prepare(&run)?;
         let scheduling = [&self.server, &self.clients]
             .into_iter()
             .flat_map(Process::scheduling_by_priority)
@@ -229,17 +225,21 @@ impl RateContestant {
             .ok_or_else(|| LabError::process(self.clients.name(), "made no call to calibrate by"))
     }
 
+    fn prepare(&mut self, run: &Run) -> Result<(), LabError> {
+        let question = ClientsQuestion::Prepare(run.clone());
+        self.clients.ask(&question, Duration::ZERO)
+    }
+
     fn go(&mut self, run: &Run) -> Result<Turn, LabError> {
         let duration = Duration::from_nanos(run.duration_ns);
         let awake = Awake::keep(self.cpu, duration + AWAKE_LONGER);
         let before_ns = self.server_cpu_ns()?;
-        let (line, octets) = self
+        let reply = self
             .clients
-            .ask_for_bytes(&"go", duration, Ran::bytes_after)?;
+            .ask_for_series(&ClientsQuestion::Go, duration)?;
         let server_ns = self.server_cpu_ns()?.saturating_sub(before_ns);
         drop(awake);
-        let ran = Ran::read(&line, &octets)
-            .map_err(|what| LabError::process(self.clients.name(), what))?;
+        let ran = Ran::of(reply).map_err(|what| LabError::process(self.clients.name(), what))?;
         let share = |cpu_ns: u64| cpu_ns as f64 / ran.elapsed_ns.max(1) as f64;
         let cpu = if self.is_apart {
             CpuShares::Apart {
@@ -253,9 +253,7 @@ impl RateContestant {
     }
 
     fn server_cpu_ns(&mut self) -> Result<u64, LabError> {
-        let line = self.server.ask("cpu")?;
-        let number = line.strip_prefix("cpu ").and_then(|word| word.parse().ok());
-        number.ok_or_else(|| LabError::process(self.server.name(), line))
+        self.server.ask(&ServerQuestion::Cpu, Duration::ZERO)
     }
 }
 

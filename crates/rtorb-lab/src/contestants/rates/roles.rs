@@ -2,7 +2,7 @@
 
 use super::clients::Clients;
 use super::server::{RateObject, Server};
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, is_tcp, ready};
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, is_tcp};
 
 /// A server with an object for each group of clients, and all clients.
 pub(crate) const ROLES: &[Role] = &[
@@ -12,7 +12,7 @@ pub(crate) const ROLES: &[Role] = &[
         };
         let objects = objects.iter().map(|object| object.parse());
         let objects: Vec<RateObject> = objects.collect::<Result<_, _>>()?;
-        Server::open(endpoint, preset, &objects)?.run(ready)
+        Server::open(endpoint, preset, &objects)?.run()
     })
     .on_agent(|words| {
         matches!(*words, [endpoint, _, ref objects @ ..]
@@ -22,9 +22,7 @@ pub(crate) const ROLES: &[Role] = &[
         let [preset, ref references @ ..] = *words else {
             return Err(NOT_ITS_ARGUMENTS.to_owned());
         };
-        let clients = Clients::open(preset, references)?;
-        ready("");
-        clients.serve().map_err(|error| error.to_string())
+        Clients::open(preset, references)?.serve()
     }),
 ];
 

@@ -1,15 +1,14 @@
 //! The server of clients that call at a rate: an object for each priority, whose servants work for a while if told to.
 
-use std::io::{self, BufReader, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rtorb::{Orb, Strategies};
 
-use super::{answer_lines, process_cpu_ns};
+use super::{ServerQuestion, process_cpu_ns};
 use crate::contestants::cubit::{Cuber, objects};
 use crate::contestants::real_time::{declared, lane};
-use crate::processes::child::number;
+use crate::contestants::server;
 
 /// One object of a [`Server`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +46,7 @@ impl std::fmt::Display for RateObject {
 /// A server that listens, and does not serve yet.
 #[derive(Debug)]
 pub struct Server {
-    orb: Orb,
-    references: Vec<String>,
+    objects: server::Server,
     work_ns: Arc<AtomicU64>,
 }
 
@@ -79,22 +77,15 @@ impl Server {
             .map(|(index, object)| activate(&orb, index, *object, &work_ns))
             .collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
-            orb,
-            references,
+            objects: server::Server::of(orb, references),
             work_ns,
         })
     }
 
-    /// The references of the objects, in their order.
+    /// Its ORB and its objects.
     #[must_use]
-    pub fn references(&self) -> &[String] {
-        &self.references
-    }
-
-    /// Its ORB, to shut it down.
-    #[must_use]
-    pub fn orb(&self) -> &Orb {
-        &self.orb
+    pub fn objects(&self) -> &server::Server {
+        &self.objects
     }
 
     /// Has each request to an object that works take so much processor time from now on.
@@ -107,21 +98,10 @@ impl Server {
     ///
     /// # Errors
     /// What the host refused.
-    pub fn run(&self, ready: impl FnOnce(&str)) -> Result<(), String> {
+    pub(crate) fn run(&self) -> Result<(), String> {
         let work_ns = Arc::clone(&self.work_ns);
-        let questions = move || {
-            // An error means that the laboratory is gone, and then it is time to end too.
-            let _ = answer_lines(
-                BufReader::new(io::stdin()),
-                io::stdout(),
-                |question, output| answer(question, &work_ns, output),
-            );
-            std::process::exit(0);
-        };
-        rtorb_os::thread::spawn("questions", &Default::default(), questions)
-            .map_err(|refused| refused.to_string())?;
-        ready(&self.references.join(" "));
-        self.orb.run().map_err(|error| error.to_string())
+        let answer = move |question| Ok(answer(question, &work_ns));
+        self.objects.run_with(answer)
     }
 }
 
@@ -143,22 +123,20 @@ fn activate(
     objects::activate(orb, &adapter, declared(object.priority)?, servant)
 }
 
-fn answer(question: &str, work_ns: &AtomicU64, output: &mut impl Write) -> Result<(), String> {
-    let words: Vec<&str> = question.split_whitespace().collect();
-    let written = match words[..] {
-        ["cpu"] => writeln!(output, "cpu {}", process_cpu_ns()),
-        ["work", ns] => {
-            work_ns.store(number(ns)?, Ordering::Relaxed);
-            writeln!(output, "work")
+fn answer(question: ServerQuestion, work_ns: &AtomicU64) -> u64 {
+    match question {
+        ServerQuestion::Cpu => process_cpu_ns(),
+        ServerQuestion::Work(ns) => {
+            work_ns.store(ns, Ordering::Relaxed);
+            0
         }
-        _ => return Err(format!("not understood: {question:?}")),
-    };
-    written.map_err(|error| error.to_string())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::questions::tests::replies;
 
     #[test]
     fn an_object_is_read_back() {
@@ -181,11 +159,12 @@ mod tests {
     #[test]
     fn the_work_is_what_was_said_last() {
         let work_ns = AtomicU64::new(0);
-        let mut output = Vec::new();
-        answer("work 500", &work_ns, &mut output).unwrap();
-        answer("cpu", &work_ns, &mut output).unwrap();
+        let questions = "{\"work\":500}\n\"cpu\"\n{\"work\":\"hard\"}\n";
+        let replies = replies::<_, _, u64>(questions, |question| Ok(answer(question, &work_ns)));
         assert_eq!(work_ns.load(Ordering::Relaxed), 500);
-        assert!(output.starts_with(b"work\ncpu "));
-        assert!(answer("work hard", &work_ns, &mut output).is_err());
+        let [Ok(_), Ok(cpu), Err(_)] = &replies[..] else {
+            panic!("{replies:?}");
+        };
+        assert!(cpu.value > 0);
     }
 }

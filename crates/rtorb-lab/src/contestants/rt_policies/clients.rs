@@ -1,24 +1,19 @@
 //! The clients: an urgent one, and others beside it.
 
-use std::io;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
-
 use rtorb::exception::OMG;
 use rtorb::rt::{Policy, PriorityBand};
 use rtorb::{ConnectionStrategy, ExceptionKind, Orb, OrbBuilder, SystemException, WaitStrategy};
 use rtorb_host::placement::obtained_by_priority;
 use rtorb_os::clock::{monotonic_ns, sleep_until};
-use rtorb_os::thread::JoinHandle;
 use rtorb_os::timer::PeriodicTimer;
-use rtorb_results::ObtainedScheduling;
 
 use super::idl::Stage;
 use super::{Calls, DECLARED, RtPolicy, Run, Setting, Times, URGENT, URGENT_OFFSETS_US, Work};
-use crate::contestants::clients::{joined, open, thread};
-use crate::contestants::questions::{self, json};
+use crate::contestants::clients::{fifo, open};
 use crate::contestants::rates::GOLDEN;
+use crate::processes::barrier::Barrier;
 use crate::processes::computation::Computation;
+use crate::processes::questions;
 
 /// The clients of the two objects of a [`server`](super::server).
 #[derive(Debug)]
@@ -50,8 +45,8 @@ impl Clients {
     ///
     /// # Errors
     /// What the input or output said.
-    pub fn serve(self) -> io::Result<()> {
-        questions::serve(|run: Run| json(&self.run(&run)?))
+    pub fn serve(self) -> Result<(), String> {
+        questions::serve(|run: Run| self.run(&run))
     }
 
     /// Makes a run.
@@ -74,15 +69,17 @@ impl Clients {
             period_ns: others.period_ns,
             calls: run.calls,
         };
-        let mut clients = Waiting::new();
+        let mut barrier = Barrier::default();
         let other_clients = if run.has_others { others.clients } else { 0 };
         for _ in 0..other_clients {
             let client = client(&self.other_stage, self.arguments, |_| 0);
-            clients.add("other", others.priority, client)?;
+            barrier.add("other", &fifo(others.priority), || client.prepare())?;
         }
         let urgent = client(&self.urgent_stage, Arguments::default(), urgent_offset_ns);
-        clients.add("urgent", URGENT, urgent)?;
-        let (scheduling, mut times) = clients.run()?;
+        barrier.add("urgent", &fifo(URGENT), || urgent.prepare())?;
+        barrier.await_all()?;
+        let scheduling = obtained_by_priority("clients", std::process::id());
+        let mut times = barrier.run(&(monotonic_ns() + BARRIER_NS))?;
         let urgent = times.pop().ok_or("there was no urgent client")?;
         if !urgent.refused_ns.is_empty() {
             return Err(format!(
@@ -148,58 +145,6 @@ impl Arguments {
     }
 }
 
-/// Clients that wait for the beginning of a run.
-struct Waiting {
-    clients: Vec<Started>,
-    tell_ready: Sender<()>,
-    ready: Receiver<()>,
-}
-
-impl Waiting {
-    fn new() -> Self {
-        let (tell_ready, ready) = channel();
-        Self {
-            clients: Vec::new(),
-            tell_ready,
-            ready,
-        }
-    }
-
-    /// Starts the client's thread, which makes a few calls and waits.
-    fn add(&mut self, name: &str, priority: u8, client: Client) -> Result<(), String> {
-        let (begin, beginning) = channel();
-        let tell_ready = self.tell_ready.clone();
-        let run = move || client.run(&tell_ready, &beginning);
-        let thread = thread(name, priority, run)?;
-        self.clients.push(Started { begin, thread });
-        Ok(())
-    }
-
-    /// Lets all begin, and waits for their ends: their scheduling, and their times in the order in which they were added.
-    fn run(self) -> Result<(Vec<ObtainedScheduling>, Vec<Times>), String> {
-        for _ in &self.clients {
-            let ready = self.ready.recv_timeout(WARM_UP_TIMEOUT);
-            ready.map_err(|_| "a client was not ready in time".to_owned())?;
-        }
-        let scheduling = obtained_by_priority("clients", std::process::id());
-        let begin_ns = monotonic_ns() + BARRIER_NS;
-        for client in &self.clients {
-            // If it has failed already, it says why below.
-            let _ = client.begin.send(begin_ns);
-        }
-        let clients = self.clients.into_iter();
-        let times = clients.map(|client| joined(client.thread));
-        Ok((scheduling, times.collect::<Result<_, _>>()?))
-    }
-}
-
-/// The thread of a client, and what it waits for.
-struct Started {
-    /// Takes the time of the first release.
-    begin: Sender<u64>,
-    thread: JoinHandle<Option<Result<Times, String>>>,
-}
-
 /// What one thread has.
 struct Client {
     stage: Stage,
@@ -213,21 +158,20 @@ struct Client {
 }
 
 impl Client {
-    fn run(self, tell_ready: &Sender<()>, beginning: &Receiver<u64>) -> Result<Times, String> {
-        let mut times = Times {
+    /// Makes a few calls, and returns what makes those of the run.
+    fn prepare(self) -> Result<impl FnOnce(u64) -> Result<Times, String>, String> {
+        let times = Times {
             served_ns: Vec::with_capacity(self.calls),
             refused_ns: Vec::with_capacity(self.calls),
             wrong: 0,
         };
-        let mut waits_us = WARM_UP_WAITS_US.into_iter();
-        let warm = waits_us.try_for_each(|wait_us| {
-            let passed = self.call(Arguments { steps: 0, wait_us });
-            passed.map(drop)
-        });
-        // The laboratory may have given up; then no run begins.
-        let _ = tell_ready.send(());
-        warm?;
-        let begin_ns = beginning.recv().map_err(|_| "the run was given up")?;
+        for wait_us in WARM_UP_WAITS_US {
+            self.call(Arguments { steps: 0, wait_us })?;
+        }
+        Ok(move |begin_ns| self.run(begin_ns, times))
+    }
+
+    fn run(&self, begin_ns: u64, mut times: Times) -> Result<Times, String> {
         let mut timer = PeriodicTimer::starting_at(begin_ns, self.period_ns);
         for call in 0..self.calls {
             let release = timer.wait_each();
@@ -280,7 +224,6 @@ const BANDS: [PriorityBand; 2] = [
 /// How long the servants wait in the calls before a run. During the first one the clients meet in the servers, so that each of the
 /// threads there opens its connections.
 const WARM_UP_WAITS_US: [u32; 3] = [500, 0, 0];
-const WARM_UP_TIMEOUT: Duration = Duration::from_secs(8);
 /// Time enough for all clients to hear it before the first release.
 const BARRIER_NS: u64 = 2_000_000;
 /// A line with the times of so many calls of each client is half as long as the laboratory reads.

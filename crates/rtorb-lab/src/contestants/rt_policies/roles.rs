@@ -2,8 +2,8 @@
 
 use super::Setting;
 use super::clients::Clients;
-use super::server::Server;
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, end_with_input, lock_memory, ready};
+use super::server;
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, lock_memory};
 
 /// A server with an object for urgent calls and one for others, which may call those of another server; and clients of both.
 pub(crate) const ROLES: &[Role] = &[
@@ -12,18 +12,13 @@ pub(crate) const ROLES: &[Role] = &[
             return Err(NOT_ITS_ARGUMENTS.to_owned());
         };
         lock_memory();
-        let server = Server::open(Setting::of(policy, setting)?, endpoint, next)?;
-        end_with_input()?;
-        ready(&server.references().join(" "));
-        server.run()
+        server::open(Setting::of(policy, setting)?, endpoint, next)?.run()
     }),
     Role::here("rt-policy-clients", |words| {
         let [policy, setting, urgent, others] = *words else {
             return Err(NOT_ITS_ARGUMENTS.to_owned());
         };
         lock_memory();
-        let clients = Clients::open(Setting::of(policy, setting)?, [urgent, others])?;
-        ready("");
-        clients.serve().map_err(|error| error.to_string())
+        Clients::open(Setting::of(policy, setting)?, [urgent, others])?.serve()
     }),
 ];

@@ -11,60 +11,32 @@ use super::idl::{Stage, StageServant};
 use super::{BUFFERED_MAX, DECLARED, LOW, LOW_CLIENTS, RtPolicy, Setting, URGENT};
 use crate::contestants::clients::{bounded, typed};
 use crate::contestants::real_time::{corba, lane};
+use crate::contestants::server::Server;
 use crate::processes::computation::Computation;
 
-/// A server that listens, and whose pool serves already.
-#[derive(Debug)]
-pub struct Server {
-    orb: Orb,
-    /// Of the object for urgent calls and of that for the others.
-    references: [String; 2],
-}
-
-impl Server {
-    /// Makes an ORB that listens at the endpoint. Its objects call the `next` ones, of urgent calls and of others, if there are any.
-    ///
-    /// # Errors
-    /// What the ORB said.
-    pub fn open(setting: Setting, endpoint: &str, next: &[&str]) -> Result<Self, String> {
-        let orb = bounded(Orb::builder())
-            .listen(endpoint)
-            .build()
-            .map_err(|error| error.to_string())?;
-        let pool = start_pool(&orb, setting)?;
-        let mut next = typed(&orb, next)?.into_iter();
-        let mut activate = |adapter, priority| {
-            let policies = PoaPolicies::default()
-                .with(priority_model(setting, priority)?)
-                .with(Policy::Threadpool(pool));
-            activate(&orb, adapter, policies, next.next())
-        };
-        let references = [
-            activate("urgent", URGENT)?,
-            activate("others", setting.policy.others().priority)?,
-        ];
-        Ok(Self { orb, references })
-    }
-
-    /// The references of the two objects.
-    #[must_use]
-    pub fn references(&self) -> &[String; 2] {
-        &self.references
-    }
-
-    /// Its ORB, to destroy it.
-    #[must_use]
-    pub fn orb(&self) -> &Orb {
-        &self.orb
-    }
-
-    /// Serves until the ORB is shut down.
-    ///
-    /// # Errors
-    /// What the host refused.
-    pub fn run(&self) -> Result<(), String> {
-        self.orb.run().map_err(|error| error.to_string())
-    }
+/// Makes a server that listens at the endpoint, and whose pool serves already: an object for urgent calls and one for the others. They
+/// call the `next` ones, of urgent calls and of others, if there are any.
+///
+/// # Errors
+/// What the ORB said.
+pub fn open(setting: Setting, endpoint: &str, next: &[&str]) -> Result<Server, String> {
+    let orb = bounded(Orb::builder())
+        .listen(endpoint)
+        .build()
+        .map_err(|error| error.to_string())?;
+    let pool = start_pool(&orb, setting)?;
+    let mut next = typed(&orb, next)?.into_iter();
+    let mut activate = |adapter, priority| {
+        let policies = PoaPolicies::default()
+            .with(priority_model(setting, priority)?)
+            .with(Policy::Threadpool(pool));
+        activate(&orb, adapter, policies, next.next())
+    };
+    let references = [
+        activate("urgent", URGENT)?,
+        activate("others", setting.policy.others().priority)?,
+    ];
+    Ok(Server::of(orb, references))
 }
 
 /// Starts the threads that serve the objects: a lane of one thread for each priority, or threads that take the priority of the call,

@@ -1,5 +1,4 @@
 use super::clients::Clients;
-use super::server::Server;
 use super::*;
 use rtorb_os::sched::{SchedPolicy, allowed};
 
@@ -33,13 +32,19 @@ fn every_call_is_served_or_refused_and_only_a_bound_refuses() {
         has_others: true,
     };
     for setting in settings() {
-        let last = Server::open(setting, ENDPOINT, &[]).unwrap();
-        let next = last.references().each_ref().map(String::as_str);
+        let last = server::open(setting, ENDPOINT, &[]).unwrap();
+        let next = last
+            .references()
+            .iter()
+            .map(String::as_str)
+            .collect::<Vec<_>>();
         let middle = (setting.policy.servants() > 1)
-            .then(|| Server::open(setting, ENDPOINT, &next).unwrap());
+            .then(|| server::open(setting, ENDPOINT, &next).unwrap());
         let first = middle.as_ref().unwrap_or(&last);
-        let references = first.references().each_ref().map(String::as_str);
-        let clients = Clients::open(setting, references).unwrap();
+        let [urgent, others] = first.references() else {
+            panic!("two objects");
+        };
+        let clients = Clients::open(setting, [urgent, others]).unwrap();
         let calls = clients.run(&run).unwrap();
         let (urgent, others) = (&calls.urgent, &calls.others);
         assert_eq!((urgent.served_ns.len(), urgent.wrong), (3, 0), "{setting}");

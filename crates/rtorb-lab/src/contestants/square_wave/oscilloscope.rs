@@ -12,13 +12,14 @@ use rtorb_instruments::network::received_at_ns;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{ThreadConfig, spawn};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::clocks::realtime_ahead_ns;
 use super::{EDGES_MAX, Edge};
 use crate::contestants::event_channel::system::within;
-use crate::contestants::questions::{self, json};
 use crate::error::LabError;
 use crate::processes::Process;
+use crate::processes::questions::{json, serve_as};
 
 /// A change of an output, as a datagram has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,11 +116,11 @@ impl Oscilloscope {
     ///
     /// # Errors
     /// What the input or output said.
-    pub fn serve(&self) -> io::Result<()> {
-        questions::serve(|question| self.answer(&question))
+    pub fn serve(&self) -> Result<(), String> {
+        serve_as(&self.ports()?, |question| self.answer(&question))
     }
 
-    fn answer(&self, question: &Question) -> Result<String, String> {
+    fn answer(&self, question: &Question) -> Result<Value, String> {
         match question {
             Question::Clear => {
                 self.inputs.iter().for_each(|(_, seen)| seen.lock().clear());
@@ -166,13 +167,12 @@ impl Screen {
     ///
     /// # Errors
     /// What the process said.
-    pub fn of(mut process: Process) -> Result<(Self, Vec<u16>), LabError> {
-        let ports = process.ready()?;
+    pub fn of(process: Process) -> Result<(Self, Vec<u16>), LabError> {
         let port = |word: &str| {
             word.parse()
                 .map_err(|_| LabError::process(process.name(), format!("not a port: {word:?}")))
         };
-        let ports = ports.split(' ').map(port).collect::<Result<_, _>>()?;
+        let ports = process.words().map(port).collect::<Result<_, _>>()?;
         Ok((Self { process }, ports))
     }
 
@@ -181,7 +181,7 @@ impl Screen {
     /// # Errors
     /// That the process ended or was silent.
     pub fn clear(&mut self) -> Result<(), LabError> {
-        questions::ask(&mut self.process, &Question::Clear, Duration::ZERO)
+        self.process.ask(&Question::Clear, Duration::ZERO)
     }
 
     /// The changes of an output from the signal `first` on, in the order in which they were sent; waits until there are `count`.
@@ -197,7 +197,7 @@ impl Screen {
         let mut seen: Vec<Seen> = Vec::new();
         within(ARRIVAL_TIMEOUT, || {
             let question = Question::Seen { input, first };
-            seen = questions::ask(&mut self.process, &question, Duration::ZERO)?;
+            seen = self.process.ask(&question, Duration::ZERO)?;
             Ok(seen.len() >= count)
         })?;
         seen.sort_by_key(|seen| seen.number);
@@ -226,7 +226,7 @@ mod tests {
         let mut found = Vec::new();
         within(Duration::from_secs(10), || {
             let answer = oscilloscope.answer(&Question::Seen { input: 0, first });
-            found = serde_json::from_str(&answer.unwrap()).unwrap();
+            found = serde_json::from_value(answer.unwrap()).unwrap();
             Ok(found.len() >= count)
         })
         .unwrap();

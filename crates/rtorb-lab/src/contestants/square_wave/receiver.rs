@@ -11,14 +11,15 @@ use rtorb_services::stubs::rtec_event::rtec_event_comm::{
     Event, PushConsumer, PushConsumerServant,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::clocks::realtime_ahead_ns;
 use super::idl::benchmark::{Put, PutServant};
 use super::pulse::{Output, Pulse};
 use super::{EDGES_MAX, Edge};
 use crate::contestants::event_channel::rtec;
-use crate::contestants::questions::{self, json};
 use crate::contestants::real_time::lane;
+use crate::processes::questions::{json, serve_beside};
 
 /// A receiver that listens, and does not serve yet.
 #[derive(Debug)]
@@ -96,7 +97,7 @@ impl Receiver {
     ///
     /// # Errors
     /// What the host refused.
-    pub fn run(&self, ready: impl FnOnce(&str)) -> Result<(), String> {
+    pub fn run(&self) -> Result<(), String> {
         let port = Arc::clone(&self.port);
         let (orb, priority) = (self.orb.clone(), self.priority);
         let events = self.events.clone();
@@ -107,11 +108,11 @@ impl Receiver {
             }
             _ => port.answer(&question),
         };
-        questions::serve_beside(&self.orb, || ready(&self.reference), answer)
+        serve_beside(&self.orb, &self.reference, answer)
     }
 
     #[cfg(test)]
-    pub(super) fn ask(&self, question: Question) -> Result<String, String> {
+    pub(super) fn ask(&self, question: Question) -> Result<Value, String> {
         self.port.answer(&question)
     }
 }
@@ -227,7 +228,7 @@ impl Port {
         Ok(())
     }
 
-    fn answer(&self, question: &Question) -> Result<String, String> {
+    fn answer(&self, question: &Question) -> Result<Value, String> {
         match question {
             Question::Connect => Err("it takes no events".to_owned()),
             Question::Count => json(&self.count.load(Ordering::Relaxed)),
@@ -285,7 +286,7 @@ mod tests {
         let port = Port::with(Output::Memory);
         let outputs = || {
             let answer = port.answer(&Question::Outputs).unwrap();
-            serde_json::from_str::<Outputs>(&answer).unwrap()
+            serde_json::from_value::<Outputs>(answer).unwrap()
         };
         for (value, data) in [(1, ""), (0, "four"), (1, "x")] {
             port.port(0, value, data).unwrap();
@@ -294,7 +295,7 @@ mod tests {
         let levels: Vec<u64> = found.set.iter().map(|set| set.level).collect();
         assert_eq!((levels, found.octets), (vec![1, 0, 1], 5));
         assert!(found.set.is_sorted_by_key(|set| set.at_ns));
-        assert_eq!(port.answer(&Question::Count).unwrap(), "3");
+        assert_eq!(port.answer(&Question::Count).unwrap(), 3);
         port.answer(&Question::Clear).unwrap();
         let cleared = outputs();
         assert_eq!((cleared.set, cleared.octets), (Vec::new(), 0));

@@ -5,7 +5,7 @@ use super::pulse::Pulse;
 use super::receiver::Receiver;
 use super::supplier::Supplier;
 use super::system::NO_CHANNEL;
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, is_tcp, lock_memory, number, ready};
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, is_tcp, lock_memory, number};
 
 /// From a digital input to a digital output.
 pub(crate) const ROLES: &[Role] = &[
@@ -19,7 +19,7 @@ pub(crate) const ROLES: &[Role] = &[
             _ => receiver.with_events(channel, number(source)?)?,
         };
         lock_memory();
-        receiver.run(ready)
+        receiver.run()
     })
     .on_agent(|words| match words {
         [endpoint, priority, pulse, channel, source] => {
@@ -37,9 +37,7 @@ pub(crate) const ROLES: &[Role] = &[
     }),
     Role::here("oscilloscope", |peers| {
         let peers = peers.iter().map(|peer| number(peer));
-        let oscilloscope = Oscilloscope::open(&peers.collect::<Result<Vec<_>, _>>()?)?;
-        ready(&oscilloscope.ports()?);
-        oscilloscope.serve().map_err(|error| error.to_string())
+        Oscilloscope::open(&peers.collect::<Result<Vec<_>, _>>()?)?.serve()
     }),
     Role::here("put-supplier", |words| {
         let [channel, ref receivers @ ..] = *words else {
@@ -56,7 +54,6 @@ pub(crate) const ROLES: &[Role] = &[
             _ => supplier.with_channel(channel),
         };
         lock_memory();
-        ready("");
-        supplier.serve().map_err(|error| error.to_string())
+        supplier.serve()
     }),
 ];

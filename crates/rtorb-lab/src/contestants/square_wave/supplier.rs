@@ -2,25 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
 
 use rtorb::Orb;
 use rtorb::thread::ThreadConfig;
 use rtorb_os::clock::monotonic_ns;
-use rtorb_os::thread::{JoinHandle, spawn};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::ProxyPushConsumer;
 use rtorb_services::stubs::rtec_event::rtec_event_comm::Event;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::idl::benchmark::Put;
 use super::pulse::{Input, Pulse};
 use super::{Called, EDGES_MAX, Path, Run, Wave};
 use crate::contestants::event_channel::rtec;
 use crate::contestants::event_channel::supplier::client_orb;
-use crate::contestants::questions::{self, json};
+use crate::processes::barrier::Barrier;
+use crate::processes::questions::{self, json};
 
 /// The supplier's process.
 #[derive(Debug)]
@@ -32,7 +30,7 @@ pub struct Supplier {
     proxies: BTreeMap<usize, ProxyPushConsumer>,
     /// A pair for each receiver.
     ports: Vec<(Put, Arc<Input>)>,
-    prepared: Vec<Waiting>,
+    prepared: Option<Barrier<u64, Result<Vec<Called>, String>>>,
 }
 
 /// What the supplier is asked.
@@ -42,13 +40,6 @@ pub(super) enum Question {
     Prepare(Run),
     /// To run, and the edges of each wave with their calls.
     Go,
-}
-
-/// A thread at the barrier.
-#[derive(Debug)]
-struct Waiting {
-    start: Sender<u64>,
-    thread: JoinHandle<Option<Result<Vec<Called>, String>>>,
 }
 
 impl Supplier {
@@ -71,7 +62,7 @@ impl Supplier {
             channel: None,
             proxies: BTreeMap::new(),
             ports,
-            prepared: Vec::new(),
+            prepared: None,
         })
     }
 
@@ -89,11 +80,11 @@ impl Supplier {
     ///
     /// # Errors
     /// What the input or output said.
-    pub fn serve(mut self) -> io::Result<()> {
+    pub fn serve(mut self) -> Result<(), String> {
         questions::serve(|question| self.answer(question))
     }
 
-    fn answer(&mut self, question: Question) -> Result<String, String> {
+    fn answer(&mut self, question: Question) -> Result<Value, String> {
         match question {
             Question::Prepare(run) => {
                 run.check()?;
@@ -107,36 +98,27 @@ impl Supplier {
     /// Starts the threads, has each make a few calls, and leaves them at the barrier.
     fn prepare(&mut self, run: &Run) -> Result<(), String> {
         // Those of a run that never went end here, since nobody can start them any more.
-        self.prepared.clear();
-        let (tell_ready, ready) = channel();
+        self.prepared = None;
+        let mut barrier = Barrier::default();
         for (number, wave) in run.waves.iter().enumerate() {
             let (put, input) = self
                 .ports
                 .get(wave.receiver)
                 .ok_or_else(|| format!("there is no receiver {}", wave.receiver))?
                 .clone();
-            let (start, barrier) = channel();
             let caller = Caller {
                 orb: self.orb.clone(),
                 to: self.to(run, wave, put)?,
                 input,
                 wave: wave.clone(),
-                ready: tell_ready.clone(),
-                barrier,
             };
             let duration_ns = run.duration_ns;
             let name = format!("wave-{number}");
-            let thread = spawn(&name, &ThreadConfig::default(), move || {
-                caller.run(duration_ns)
-            })
-            .map_err(|refused| refused.to_string())?;
-            self.prepared.push(Waiting { start, thread });
+            let prepare = move || caller.prepare(duration_ns);
+            barrier.add(&name, &ThreadConfig::default(), prepare)?;
         }
-        for _ in &self.prepared {
-            ready
-                .recv_timeout(WARM_UP_TIMEOUT)
-                .map_err(|_| "a thread was not ready in time".to_owned())??;
-        }
+        barrier.await_all()?;
+        self.prepared = Some(barrier);
         Ok(())
     }
 
@@ -169,24 +151,9 @@ impl Supplier {
 
     /// Opens the barrier and waits for the threads to end.
     fn go(&mut self) -> Result<Vec<Vec<Called>>, String> {
-        let prepared = std::mem::take(&mut self.prepared);
-        if prepared.is_empty() {
-            return Err("nothing is prepared".to_owned());
-        }
+        let prepared = self.prepared.take().ok_or("nothing is prepared")?;
         // Time enough for all of them to hear it before the first edge.
-        let begin_ns = monotonic_ns() + BARRIER_NS;
-        for waiting in &prepared {
-            waiting
-                .start
-                .send(begin_ns)
-                .map_err(|_| "a thread has ended before the start".to_owned())?;
-        }
-        let ended = prepared
-            .into_iter()
-            .map(|waiting| waiting.thread.join().ok().flatten());
-        ended
-            .map(|called| called.ok_or("a thread panicked")?)
-            .collect()
+        prepared.run(&(monotonic_ns() + BARRIER_NS))
     }
 }
 
@@ -210,22 +177,28 @@ struct Caller {
     to: To,
     input: Arc<Input>,
     wave: Wave,
-    ready: Sender<Result<(), String>>,
-    barrier: Receiver<u64>,
 }
 
 impl Caller {
-    fn run(self, duration_ns: u64) -> Result<Vec<Called>, String> {
-        let warm = self.take_priority().and_then(|()| {
-            (0..WARM_UP_CALLS)
-                .try_for_each(|_| self.call(0).map_err(|error| format!("warm-up: {error}")))
-        });
-        let mut all = vec![Called::default(); EDGES_MAX];
-        // The laboratory may have given up; then the barrier never opens.
-        let _ = self.ready.send(warm);
-        let Ok(begin_ns) = self.barrier.recv() else {
-            return Err("the run was given up".to_owned());
-        };
+    /// Makes a few calls, and returns what makes those of the run.
+    fn prepare(
+        self,
+        duration_ns: u64,
+    ) -> Result<impl FnOnce(u64) -> Result<Vec<Called>, String>, String> {
+        self.take_priority()?;
+        for _ in 0..WARM_UP_CALLS {
+            self.call(0).map_err(|error| format!("warm-up: {error}"))?;
+        }
+        let all = vec![Called::default(); EDGES_MAX];
+        Ok(move |begin_ns| self.run(begin_ns, duration_ns, all))
+    }
+
+    fn run(
+        &self,
+        begin_ns: u64,
+        duration_ns: u64,
+        mut all: Vec<Called>,
+    ) -> Result<Vec<Called>, String> {
         let mut count = 0;
         let mut edges = self.input.edges(&self.wave, begin_ns, duration_ns)?;
         for called in &mut all {
@@ -263,10 +236,11 @@ impl Caller {
 /// For the connection, and what the ORB makes for a thread's first call.
 pub(super) const WARM_UP_CALLS: usize = 5;
 const BARRIER_NS: u64 = 5_000_000;
-const WARM_UP_TIMEOUT: Duration = Duration::from_secs(8);
 
 #[cfg(test)]
 mod tests {
+    use rtorb_os::thread::spawn;
+
     use super::*;
     use crate::contestants::square_wave::Latencies;
     use crate::contestants::square_wave::receiver::{Outputs, Question as Asked, Receiver};
@@ -302,7 +276,7 @@ mod tests {
         let waves = supplier.go().unwrap();
         for (called, (receiver, edges)) in waves.iter().zip([(1, 10), (0, 4)]) {
             let answer = receivers[receiver].ask(Asked::Outputs).unwrap();
-            let outputs: Outputs = serde_json::from_str(&answer).unwrap();
+            let outputs: Outputs = serde_json::from_value(answer).unwrap();
             let found = Latencies::of(called, &outputs.set).unwrap();
             assert_eq!((called.len(), found.wrong), (edges, 0));
             assert_eq!(outputs.octets, edges * run.payload_bytes);

@@ -18,7 +18,6 @@ use super::supplier::{self, Question};
 use super::{Called, Latencies, Path, Run, Wave};
 use crate::contestants::Transport;
 use crate::contestants::event_channel::system::{Channel, endpoint, within};
-use crate::contestants::questions;
 use crate::error::LabError;
 use crate::experiment::Context;
 use crate::processes::awake::Awake;
@@ -122,16 +121,14 @@ impl System {
             .to_vec();
         for (number, role) in roles.iter().enumerate() {
             let (mut receiver, pulse) = starting.receiver(number, *role, &mut ports)?;
-            supplier_role.extend([pulse.to_string(), receiver.process.ready()?]);
+            supplier_role.extend([pulse.to_string(), receiver.process.text().to_owned()]);
             if channel.is_some() {
                 ask::<()>(&mut receiver.process, &Asked::Connect)?;
             }
             receivers.push(receiver);
         }
-        let words: Vec<&str> = supplier_role.iter().map(String::as_str).collect();
         let name = format!("{} supplier", transport.label());
-        let mut supplier = context.launcher.start(&name, &words)?;
-        supplier.ready()?;
+        let supplier = context.launcher.start(&name, &supplier_role)?;
         Ok(Self {
             transport,
             roles: roles.to_vec(),
@@ -221,7 +218,7 @@ impl System {
         let duration = Duration::from_nanos(run.duration_ns);
         let before_ns = realtime_ahead_ns();
         let awake = Awake::keep(self.cpu, duration + AWAKE_LONGER);
-        let waves: Vec<Vec<Called>> = questions::ask(&mut self.supplier, &Question::Go, duration)?;
+        let waves: Vec<Vec<Called>> = self.supplier.ask(&Question::Go, duration)?;
         drop(awake);
         let ahead_ns = [before_ns, realtime_ahead_ns()];
         let mut all = Vec::new();
@@ -292,7 +289,6 @@ impl Starting<'_> {
             supplier::source(number).to_string(),
         ];
         let name = format!("{} receiver {}", self.transport.label(), role.name());
-        let words = words.each_ref().map(String::as_str);
         let process = launcher.start_server(&name, &words)?;
         Ok((Output { process, clock }, pulse))
     }
@@ -325,7 +321,6 @@ fn start_screen(
         placement: Placement::default(),
         ..context.launcher.clone()
     };
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (screen, ports) = Screen::of(launcher.start("oscilloscope", &words)?)?;
     Ok((Some(screen), ports.into_iter()))
 }
@@ -335,7 +330,7 @@ fn ask<A: DeserializeOwned>(
     process: &mut Process,
     question: &impl Serialize,
 ) -> Result<A, LabError> {
-    questions::ask(process, question, Duration::ZERO)
+    process.ask(question, Duration::ZERO)
 }
 
 /// What a reader must know of the pulse and of the three systems.

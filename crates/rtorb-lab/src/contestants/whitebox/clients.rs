@@ -11,7 +11,7 @@ use rtorb_os::clock::{monotonic_ns, sleep_until};
 use super::{Priorities, Run};
 use crate::contestants::CALL_TIMEOUT;
 use crate::contestants::cubit::idl::Cubit;
-use crate::contestants::questions;
+use crate::processes::questions;
 
 /// Threads that wait for their turn, each with a reference of its own.
 ///
@@ -71,7 +71,7 @@ impl Clients {
     ///
     /// # Errors
     /// What the input or output said.
-    pub fn serve(mut self) -> io::Result<()> {
+    pub fn serve(mut self) -> Result<(), String> {
         questions::serve(|run| self.run(&run))
     }
 

@@ -11,8 +11,8 @@ use super::counts::{Counts, Reading};
 use super::perf::{PHASES, Perf, SystemCalls};
 use super::strace::Strace;
 use super::{Priorities, Run};
+use crate::contestants::Transport;
 use crate::contestants::peers::omniorb::{self, OmniOrb};
-use crate::contestants::{Transport, questions};
 use crate::error::LabError;
 use crate::experiment::Context;
 use crate::processes::Process;
@@ -43,12 +43,10 @@ impl Contestant {
         let endpoint = transport.endpoint_in(context.folder(), &format!("whitebox-{preset}"));
         let endpoint = endpoint.unwrap_or_else(|| launcher.server_endpoint());
         let role = ["whitebox-server", &endpoint, preset, &low, &high];
-        let mut server = launcher.start(&format!("{preset} server"), &role)?;
-        let references = server.ready()?;
+        let server = launcher.start(&format!("{preset} server"), &role)?;
         let mut role = vec!["whitebox-clients", preset, &low, &high];
-        role.extend(references.split(' '));
-        let mut client = launcher.start(&format!("{preset} clients"), &role)?;
-        client.ready()?;
+        role.extend(server.words());
+        let client = launcher.start(&format!("{preset} clients"), &role)?;
         Ok(Self {
             processes: [client, server],
             pages: None,
@@ -72,14 +70,12 @@ impl Contestant {
         let [client_page, server_page] = &pages;
         let mut arguments = vec!["server", "-ORBendPoint", "giop:tcp:127.0.0.1:"];
         arguments.extend(omniorb::SERVER_OPTIONS);
-        let mut server = start("server", server_page, &peer.program, &arguments)?;
-        let reference = server.ready()?;
+        let server = start("server", server_page, &peer.program, &arguments)?;
         let [low, high] = Priorities::of(launcher).words();
         let low_clients = LOW_CLIENTS.to_string();
-        let mut arguments = vec![reference.as_str(), &low, &high, &low_clients];
+        let mut arguments = vec![server.text(), &low, &high, &low_clients];
         arguments.extend(omniorb::CLIENT_OPTIONS);
-        let mut client = start("clients", client_page, &peer.whitebox, &arguments)?;
-        client.ready()?;
+        let client = start("clients", client_page, &peer.whitebox, &arguments)?;
         Ok(Self {
             processes: [client, server],
             pages: Some(pages),
@@ -91,7 +87,7 @@ impl Contestant {
     /// # Errors
     /// That a call failed, or that the process ended or was silent.
     pub fn run(&mut self, run: &Run) -> Result<u32, LabError> {
-        questions::ask(&mut self.processes[0], run, run.pauses())
+        self.processes[0].ask(run, run.pauses())
     }
 
     /// What the processes count themselves in a run, and the kernel for them.

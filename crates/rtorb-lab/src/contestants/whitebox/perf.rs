@@ -160,14 +160,14 @@ impl Perf {
         let mut role = vec!["exec", "sh", "-c", "exec perf \"$@\" 2>/dev/null", "perf"];
         role.extend_from_slice(options);
         role.extend(["-D", "-1", "--control", "fd:0,1", "-o", &file, "-p", &id]);
-        let mut process = launcher.start(&format!("perf {}", options[0]), &role)?;
+        let mut process = launcher.spawn(&format!("perf {}", options[0]), &role)?;
         // Its first answer is given when it has opened all counters.
-        process.ask("ping")?;
+        process.command("ping")?;
         Ok(Self { process, output })
     }
 
     fn tell(&mut self, command: &str) -> Result<(), LabError> {
-        let answer = self.process.ask(command)?;
+        let answer = self.process.command(command)?;
         // perf sends the zero at the end of its string too.
         match answer.trim_matches('\0') {
             "ack" => Ok(()),

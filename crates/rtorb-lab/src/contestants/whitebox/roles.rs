@@ -1,17 +1,16 @@
 //! The server and the clients as processes.
 
 use super::clients::Clients;
-use super::server::Server;
-use super::{Priorities, start_counting};
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, number, ready};
+use super::{Priorities, server, start_counting};
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, number};
 
 /// Both count what their threads do.
 pub(crate) const ROLES: &[Role] = &[
     Role::here("whitebox-server", |words| match *words {
         [endpoint, preset, low, high] => {
             start_counting();
-            let server = Server::open(endpoint, preset, priorities(low, high)?);
-            server.map_err(|error| error.to_string())?.run(ready)
+            let server = server::open(endpoint, preset, priorities(low, high)?);
+            server.map_err(|error| error.to_string())?.run()
         }
         _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
     }),
@@ -21,8 +20,7 @@ pub(crate) const ROLES: &[Role] = &[
             let objects = [low_object, high_object];
             let clients = Clients::start(preset, priorities(low, high)?, objects);
             let clients = clients.map_err(|error| error.to_string())?;
-            ready("");
-            clients.serve().map_err(|error| error.to_string())
+            clients.serve()
         }
         _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
     }),

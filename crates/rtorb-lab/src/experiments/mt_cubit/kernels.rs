@@ -1,14 +1,7 @@
 //! MT_Cubit on each operating system.
 
-use crate::experiment::Outcome;
-use rtorb_results::campaign::SYSTEM;
+use crate::experiments::prelude::*;
 use rtorb_results::summary::words::shown;
-use rtorb_results::{
-    CellValue, LabelValue, Labels, Plot, PlotKind, StatisticName, TableView, labels,
-};
-
-use crate::systems::{By, Compared};
-use rtorb_results::systems::Gathered;
 
 /// P0 Figures 4 and 5, and P4's finding.
 pub(in crate::experiments) fn latency_jitter(gathered: &Gathered<'_>) -> Outcome {
@@ -20,33 +13,28 @@ pub(in crate::experiments) fn latency_jitter(gathered: &Gathered<'_>) -> Outcome
     ]);
     let under = gathered.under;
     let figures = TableView {
-        id: "latency-and-jitter".to_owned(),
-        title: "High-priority latency, jitter in parentheses".to_owned(),
         caption: "Over the number of low-priority clients, as P0 Figures 4 and 5.".to_owned(),
         of: high.clone(),
         rows: gathered.with_load(&[SYSTEM]),
         columns: CLIENTS.map(str::to_owned).to_vec(),
         values: vec![CellValue::MeanAndDeviation],
-        ..TableView::default()
+        ..table(
+            "latency-and-jitter",
+            "High-priority latency, jitter in parentheses",
+        )
     };
     let hardest = hardest(gathered, &high);
     let finding = under_load(&high, under);
     let line = |id: &str, title: &str, value: StatisticName| Plot {
-        id: id.to_owned(),
-        title: title.to_owned(),
         caption: "Preset `tao`, a line a system.".to_owned(),
         kind: PlotKind::Lines,
         of: high.clone(),
-        choose: vec![
-            under.to_owned(),
-            "load".to_owned(),
-            "servant_work_us".to_owned(),
-        ],
-        lines: vec![SYSTEM.to_owned()],
+        choose: words(&[under, "load", "servant_work_us"]),
+        lines: words(&[SYSTEM]),
         x: "low_clients".to_owned(),
         x_title: "low-priority clients".to_owned(),
         values: vec![value],
-        ..Plot::default()
+        ..Plot::named(id, title)
     };
     let compared = Compared {
         what: "Worst call of the high-priority client, with its wake-up",
@@ -73,16 +61,14 @@ pub(in crate::experiments) fn latency_jitter(gathered: &Gathered<'_>) -> Outcome
 /// P4's finding: the worst call of these series by system and load.
 fn under_load(high: &Labels, under: &str) -> TableView {
     TableView {
-        id: "under-load".to_owned(),
-        title: "The high-priority client under load: its worst call".to_owned(),
         caption: "P4's question: what load does to the most urgent call on each system, from the moment at which the client is to \
                   call until it has the reply. A column for each crowd of low-priority clients beside it."
             .to_owned(),
         of: high.clone(),
-        rows: vec![SYSTEM.to_owned(), under.to_owned()],
+        rows: words(&[SYSTEM, under]),
         columns: CLIENTS.map(str::to_owned).to_vec(),
         values: vec![CellValue::Worst],
-        ..TableView::default()
+        ..table("under-load", "The high-priority client under load: its worst call")
     }
 }
 
@@ -135,32 +121,31 @@ pub(in crate::experiments) fn architectures(gathered: &Gathered<'_>) -> Outcome 
         of.remove("low_clients");
         of.insert(under.to_owned(), load.clone());
         TableView {
-            id: format!("architectures-{load}"),
-            title: format!("The high-priority client by architecture, load {load}"),
             caption: format!(
                 "Of each architecture alone and beside low-priority clients ({}).",
                 condition(&hardest)
             ),
             of,
-            rows: vec!["preset".to_owned(), "low_clients".to_owned()],
-            columns: vec![SYSTEM.to_owned()],
+            rows: words(&["preset", "low_clients"]),
+            columns: words(&[SYSTEM]),
             values: WHOLE.to_vec(),
-            ..TableView::default()
+            ..table(
+                &format!("architectures-{load}"),
+                &format!("The high-priority client by architecture, load {load}"),
+            )
         }
     };
     let bars = Plot {
-        id: "architectures".to_owned(),
-        title: "Worst call of the high-priority client".to_owned(),
         caption: format!("By architecture ({}).", condition(&hardest)),
         kind: PlotKind::Bars,
         of: hardest.clone(),
-        choose: vec![under.to_owned()],
-        lines: vec![SYSTEM.to_owned()],
+        choose: words(&[under]),
+        lines: words(&[SYSTEM]),
         x: "preset".to_owned(),
         x_title: "architecture".to_owned(),
         values: vec![StatisticName::Max],
         log_y: true,
-        ..Plot::default()
+        ..Plot::named("architectures", "Worst call of the high-priority client")
     };
     let compared = Compared {
         what: "Worst call of the high-priority client",
@@ -168,47 +153,7 @@ pub(in crate::experiments) fn architectures(gathered: &Gathered<'_>) -> Outcome 
         by: By::Worst,
     };
     let loads = gathered.values(&high, under);
-    let mut outcome =
-        compared.outcome(gathered, loads.into_iter().map(table).collect(), vec![bars]);
-    outcome
-        .conclusions
-        .splice(0..0, by_architecture(gathered, &hardest));
-    outcome
-}
-
-/// The worst call of each architecture on each system, the shortest first.
-fn by_architecture(gathered: &Gathered<'_>, hardest: &Labels) -> Vec<String> {
-    let mut said = Vec::new();
-    // The most real-time system first: architectures are chosen for that.
-    let reference = gathered.reference().map(|part| part.name.as_str());
-    let mut parts: Vec<_> = gathered.parts.iter().collect();
-    parts.sort_by_key(|part| Some(part.name.as_str()) != reference);
-    for part in parts {
-        let mut of = hardest.clone();
-        of.insert(SYSTEM.to_owned(), part.name.clone().into());
-        let worst = |preset: LabelValue| {
-            let mut of = of.clone();
-            of.insert("preset".to_owned(), preset.clone());
-            Some((preset, worst_of(gathered, &of)?))
-        };
-        let presets = gathered.values(&of, "preset").into_iter();
-        let mut found: Vec<(LabelValue, f64)> = presets.filter_map(worst).collect();
-        found.sort_by(|left, right| left.1.total_cmp(&right.1));
-        let (Some((_, least_ns)), Some((last, most_ns))) = (found.first(), found.last()) else {
-            continue;
-        };
-        let told = found
-            .iter()
-            .map(|(preset, ns)| format!("{preset} {}", shown(*ns, "ns")));
-        said.push(format!(
-            "Worst call of the high-priority client on {}, {}: {}. {last} takes {:.1} times as long as the best.",
-            part.name,
-            gathered.unit(),
-            told.collect::<Vec<_>>().join(", "),
-            most_ns / least_ns.max(1.0)
-        ));
-    }
-    said
+    compared.outcome(gathered, loads.into_iter().map(table).collect(), vec![bars])
 }
 
 /// With these labels, the most low-priority clients that keep the CPU busy.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rtorb_host::placement::Placement;
-use rtorb_results::{Labels, ObtainedScheduling, labels};
 
 use super::{
     ABOVE, BELOW, BETWEEN, HIGH, LOAD, LOW, LOW_CLIENTS, LOW_HZ, PLACEMENT, PRESET, RELEASE,
@@ -18,11 +17,9 @@ use crate::contestants::rates::priority_of_pair;
 use crate::contestants::rates::server::RateObject;
 use crate::contestants::rates::{FirstReleases, Group, Releases, Run};
 use crate::contestants::{Contestant, Orb, Transport};
-use crate::error::LabError;
-use crate::experiment::Context;
+use crate::experiments::prelude::*;
 use crate::experiments::transports::TRANSPORT;
 use crate::processes::awake::Awake;
-use crate::study::{Cell, Sampled, Subject, Turn};
 
 /// The raw exchange, and everybody who can take part.
 #[derive(Debug)]

@@ -1,15 +1,7 @@
 //! What is said of MT_Cubit: how much of the load the high-priority client feels.
 
-use rtorb_results::claim::Declaration;
-use rtorb_results::metric::Statistic::{Deviation, P50, P99};
-use rtorb_results::metric::{
-    Metric,
-    Step::{Over, Times},
-};
-use rtorb_results::statements::{HighlightOf, PublishedOf, Statements, Words};
+use crate::experiments::prelude::*;
 
-pub(in crate::experiments) const US: Metric = Metric::of(P50).with(&[Times(1e-3)]);
-const P99_US: Metric = Metric::of(P99).with(&[Times(1e-3)]);
 pub(in crate::experiments) const JITTER_US: Metric = Metric::of(Deviation).with(&[Times(1e-3)]);
 const P50_TO_ALONE: Metric = Metric::of(P50).with(&[Over(P50, "low_clients=0")]);
 const P99_TO_ALONE: Metric = Metric::of(P99).with(&[Over(P99, "low_clients=0")]);

@@ -1,18 +1,12 @@
 //! The conditions of P1: all clients are released at once, servers are less urgent than their clients or have a CPU of their
 //! own, and a request takes a millisecond, as long as P1's ORBs took themselves.
 
-use rtorb_results::{Plot, PlotKind, StatisticName, labels};
-
 use super::super::mt_cubit::{
     self, ABOVE, BELOW, BETWEEN, LOAD, LOW_CLIENTS, LineUp, ONE_CPU, PLACEMENT, PRESET, RELEASE,
     SERVER_CPU, SPREAD, Servants, TEN_HERTZ, TOGETHER, TWO_HOSTS, URGENCY, WORK, is_on, kernels,
     requests_meet,
 };
-use crate::experiment::Effort;
-use crate::study::{
-    Amounts, ByEffort, Cell, Factor, Study,
-    Value::{Number, Text},
-};
+use crate::experiments::prelude::*;
 
 mod says;
 
@@ -30,50 +24,26 @@ pub(super) const STUDY: Study<LineUp> = Study {
         samples: "run_of_p1_ms",
     },
     factors: &[
-        Factor {
-            label: PLACEMENT,
-            levels: &[Text(ONE_CPU), Text(SERVER_CPU), Text(TWO_HOSTS)],
-        },
-        Factor {
-            label: URGENCY,
-            levels: &[Text(ABOVE), Text(BETWEEN), Text(BELOW)],
-        },
-        Factor {
-            label: RELEASE,
-            levels: &[Text(TOGETHER), Text(SPREAD)],
-        },
-        Factor {
-            label: WORK,
-            levels: &[Number(0), Number(REQUEST_US)],
-        },
+        Factor::texts(PLACEMENT, &[ONE_CPU, SERVER_CPU, TWO_HOSTS]),
+        Factor::texts(URGENCY, &[ABOVE, BETWEEN, BELOW]),
+        Factor::texts(RELEASE, &[TOGETHER, SPREAD]),
+        Factor::numbers(WORK, &[0, REQUEST_US]),
         // P1's steps.
-        Factor {
-            label: LOW_CLIENTS,
-            levels: &[
-                Number(FEWEST),
-                Number(5),
-                Number(10),
-                Number(15),
-                Number(20),
-                Number(25),
-                Number(30),
-                Number(35),
-                Number(40),
-                Number(45),
-                Number(50),
+        Factor::numbers(
+            LOW_CLIENTS,
+            &[FEWEST, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50],
+        ),
+        Factor::texts(
+            PRESET,
+            &[
+                "tao",
+                "mt_orbix",
+                "minicool",
+                "corbaplus",
+                "minicool_rt",
+                "corbaplus_rt",
             ],
-        },
-        Factor {
-            label: PRESET,
-            levels: &[
-                Text("tao"),
-                Text("mt_orbix"),
-                Text("minicool"),
-                Text("corbaplus"),
-                Text("minicool_rt"),
-                Text("corbaplus_rt"),
-            ],
-        },
+        ),
     ],
     fixed: &[
         ("transport", Text("tcp")),
@@ -135,7 +105,6 @@ fn is_improved(preset: &str) -> bool {
 }
 
 fn plots() -> Vec<Plot> {
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let plot = |(id, title, value): (&str, &str, StatisticName)| Plot {
         kind: PlotKind::Lines,
         of: labels([("part", "call".into()), ("role", "high".into())]),

@@ -1,14 +1,14 @@
 //! Connections that nobody uses: each is that of a client thread that has made one call and waits.
 
-use std::io::{self, BufReader, Write};
+use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use rtorb::{Orb, Strategies};
 use rtorb_os::thread::spawn;
 
 use crate::contestants::cubit::idl::Cubit;
-use crate::contestants::rates::answer_lines;
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, number, ready};
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, ready};
+use crate::processes::questions;
 
 /// An ORB and nothing else until standard input ends, and clients that wait.
 pub(crate) const ROLES: &[Role] = &[
@@ -23,11 +23,7 @@ pub(crate) const ROLES: &[Role] = &[
         _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
     }),
     Role::here("idle-clients", |words| match *words {
-        [preset, reference] => {
-            let clients = IdleClients::new(preset, reference)?;
-            ready("");
-            clients.serve().map_err(|error| error.to_string())
-        }
+        [preset, reference] => IdleClients::new(preset, reference)?.serve(),
         _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
     }),
 ];
@@ -69,18 +65,8 @@ impl IdleClients {
     ///
     /// # Errors
     /// What the input or output said.
-    pub(crate) fn serve(mut self) -> io::Result<()> {
-        answer_lines(
-            BufReader::new(io::stdin()),
-            io::stdout(),
-            |question, output| {
-                let count = question
-                    .strip_prefix("connections ")
-                    .ok_or_else(|| format!("not understood: {question:?}"))?;
-                self.connect(number::<usize>(count)?.min(CONNECTIONS_MAX))?;
-                writeln!(output, "connected").map_err(|error| error.to_string())
-            },
-        )
+    pub(crate) fn serve(mut self) -> Result<(), String> {
+        questions::serve(|count: usize| self.connect(count.min(CONNECTIONS_MAX)))
     }
 
     /// Makes connections until there are so many.

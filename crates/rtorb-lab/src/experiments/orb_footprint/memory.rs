@@ -4,18 +4,18 @@ use rtorb_host::system::{field, read};
 
 /// Octets, from `/proc/PID/smaps_rollup` (proc_pid_smaps(5)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Memory {
+pub(in crate::experiments) struct Memory {
     /// Resident: pages that are in memory now, whoever else has them too.
-    pub(super) rss: u64,
+    pub(in crate::experiments) rss: u64,
     /// The same with each shared page divided by the number of processes that have it.
-    pub(super) pss: u64,
+    pub(in crate::experiments) pss: u64,
     /// Written, and in no other process: what this one alone costs.
-    pub(super) private_dirty: u64,
+    pub(in crate::experiments) private_dirty: u64,
 }
 
 impl Memory {
     /// Of a running process; `None` when it is gone or the kernel does not tell.
-    pub(super) fn of(process: u32) -> Option<Self> {
+    pub(in crate::experiments) fn of(process: u32) -> Option<Self> {
         Self::parse(&read(format!("/proc/{process}/smaps_rollup"))?)
     }
 

@@ -1,11 +1,6 @@
 //! The staircase on each operating system.
 
-use crate::experiment::Outcome;
-use rtorb_results::campaign::SYSTEM;
-use rtorb_results::{CellValue, Plot, PlotKind, StatisticName, TableView, labels};
-
-use crate::systems::{By, Compared};
-use rtorb_results::systems::Gathered;
+use crate::experiments::prelude::*;
 
 /// P2 Figures 3 and 4.
 pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
@@ -15,29 +10,25 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
         ("preset", "tao".into()),
     ]);
     let table = TableView {
-        id: "inversion".to_owned(),
-        title: "Latency by rate, jitter in parentheses".to_owned(),
         caption: "The more often a client calls, the higher its priority: where the numbers fall from left to right, a more urgent \
                   client waits for a less urgent one."
             .to_owned(),
         of: of.clone(),
         rows: gathered.with_load(&[SYSTEM]),
-        columns: vec!["servant_work_us".to_owned(), "rate_hz".to_owned()],
+        columns: words(&["servant_work_us", "rate_hz"]),
         values: vec![CellValue::MeanAndDeviation],
-        ..TableView::default()
+        ..table("inversion", "Latency by rate, jitter in parentheses")
     };
     let bars = |id: &str, title: &str, value: StatisticName| Plot {
-        id: id.to_owned(),
-        title: title.to_owned(),
         caption: "A group a system, a bar a client.".to_owned(),
         kind: PlotKind::Bars,
         of: of.clone(),
-        choose: vec!["servant_work_us".to_owned(), "load".to_owned()],
-        lines: vec!["rate_hz".to_owned()],
+        choose: words(&["servant_work_us", "load"]),
+        lines: words(&["rate_hz"]),
         x: SYSTEM.to_owned(),
         x_title: "operating system".to_owned(),
         values: vec![value],
-        ..Plot::default()
+        ..Plot::named(id, title)
     };
     let compared = Compared {
         what: "Worst call",

@@ -1,16 +1,12 @@
 //! Who takes part, and how the clients call.
 
-use rtorb_results::{Labels, ObtainedScheduling, labels};
-
 use super::{FASTER, PRIORITIES, RATES_HZ, WORK};
 use crate::contestants::Transport;
 use crate::contestants::rates::line_up;
 use crate::contestants::rates::server::RateObject;
 use crate::contestants::rates::{FirstReleases, Group, Releases, Run, Times};
-use crate::error::LabError;
-use crate::experiment::{Context, Effort, Parameters};
+use crate::experiments::prelude::*;
 use crate::experiments::transports::TRANSPORT;
-use crate::study::{Cell, Sampled, Subject, Turn};
 
 /// Everybody who can take part.
 #[derive(Debug)]

@@ -1,14 +1,7 @@
 //! What is said of the clients: whether a more urgent one is slower than a less urgent one.
 
-use rtorb_results::claim::Declaration;
-use rtorb_results::metric::Statistic::{Deviation, Mean, P50};
-use rtorb_results::metric::{
-    Metric,
-    Step::{Or, Over, Times},
-};
-use rtorb_results::statements::{HighlightOf, PublishedOf, Statements, Words};
+use crate::experiments::prelude::*;
 
-const US: Metric = Metric::of(P50).with(&[Times(1e-3)]);
 const FIRST: &str = "priority=60, -rate_hz, -role";
 const SECOND: &str = "priority=45, -rate_hz, -role";
 const THIRD: &str = "priority=30, -rate_hz, -role";

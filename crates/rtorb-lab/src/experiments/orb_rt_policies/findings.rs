@@ -1,14 +1,7 @@
 //! What is said of each policy: what it does for urgent calls, and for a burst.
 
-use rtorb_results::claim::Declaration;
-use rtorb_results::metric::{
-    Metric,
-    Statistic::{Max, P50},
-    Step::{Over, Times},
-};
-use rtorb_results::statements::{DerivedOf, HighlightOf, PublishedOf, Sentence, Statements, Words};
+use crate::experiments::prelude::*;
 
-const US: Metric = Metric::of(P50).with(&[Times(1e-3)]);
 const ON_TO_OFF: Metric = Metric::of(P50).with(&[Over(P50, "setting=off")]);
 const BESIDE_TO_ALONE: Metric = Metric::of(P50).with(&[Over(P50, "other_calls=none")]);
 /// Urgent calls with the policy, while the others' calls are in progress.

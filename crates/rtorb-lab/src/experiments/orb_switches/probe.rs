@@ -35,12 +35,17 @@ impl probe::Question for Question {
         }
         let objects: Vec<RateObject> = objects(self.real_time, self.low_clients).collect();
         let server = Server::open("iiop://127.0.0.1:0", PRESET, &objects)?;
-        let orb = server.orb().clone();
+        let orb = server.objects().orb().clone();
         let serving = spawn("server", &ThreadConfig::default(), move || orb.run());
         let serving = serving.map_err(|refused| refused.to_string())?;
-        let references: Vec<&str> = server.references().iter().map(String::as_str).collect();
+        let references: Vec<&str> = server
+            .objects()
+            .references()
+            .iter()
+            .map(String::as_str)
+            .collect();
         let counted = self.count(&references);
-        server.orb().shutdown();
+        server.objects().orb().shutdown();
         // It ends with the ORB.
         let _ = serving.join();
         counted

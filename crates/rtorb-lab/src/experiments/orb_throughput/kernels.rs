@@ -1,11 +1,6 @@
 //! Calls on each operating system.
 
-use crate::experiment::Outcome;
-use rtorb_results::campaign::SYSTEM;
-use rtorb_results::{CellValue, Plot, PlotKind, StatisticName, TableView, labels};
-
-use crate::systems::{By, Compared};
-use rtorb_results::systems::Gathered;
+use crate::experiments::prelude::*;
 
 /// P0 Figure 2: operations a second by type.
 pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
@@ -16,27 +11,23 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
         ("transport", "tcp".into()),
     ]);
     let table = |id: &str, title: &str, value: CellValue| TableView {
-        id: id.to_owned(),
-        title: title.to_owned(),
         caption: SECOND.to_owned(),
         of: of.clone(),
         rows: gathered.with_load(&[SYSTEM]),
-        columns: vec!["operation".to_owned(), "len".to_owned()],
+        columns: words(&["operation", "len"]),
         values: vec![value],
-        ..TableView::default()
+        ..table(id, title)
     };
     let bars = Plot {
-        id: "throughput".to_owned(),
-        title: "Operations a second".to_owned(),
         caption: format!("Over TCP, one client. {SECOND}"),
         kind: PlotKind::Bars,
         of: of.clone(),
-        choose: vec!["load".to_owned()],
-        lines: vec![SYSTEM.to_owned()],
+        choose: words(&["load"]),
+        lines: words(&[SYSTEM]),
         x: "operation".to_owned(),
         x_title: "operation".to_owned(),
         values: vec![StatisticName::CallsPerSecond],
-        ..Plot::default()
+        ..Plot::named("throughput", "Operations a second")
     };
     let tables = vec![
         table(

@@ -1,15 +1,13 @@
 //! Who takes part.
 
 use rtorb::rt::PriorityModel;
-use rtorb_results::{Labels, labels};
 
 #[cfg(feature = "iceoryx2")]
 use super::BY_ICEORYX2;
 use super::{BY_ORBS, BY_OURS, has_memory};
 use crate::contestants::peers::omniorb::{self, OmniOrb};
 use crate::contestants::{Contestant, Orb, Transport, key_bytes};
-use crate::error::LabError;
-use crate::experiment::Context;
+use crate::experiments::prelude::*;
 
 /// Everybody who can take part.
 #[derive(Debug)]
@@ -62,7 +60,7 @@ impl LineUp {
             contestants.push(Contestant::rtorb_lane(context, model)?);
         }
         let ours = contestants.iter().find(|found| found.orb == Orb::Rtorb);
-        let reference = ours.and_then(|ours| ours.reference.as_deref());
+        let reference = ours.and_then(|ours| ours.reference());
         let mut line_up = Self {
             key_bytes: reference.and_then(key_bytes).unwrap_or(KEY_BYTES_USUAL),
             contestants,

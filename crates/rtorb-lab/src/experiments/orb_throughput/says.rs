@@ -1,19 +1,11 @@
 //! What is said about the times: what an ORB adds to the bytes, what is promised of it, and how published figures compare.
 
 use rtorb_results::cells::{Cells, Samples};
-use rtorb_results::claim::Declaration;
 use rtorb_results::labels_with;
-use rtorb_results::metric::Statistic::{Mean, P50};
-use rtorb_results::metric::{
-    Metric,
-    Step::{Less, Over, Plus, Times},
-};
-use rtorb_results::statements::{DerivedOf, HighlightOf, PublishedOf, Statements, Words};
 
+use crate::experiments::prelude::*;
 use crate::study::{Conditions, Findings};
 
-const US: Metric = Metric::of(P50).with(&[Times(1e-3)]);
-const MEAN_US: Metric = Metric::of(Mean).with(&[Times(1e-3)]);
 const ABOVE_RAW: Metric = Metric::of(P50).with(&[Less(P50, "orb=raw")]);
 const WORK: &str = "part=servant_work, transport=none";
 /// A sequence call less what the servant does with it, beside the raw exchange of the same bytes.

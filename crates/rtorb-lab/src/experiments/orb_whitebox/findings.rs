@@ -5,25 +5,18 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use rtorb_results::by_round::ByRound;
 use rtorb_results::cells::Cells;
-use rtorb_results::claim::Declaration;
-use rtorb_results::metric::{
-    Metric,
-    Statistic::P50,
-    Step::{Or, Over, Plus, Times},
-};
-use rtorb_results::statements::{HighlightOf, PublishedOf, Statements, Words};
-use rtorb_results::{Labels, labels_with};
+use rtorb_results::labels_with;
 
 use super::PRESET;
 use crate::contestants::OMNIORB;
 use crate::contestants::whitebox::contestant::{CPU_TIME_OF, REQUESTS, SIDES, WRONG};
+use crate::experiments::prelude::*;
 use crate::study::{Conditions, Findings};
 
 pub(super) fn findings(_: &Cells, conditions: &Conditions) -> Findings {
     Findings {
         cells: counts(conditions),
         notes: EXPLANATIONS.map(str::to_owned).into(),
-        ..Findings::default()
     }
 }
 

@@ -1,15 +1,9 @@
 //! The overheads, beside what P3 says.
 
 use rtorb_results::cells::Cells;
-use rtorb_results::metric::{
-    Metric,
-    Statistic::{Max, P50},
-    Step::{Largest, Times},
-};
-use rtorb_results::statements::{HighlightOf, PublishedOf, Sentence, Statements, Words};
-use rtorb_results::{Labels, labels};
 
 use super::overheads::Overheads;
+use crate::experiments::prelude::*;
 use crate::study::{Conditions, Findings};
 
 pub(super) fn findings(_: &Cells, conditions: &Conditions) -> Findings {
@@ -69,8 +63,6 @@ const BY_COUNT: &str = "overhead_by_counted_ticks";
 const NO_TICK: &str = "overhead_of_no_tick";
 const EXECUTION: &str = "execution";
 
-const US: Metric = Metric::of(P50).with(&[Times(1e-3)]);
-const MAX_US: Metric = Metric::of(Max).with(&[Times(1e-3), Largest]);
 const FINEST: &str = "resolution_us=100";
 
 pub(super) const SAYS: Statements = Statements {

@@ -6,19 +6,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rtorb_results::cells::Cells;
-use rtorb_results::metric::{Metric, Statistic::P50};
-use rtorb_results::statements::{HighlightOf, PublishedOf, Sentence, Statements, Words};
-use rtorb_results::{Labels, labels};
 
 use super::PROGRAM_NS;
 use super::probe::{Executions, Question};
-use crate::error::LabError;
+use crate::experiments::prelude::*;
 use crate::processes::computation::Computation;
 use crate::processes::probe::Probe;
-use crate::study::{
-    Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
-    Value::{Number, Text},
-};
+use crate::study::{Conditions, Findings};
 
 /// The program beside ticks that come more and more often.
 pub(super) const STUDY: Study<TickingProgram> = Study {
@@ -32,20 +26,10 @@ pub(super) const STUDY: Study<TickingProgram> = Study {
         full: [4, 1],
         samples: "executions_finest_per_round",
     },
-    factors: &[Factor {
-        label: RESOLUTION,
-        levels: &[
-            Number(1),
-            Number(2),
-            Number(3),
-            Number(5),
-            Number(7),
-            Number(10),
-            Number(15),
-            Number(20),
-            Number(50),
-        ],
-    }],
+    factors: &[Factor::numbers(
+        RESOLUTION,
+        &[1, 2, 3, 5, 7, 10, 15, 20, 50],
+    )],
     fixed: &[("tick", Text("thread")), ("what", Text(LIMITED))],
     parameters: &[("ticks_end_after_us", Number((END_NS / 1_000) as i64))],
     leaves_out: |_, effort| effort.seeds().is_none(),

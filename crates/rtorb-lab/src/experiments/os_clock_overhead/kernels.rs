@@ -1,13 +1,8 @@
 //! The cost of a tick on each operating system.
 
-use rtorb_results::campaign::SYSTEM;
-use rtorb_results::{CellValue, TableView, labels};
-
 use super::finest::{END_NS, of_limited};
-use crate::experiment::Outcome;
-
-use crate::systems::{By, Compared, essential};
-use rtorb_results::systems::Gathered;
+use crate::experiments::prelude::*;
+use crate::systems::essential;
 
 /// What a tick costs, of medians: in those what else delays the program cancels.
 pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
@@ -25,8 +20,6 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
         .any(|part| part.results.host.preempt_rt);
     let mut view = essential(gathered, compared.what, &of);
     view.tables.push(TableView {
-        id: "finest".to_owned(),
-        title: "How long the program takes beside more and more ticks".to_owned(),
         caption: format!(
             "P3 section 5.1: the finest clock with which a system makes progress. The program computes for {} us. Ticks end after {} us: \
              where it takes longer than that, it made no progress beside them.",
@@ -34,10 +27,10 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
             END_NS / 1_000
         ),
         of: of_limited(),
-        rows: vec![SYSTEM.to_owned()],
-        columns: vec!["resolution_us".to_owned()],
+        rows: words(&[SYSTEM]),
+        columns: words(&["resolution_us"]),
         values: vec![CellValue::Median],
-        ..TableView::default()
+        ..table("finest", "How long the program takes beside more and more ticks")
     });
     Outcome {
         highlights: compared.highlight(gathered).into_iter().collect(),

@@ -3,18 +3,12 @@
 use std::collections::BTreeMap;
 
 use rtorb_results::cells::Cells;
-use rtorb_results::claim::Declaration;
-use rtorb_results::metric::{
-    Metric,
-    Statistic::P50,
-    Step::{Largest, Over, Times},
-};
-use rtorb_results::statements::{HighlightOf, PublishedOf, Sentence, Statements, Words};
 use rtorb_results::statistics::median;
-use rtorb_results::{Labels, labels_with, labels_without};
+use rtorb_results::{labels_with, labels_without};
 
 use super::probe::Test;
 use super::rounds_of_run;
+use crate::experiments::prelude::*;
 use crate::study::{Answered, Conditions, Findings};
 
 pub(super) fn findings(_: &Cells, conditions: &Conditions) -> Findings {
@@ -92,7 +86,6 @@ fn distance_of(labels: &Labels) -> Labels {
 const HAND_OVER: &str = "hand_over";
 const UNCONTENDED: &str = "uncontended";
 pub(super) const SWITCH: &str = "switch";
-const US: Metric = Metric::of(P50).with(&[Times(1e-3)]);
 
 pub(super) const SAYS: Statements = Statements {
     highlights: &[HighlightOf {

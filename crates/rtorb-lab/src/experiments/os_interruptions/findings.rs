@@ -1,18 +1,12 @@
 //! What the thread saw of each kind: the lengths of gaps, how often they come and what they take of the CPU.
 
 use rtorb_results::cells::Cells;
-use rtorb_results::labels;
-use rtorb_results::metric::{
-    Metric,
-    Statistic::{Max, P50},
-    Step::{Largest, Times},
-};
 use rtorb_results::profile::TICK_PERIOD;
-use rtorb_results::statements::{DerivedOf, HighlightOf, Sentence, Statements, Words};
 
 use super::RELEASES;
 use super::kinds::{Kind, Kinds, interruptions};
 use super::probe::Seen;
+use crate::experiments::prelude::*;
 use crate::processes::gaps::Gap;
 use crate::study::{Answered, Conditions, Findings};
 
@@ -46,7 +40,6 @@ pub(super) fn findings(_: &Cells, conditions: &Conditions) -> Findings {
     Findings {
         notes: notes(&kinds, &seen),
         cells,
-        ..Findings::default()
     }
 }
 
@@ -144,8 +137,6 @@ fn tick_period_ns(hz: u32) -> u64 {
     (1_000_000_000 + hz / 2) / hz
 }
 
-const US: Metric = Metric::of(P50).with(&[Times(1e-3)]);
-const MAX_US: Metric = Metric::of(Max).with(&[Times(1e-3), Largest]);
 const OF_CPU: Metric = Metric::of(P50);
 
 pub(super) const SAYS: Statements = Statements {
@@ -273,7 +264,6 @@ mod tests {
             answer: turn(with_releases).to_answer(),
         });
         let conditions = Conditions {
-            real_time: true,
             virtual_machine: true,
             tick_hz,
             answers: answers.into(),

@@ -1,9 +1,7 @@
 //! Which timers run together: P3 Table 3.
 
-use rtorb_results::{Labels, labels};
-
 use super::probe::Task;
-use crate::study::Cell;
+use crate::experiments::prelude::*;
 
 /// How the intervals of the tasks go together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,13 +1,7 @@
 //! What is said of the jitter, beside what P3 says.
 
-use rtorb_results::metric::{
-    Metric,
-    Statistic::{Max, Mean, P50},
-    Step::{Largest, Over, Times},
-};
-use rtorb_results::statements::{DerivedOf, HighlightOf, PublishedOf, Statements, Words};
+use crate::experiments::prelude::*;
 
-const US: Metric = Metric::of(P50).with(&[Times(1e-3)]);
 const TO_HIGHEST: Metric = Metric::of(P50).with(&[Over(P50, "priority=highest")]);
 const MEAN_TO_HIGHEST: Metric = Metric::of(Mean).with(&[Over(Mean, "priority=highest")]);
 const TO_TWO_TIMERS: Metric = Metric::of(P50).with(&[Over(P50, "timers=2")]);

@@ -1,11 +1,9 @@
 //! How many yields each operation takes.
 
 use rtorb_results::cells::{Cells, Samples};
-use rtorb_results::metric::{Metric, Statistic::P50, Step::Over};
-use rtorb_results::statements::{HighlightOf, Statements, Words};
-use rtorb_results::{Labels, labels};
 
 use super::operation::{ALL, YIELD};
+use crate::experiments::prelude::*;
 use crate::study::{Conditions, Findings};
 
 pub(super) const SAYS: Statements = Statements {

@@ -1,14 +1,9 @@
 //! The operations on each kernel: in its own yields, and in instructions where these are the same.
 
-use rtorb_results::campaign::SYSTEM;
-use rtorb_results::systems::Gathered;
-use rtorb_results::{CellValue, Labels, Plot, PlotKind, StatisticName, TableView, labels};
-
 use super::findings::IN_YIELDS;
 use super::operation::{CALL, KERNEL, SWITCH};
-use crate::experiment::Outcome;
 use crate::experiments::os_context_switch;
-use crate::systems::{By, Compared};
+use crate::experiments::prelude::*;
 
 /// Ratios for all kernels; instructions for those of the laboratory's own instruction set.
 pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
@@ -25,19 +20,17 @@ fn tables(gathered: &Gathered<'_>, native: &Labels) -> Vec<TableView> {
     let rows = gathered.with_load(&[SYSTEM]);
     let in_yields = |kind: &str| labels([("in", IN_YIELDS.into()), ("kind", kind.into())]);
     let by_operation = |id: &str, title: &str, of: Labels| TableView {
-        id: id.to_owned(),
-        title: title.to_owned(),
         of,
-        rows: vec!["operation".to_owned()],
+        rows: words(&["operation"]),
         columns: rows.clone(),
         values: vec![CellValue::Median],
-        ..TableView::default()
+        ..table(id, title)
     };
     vec![
         TableView {
             caption: "As P0 Table 1 and P2 Table 1, each number divided by the yield of its row. P2's VxWorks has none.".to_owned(),
             rows: rows.clone(),
-            columns: vec!["operation".to_owned()],
+            columns: words(&["operation"]),
             published: os_context_switch::published_in_yields(),
             ..by_operation("switches", "Context switches, in yields", in_yields(SWITCH))
         },
@@ -61,7 +54,7 @@ fn bars() -> Plot {
         caption: "The median over all seeds, divided by that of the kernel's own yield.".to_owned(),
         kind: PlotKind::Bars,
         of: labels([("in", IN_YIELDS.into())]),
-        lines: vec![SYSTEM.to_owned()],
+        lines: words(&[SYSTEM]),
         x: "operation".to_owned(),
         x_title: "operation".to_owned(),
         values: vec![StatisticName::P50],

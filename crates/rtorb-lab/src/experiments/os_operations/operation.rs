@@ -20,7 +20,6 @@ pub(super) struct Operation {
 /// Whose probe times it on Linux.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Measured {
-    Switch(Test),
     Service(Service),
     WakeUp,
     Own,
@@ -71,7 +70,7 @@ const fn switch(test: Test) -> Operation {
     Operation {
         name: test.label(),
         kind: SWITCH,
-        measured: Measured::Switch(test),
+        measured: Measured::Service(Service::Switch(test)),
         by: |round| round.p50,
     }
 }

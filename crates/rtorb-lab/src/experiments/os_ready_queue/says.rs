@@ -1,12 +1,9 @@
 //! Whether the switch grows with the ready queue, and with the resolution of the clock.
 
-use rtorb_results::claim::Declaration;
-use rtorb_results::metric::{
-    Metric,
-    Statistic::{self, Max, Mean, Min, P50},
-    Step::{self, Over, Times},
-};
-use rtorb_results::statements::{DerivedOf, HighlightOf, PublishedOf, Statements, Words};
+use rtorb_results::metric::Statistic;
+use rtorb_results::metric::Step;
+
+use crate::experiments::prelude::*;
 
 pub(super) const SAYS: Statements = Statements {
     highlights: &[HighlightOf {

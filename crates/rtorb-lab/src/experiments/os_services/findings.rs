@@ -1,15 +1,9 @@
 //! The costs of the services, in switches of threads.
 
 use rtorb_results::cells::{Cells, Samples};
-use rtorb_results::labels;
-use rtorb_results::metric::{
-    Metric,
-    Statistic::P50,
-    Step::{Less, Over, Times},
-};
-use rtorb_results::statements::{DerivedOf, HighlightOf, PublishedOf, Sentence, Statements, Words};
 
 use super::probe::Service;
+use crate::experiments::prelude::*;
 use crate::study::{Conditions, Findings};
 
 /// Computes one of the two switches of a yield's round trip, without the reading of the clock.
@@ -34,7 +28,6 @@ pub(super) fn findings(cells: &Cells, _: &Conditions) -> Findings {
     }
 }
 
-const US: Metric = Metric::of(P50).with(&[Times(1e-3)]);
 const IN_SWITCHES: Metric = Metric::of(P50).with(&[
     Less(P50, "service=clock_read"),
     Over(P50, "service=one_switch"),
@@ -43,20 +36,23 @@ const IN_SWITCHES: Metric = Metric::of(P50).with(&[
 pub(super) const SAYS: Statements = Statements {
     highlights: &[
         highlight("service=one_switch", "switch of threads"),
-        highlight("service=futex", "wake-up by futex"),
-        highlight("service=tcp", "64 bytes by TCP to another thread and back"),
+        highlight("service=futex, !peer", "wake-up by futex"),
+        HighlightOf {
+            beside: Words::with("kept awake {0}", &[(US.at("peer=awake"), "us")]),
+            ..highlight("peer=idle", "{service}, the other CPU idle")
+        },
     ],
     derived: &[
         DerivedOf {
             name: "without_clock_read",
-            of: "service!=clock_read, service!=one_switch",
+            of: "service!=clock_read, service!=one_switch, !peer",
             without: &[],
             metric: Metric::of(P50).with(&[Less(P50, "service=clock_read")]),
             unit: "ns",
         },
         DerivedOf {
             name: "in_switches",
-            of: "service!=clock_read, service!=system_call, service!=set_timer, service!=yield, service!=one_switch",
+            of: "service!=clock_read, service!=system_call, service!=set_timer, service!=yield, service!=one_switch, !peer",
             without: &[],
             metric: IN_SWITCHES,
             unit: "ratio",
@@ -70,7 +66,7 @@ pub(super) const SAYS: Statements = Statements {
         ours: Words::with("median {0}", &[(US, "us")]),
     }],
     conclusions: &[Sentence {
-        of: "service=futex",
+        of: "service=futex, !peer",
         says: Words::with(
             "A more urgent thread is woken at the cost of {0} switches by a futex and of {1} by an eventfd. A mutex with inheritance that \
              a less urgent thread holds costs {2} switches beyond its critical section.",

@@ -8,20 +8,22 @@ use std::time::Duration;
 use rtorb_instruments::replay::sample_taken;
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::sched::SchedPolicy;
+use rtorb_os::sync::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::split_mix::SplitMix64;
+use crate::experiments::os_context_switch::{self, probe::Test};
 use crate::processes::awake::Awake;
 use crate::processes::begin_together::Threads;
 use crate::processes::probe::{self, Answer};
 
 mod alone;
-mod mutex;
+pub(in crate::experiments) mod mutex;
 mod round_trips;
 mod wakeups;
 mod yields;
 
-/// What to time. The answer has one set of samples: each from just before the service was asked for until it was had, with one
+/// What to time. The answer has one set of samples, or two of a switch: each from just before the service was asked for until it was had, with one
 /// reading of the clock in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
@@ -85,10 +87,12 @@ pub enum Service {
     Unix,
     /// The same over TCP on the loopback interface, without Nagle's delay.
     Tcp,
+    /// A hand-over of the CPU.
+    Switch(Test),
 }
 
 impl Service {
-    /// Every one, the cheapest first.
+    /// Every one but switches, the cheapest first.
     pub const ALL: [Self; 11] = [
         Self::ClockRead,
         Self::SystemCall,
@@ -115,21 +119,24 @@ impl probe::Question for Question {
             Service::SystemCall => alone::system_call(self),
             Service::SetTimer => alone::set_timer(self),
             Service::Yield => yields::time(self),
-            Service::PiLock => mutex::time(self, mutex::From::Lock),
-            Service::PiHandOver => mutex::time(self, mutex::From::Release),
+            Service::PiLock => mutex::time::<Mutex<()>>(self, mutex::From::Lock),
+            Service::PiHandOver => mutex::time::<Mutex<()>>(self, mutex::From::Release),
             Service::Futex => wakeups::by_futex(self),
             Service::Eventfd => wakeups::by_eventfd(self),
             Service::Pipe => round_trips::over_pipes(self),
             Service::Unix => round_trips::over_unix(self),
             Service::Tcp => round_trips::over_tcp(self),
+            Service::Switch(test) => os_context_switch::probe::time(self, test),
         }
     }
 }
 
 /// Samples in the making, in memory that was touched before.
 #[derive(Debug)]
-struct Samples {
+pub(in crate::experiments) struct Samples {
     times_ns: Vec<u64>,
+    /// Of hand-overs, the same calls with nobody to hand over to.
+    without_ns: Vec<u64>,
     taken: usize,
     deadline_ns: u64,
     not_in_turn: u32,
@@ -141,31 +148,76 @@ impl Samples {
         Self {
             // Zeros would come as memory that nobody has touched.
             times_ns: vec![u64::MAX; room],
+            without_ns: Vec::new(),
             taken: 0,
             deadline_ns: deadline_ns(),
             not_in_turn: 0,
         }
     }
 
+    /// Of hand-overs, each with the same calls without one.
+    pub(in crate::experiments) fn in_pairs(question: &Question) -> Self {
+        let samples = Self::of(question);
+        Self {
+            without_ns: samples.times_ns.clone(),
+            ..samples
+        }
+    }
+
+    /// How many there may be, with those that are not kept.
+    pub(in crate::experiments) fn room(&self) -> u32 {
+        self.times_ns.len() as u32
+    }
+
+    /// Counts a hand-over that was none.
+    pub(in crate::experiments) fn miss(&mut self, round: u32) {
+        self.not_in_turn += u32::from(round > WARM_UP + LAST);
+    }
+
+    /// Takes a hand-over, which ended now, and the same calls without one. False when it was the last one.
+    pub(in crate::experiments) fn keep_pair(
+        &mut self,
+        hand_over_ns: u64,
+        without_ns: u64,
+        now_ns: u64,
+    ) -> bool {
+        let goes_on = self.keep(hand_over_ns, now_ns);
+        self.stand_beside(without_ns);
+        goes_on
+    }
+
+    /// Sets the time of the same calls without the hand-over beside that of the last one.
+    fn stand_beside(&mut self, without_ns: u64) {
+        let last = self.without_ns.get_mut(self.taken.saturating_sub(1));
+        last.into_iter().for_each(|last| *last = without_ns);
+    }
+
+    fn keep(&mut self, time_ns: u64, now_ns: u64) -> bool {
+        if let Some(room) = self.times_ns.get_mut(self.taken) {
+            *room = time_ns;
+            self.taken += 1;
+        }
+        self.taken < self.times_ns.len() && now_ns < self.deadline_ns
+    }
+
     /// Ends a sample in the thread that has what was asked for. False when it was the last one.
     fn end(&mut self, begin_ns: u64) -> bool {
         let end_ns = monotonic_ns();
         sample_taken();
-        if let Some(room) = self.times_ns.get_mut(self.taken) {
-            *room = end_ns.saturating_sub(begin_ns);
-            self.taken += 1;
-        }
-        self.taken < self.times_ns.len() && end_ns < self.deadline_ns
+        self.keep(end_ns.saturating_sub(begin_ns), end_ns)
     }
 
     /// Without those at the beginning, when nothing is in the caches, and the last one, into which the end of the other thread
     /// may fall.
-    fn kept(mut self) -> Vec<u64> {
-        self.times_ns
-            .truncate(self.taken.saturating_sub(LAST as usize));
-        self.times_ns
-            .drain(..self.times_ns.len().min(WARM_UP as usize));
-        self.times_ns
+    fn kept(self) -> Vec<Vec<u64>> {
+        let kept = self.taken.saturating_sub(LAST as usize);
+        let sets = [self.times_ns, self.without_ns].into_iter();
+        let sets = sets.filter(|set_ns| !set_ns.is_empty());
+        let of = |set_ns: Vec<u64>| {
+            let set_ns = set_ns.into_iter().take(kept);
+            set_ns.skip(WARM_UP as usize).collect()
+        };
+        sets.map(of).collect()
     }
 }
 
@@ -194,11 +246,11 @@ impl Pauses {
 }
 
 /// What a thread of a pair is for.
-type Work = Box<dyn FnOnce() -> Result<Option<Samples>, String> + Send>;
+pub(in crate::experiments) type Work = Box<dyn FnOnce() -> Result<Option<Samples>, String> + Send>;
 
 /// Which of two threads is the more urgent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Urgency {
+pub(in crate::experiments) enum Urgency {
     /// Both have the same priority.
     Same,
     /// The second one.
@@ -206,7 +258,7 @@ enum Urgency {
 }
 
 /// Runs the thread that begins each sample, and the other one where there is one. One of them has the samples.
-fn run(
+pub(in crate::experiments) fn run(
     question: &Question,
     first: Work,
     second: Option<(Urgency, Work)>,
@@ -217,7 +269,8 @@ fn run(
             .map(|low| SchedPolicy::Fifo(low + above))
     };
     let mut threads = Threads::new();
-    if question.pause_ns_max == 0 {
+    let is_switch = matches!(question.service, Service::Switch(_));
+    if question.pause_ns_max == 0 && !is_switch {
         threads.rest_before(REST);
     }
     threads.add("first", policy(0), first)?;
@@ -235,18 +288,18 @@ fn run(
     let samples = samples.ok_or("no thread had the samples")?;
     Ok(Answer {
         numbers: [(NOT_IN_TURN.to_owned(), f64::from(samples.not_in_turn))].into(),
-        samples: vec![samples.kept()],
+        samples: samples.kept(),
         scheduling,
         ..Answer::default()
     })
 }
 
-fn deadline_ns() -> u64 {
+pub(in crate::experiments) fn deadline_ns() -> u64 {
     monotonic_ns() + BUDGET_NS
 }
 
 /// The number of yields in which the other thread did not run exactly once.
-pub(super) const NOT_IN_TURN: &str = "not_in_turn";
+pub(in crate::experiments) const NOT_IN_TURN: &str = "not_in_turn";
 /// Samples at the beginning that are not counted.
 pub(in crate::experiments) const WARM_UP: u32 = 20;
 /// Samples at the end that are not counted.
@@ -316,13 +369,14 @@ mod tests {
     fn the_first_samples_and_the_last_one_are_not_kept() {
         let samples = |taken: u64| Samples {
             times_ns: (0..taken).chain([u64::MAX; 5]).collect(),
+            without_ns: Vec::new(),
             taken: taken as usize,
             deadline_ns: 0,
             not_in_turn: 0,
         };
-        assert_eq!(samples(23).kept(), [20, 21]);
-        assert!(samples(21).kept().is_empty());
-        assert!(samples(0).kept().is_empty());
+        assert_eq!(samples(23).kept(), [[20, 21]]);
+        assert!(samples(21).kept()[0].is_empty());
+        assert!(samples(0).kept()[0].is_empty());
     }
 
     #[test]

@@ -4,9 +4,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use rtorb_host::placement::{Placement, obtained_by_priority};
-use rtorb_results::ObtainedScheduling;
 
-use crate::error::LabError;
+use crate::experiments::prelude::*;
 use crate::processes::Launcher;
 use crate::processes::interrupt::Interrupt;
 use crate::processes::tools::run_tool;
@@ -79,7 +78,7 @@ impl Cyclictest {
             .into_iter()
             .chain(arguments.iter().map(String::as_str))
             .collect();
-        let mut process = launcher.start(PROGRAM, &role)?;
+        let mut process = launcher.spawn(PROGRAM, &role)?;
         let takes = Duration::from_micros(self.interval_us * samples as u64);
         std::thread::sleep((takes / 2).min(LOOK_AFTER));
         let scheduling = obtained_by_priority(PROGRAM, process.id())

@@ -1,16 +1,12 @@
 //! How late each system wakes the most urgent thread, under each load.
 
-use crate::experiment::Outcome;
-use rtorb_results::campaign::{RATIO, SYSTEM};
+use crate::experiments::prelude::*;
+use rtorb_results::campaign::RATIO;
 use rtorb_results::summary::words::shown;
-use rtorb_results::{
-    CellValue, Claim, Derived, Highlight, Labels, Plot, PlotKind, Series, StatisticName, TableView,
-    labels,
-};
+use rtorb_results::{Claim, Derived, Highlight, Series};
 
 use crate::systems::SEEDS_MIN;
-use crate::systems::{By, Compared};
-use rtorb_results::systems::{Gathered, Part};
+use rtorb_results::systems::Part;
 
 pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
     let all = labels([]);
@@ -28,7 +24,7 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
     let highlights = compared.highlight(gathered).into_iter();
     Outcome {
         highlights: highlights.chain(bound_of_reference(gathered)).collect(),
-        columns: vec![SYSTEM.to_owned()],
+        columns: words(&[SYSTEM]),
         tables: tables(),
         plots: plots(),
         derived,
@@ -41,8 +37,8 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
 
 fn tables() -> Vec<TableView> {
     let by_load = TableView {
-        rows: vec!["load".to_owned()],
-        columns: vec![SYSTEM.to_owned()],
+        rows: words(&["load"]),
+        columns: words(&[SYSTEM]),
         ..TableView::default()
     };
     vec![
@@ -72,7 +68,7 @@ fn tables() -> Vec<TableView> {
 
 fn plots() -> Vec<Plot> {
     let by_system = Plot {
-        lines: vec![SYSTEM.to_owned()],
+        lines: words(&[SYSTEM]),
         log_y: true,
         ..Plot::default()
     };
@@ -93,7 +89,7 @@ fn plots() -> Vec<Plot> {
             title: "The tail of the wake-up latency".to_owned(),
             caption: "A line a system.".to_owned(),
             kind: PlotKind::Percentiles,
-            choose: vec!["load".to_owned()],
+            choose: words(&["load"]),
             ..by_system.clone()
         },
         Plot {
@@ -101,7 +97,7 @@ fn plots() -> Vec<Plot> {
             title: "How late the thread wakes".to_owned(),
             caption: "How far to the right the last sample lies counts for a deadline.".to_owned(),
             kind: PlotKind::Histogram,
-            choose: vec!["load".to_owned()],
+            choose: words(&["load"]),
             log_x: true,
             ..by_system
         },

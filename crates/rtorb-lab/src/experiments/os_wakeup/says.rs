@@ -1,17 +1,7 @@
 //! What is said of how late the two loops wake under each condition.
 
-use rtorb_results::claim::Declaration;
-use rtorb_results::metric::{
-    Metric,
-    Statistic::{Max, P50},
-    Step::{Largest, Over, Times},
-};
-use rtorb_results::statements::{DerivedOf, HighlightOf, PublishedOf, Sentence, Statements, Words};
-use rtorb_results::{Plot, PlotKind};
+use crate::experiments::prelude::*;
 
-/// Median and largest lateness.
-const US: Metric = Metric::of(P50).with(&[Times(1e-3)]);
-const MAX_US: Metric = Metric::of(Max).with(&[Times(1e-3), Largest]);
 const IDLE: &str = "load=none, cpu=idle";
 
 pub(super) const SAYS: Statements = Statements {
@@ -86,7 +76,7 @@ pub(super) const SAYS: Statements = Statements {
 pub(super) fn plots() -> Vec<Plot> {
     let plot = |id: &str, title: &str, caption: &str| Plot {
         caption: caption.to_owned(),
-        lines: ["cpu", "load", "tool"].map(str::to_owned).to_vec(),
+        lines: words(&["cpu", "load", "tool"]),
         x_title: "from the set moment until the thread runs, us".to_owned(),
         log_x: true,
         log_y: true,
@@ -95,8 +85,8 @@ pub(super) fn plots() -> Vec<Plot> {
     vec![
         Plot {
             kind: PlotKind::Histogram,
-            choose: ["cpu", "load"].map(str::to_owned).to_vec(),
-            lines: vec!["tool".to_owned()],
+            choose: words(&["cpu", "load"]),
+            lines: words(&["tool"]),
             ..plot(
                 "wakeup-histogram",
                 "How late the thread wakes",

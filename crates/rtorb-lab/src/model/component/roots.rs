@@ -1,16 +1,13 @@
 //! The threads of what the clock or something outside begins.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use rtorb::thread::ThreadConfig;
 use rtorb::{ExceptionKind, Orb};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
-use rtorb_os::thread::{JoinHandle, spawn};
+use serde::{Deserialize, Serialize};
 
 use super::idl::model::{Behaviour, Job};
 use super::servant::Performer;
@@ -18,9 +15,10 @@ use super::ways::instant_at;
 use crate::contestants::event_channel::rtec::take_priority;
 use crate::experiment::split_mix::SplitMix64;
 use crate::model::plan::{Begins, Levels, NOBODY};
+use crate::processes::barrier::Barrier;
 
 /// When a run begins and ends, in ns of CLOCK_MONOTONIC, which all processes of the host share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Times {
     /// The first arrival of every root.
     pub(crate) start_ns: u64,
@@ -28,33 +26,6 @@ pub(crate) struct Times {
     pub(crate) end_ns: u64,
     /// No work from here on.
     pub(crate) give_up_ns: u64,
-}
-
-impl fmt::Display for Times {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            start_ns,
-            end_ns,
-            give_up_ns,
-        } = self;
-        write!(formatter, "{start_ns} {end_ns} {give_up_ns}")
-    }
-}
-
-impl FromStr for Times {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let numbers: Result<Vec<u64>, _> = text.split(' ').map(str::parse).collect();
-        match numbers.as_deref() {
-            Ok([start_ns, end_ns, give_up_ns]) => Ok(Self {
-                start_ns: *start_ns,
-                end_ns: *end_ns,
-                give_up_ns: *give_up_ns,
-            }),
-            _ => Err(format!("no times: {text:?}")),
-        }
-    }
 }
 
 /// How often a root's jobs arrived.
@@ -67,13 +38,9 @@ pub(super) struct Released {
 
 /// The threads, which wait for the start.
 #[derive(Debug, Default)]
-pub(super) struct Roots(Vec<Waiting>);
-
-#[derive(Debug)]
-struct Waiting {
-    number: u32,
-    start: Sender<Times>,
-    thread: JoinHandle<Option<Released>>,
+pub(super) struct Roots {
+    numbers: Vec<u32>,
+    barrier: Barrier<Times, Released>,
 }
 
 impl Roots {
@@ -83,64 +50,44 @@ impl Roots {
         performer: &Arc<Performer>,
         released: &BTreeMap<u32, Behaviour>,
     ) -> Result<Self, String> {
-        let (tell_ready, ready) = channel();
-        let mut waiting = Vec::new();
+        let mut roots = Self::default();
         for (index, behaviour) in performer.plan.behaviours.iter().enumerate() {
             let seed = performer.plan.seed ^ u64::from(behaviour.number);
             let Some(arrivals) = Arrivals::of(behaviour.begins, seed) else {
                 continue;
             };
-            let (start, barrier) = channel();
             let root = Root {
                 orb: orb.clone(),
                 performer: Arc::clone(performer),
                 index,
                 object: released.get(&behaviour.number).cloned(),
                 arrivals,
-                ready: tell_ready.clone(),
-                barrier,
             };
             let config = ThreadConfig {
                 stack_bytes: Some(STACK_BYTES),
                 ..ThreadConfig::default()
             };
-            let thread = spawn(&format!("root-{}", behaviour.number), &config, || {
-                root.run()
-            })
-            .map_err(|refused| refused.to_string())?;
-            let told = ready.recv_timeout(WARM_UP_TIMEOUT);
-            told.map_err(|_| format!("{}: its thread was not ready in time", behaviour.name))??;
-            waiting.push(Waiting {
-                number: behaviour.number,
-                start,
-                thread,
-            });
+            let name = format!("root-{}", behaviour.number);
+            roots.barrier.add(&name, &config, || root.prepare())?;
+            let ready = roots.barrier.await_one();
+            ready.map_err(|what| format!("{}: {what}", behaviour.name))?;
+            roots.numbers.push(behaviour.number);
         }
-        Ok(Self(waiting))
+        Ok(roots)
     }
 
     /// Lets them all go.
     pub(super) fn start(&self, times: Times) -> Result<(), String> {
-        let sent = self.0.iter().map(|root| root.start.send(times));
-        sent.collect::<Result<(), _>>()
-            .map_err(|_| "a thread has ended before the start".to_owned())
+        self.barrier.open(&times)
     }
 
     /// Waits for their ends.
     pub(super) fn join(&mut self) -> Result<BTreeMap<u32, Released>, String> {
-        let mut found = BTreeMap::new();
-        for Waiting {
-            number,
-            start,
-            thread,
-        } in self.0.drain(..)
-        {
-            // One that was never started ends now.
-            drop(start);
-            let released = thread.join().ok().flatten();
-            found.insert(number, released.ok_or("a thread of a root panicked")?);
-        }
-        Ok(found)
+        let Self { numbers, barrier } = std::mem::take(self);
+        let released = numbers.into_iter().zip(barrier.join());
+        released
+            .map(|(number, released)| Ok((number, released.ok_or("a thread of a root panicked")?)))
+            .collect()
     }
 }
 
@@ -152,20 +99,13 @@ struct Root {
     /// Of one whose jobs a lane with levels serves: the object that does them.
     object: Option<Behaviour>,
     arrivals: Arrivals,
-    ready: Sender<Result<(), String>>,
-    barrier: Receiver<Times>,
 }
 
 impl Root {
-    fn run(mut self) -> Released {
-        let practised = self.practise();
-        let is_ready = practised.is_ok();
-        // The laboratory may have given up; then the barrier never opens.
-        let _ = self.ready.send(practised);
-        match self.barrier.recv() {
-            Ok(times) if is_ready => self.perform_all(times),
-            _ => Released::default(),
-        }
+    /// Does a few jobs for practice, and returns what does those of the run.
+    fn prepare(mut self) -> Result<impl FnOnce(Times) -> Released, String> {
+        self.practise()?;
+        Ok(move |times| self.perform_all(times))
     }
 
     fn practise(&self) -> Result<(), String> {
@@ -369,16 +309,5 @@ mod tests {
         assert!(all.windows(4).all(|four| four[3] - four[0] >= 1_000));
         let dense = all.windows(3).filter(|three| three[2] - three[0] == 200);
         assert!(dense.count() > 10, "bursts happen");
-    }
-
-    #[test]
-    fn times_are_read_back() {
-        let times = Times {
-            start_ns: 1,
-            end_ns: 2,
-            give_up_ns: 3,
-        };
-        assert_eq!(times.to_string().parse(), Ok(times));
-        assert!("1 2".parse::<Times>().is_err());
     }
 }

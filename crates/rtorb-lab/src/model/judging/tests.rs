@@ -248,6 +248,21 @@ fn without_a_job_nothing_was_seen() {
 }
 
 #[test]
+fn a_run_without_an_arrival_is_not_kept() {
+    let nothing = Evidence {
+        arrivals: BTreeMap::new(),
+        jobs: Vec::new(),
+        ..evidence(0, 0)
+    };
+    let judgement = judged(&nothing);
+    let one = &judgement.behaviours[0];
+    assert_eq!((one.misses, one.standing), (0, ObservedStanding::Unseen));
+    let verdict = judgement.verdict();
+    assert!(verdict.contains("of some no job was done"), "{verdict}");
+    assert!(!judgement.is_kept());
+}
+
+#[test]
 fn the_way_of_the_robot_arm_is_over_both_nodes() {
     let system = by_hand::example("robot-arm.toml");
     let checked = by_hand::checked(&system, None);

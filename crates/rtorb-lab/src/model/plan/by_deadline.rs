@@ -48,7 +48,7 @@ impl Levels {
         let mut lanes = loading.lanes.iter();
         let lane = lanes.find(|lane| lane.order == LaneOrder::EarliestDeadline);
         let lane = lane.ok_or_else(lacks)?;
-        refuse_ceilings(system, component)?;
+        check_ceilings(system, component, loading)?;
         let lowest = u8::try_from(lane.priority)
             .ok()
             .filter(|lowest| *lowest > 0);
@@ -70,6 +70,11 @@ impl Levels {
     /// Returns the native priorities of the levels.
     pub(crate) fn priorities(self) -> RangeInclusive<u8> {
         self.lowest..=self.releasing() - 2
+    }
+
+    /// Returns the ceiling of its mutexes: the priority of the highest level. No job begins while one is held.
+    pub(super) fn ceiling(self) -> u8 {
+        *self.priorities().end()
     }
 
     /// Returns the native priority of the threads that release jobs: above the levels and above the lane's I/O thread.
@@ -187,17 +192,40 @@ pub(super) fn own_deadline_ns(system: &System, behaviour: usize) -> u64 {
     })
 }
 
-fn refuse_ceilings(system: &System, component: usize) -> Result<(), String> {
-    let mut ours = system
-        .resources
+/// Checks that the most urgent job of the component locks each mutex with a ceiling: then whoever holds one keeps all other jobs waiting, and
+/// the analysis says so. Otherwise a more urgent job would wait too, for which the ceiling has no priority.
+fn check_ceilings(
+    system: &System,
+    component: usize,
+    loading: &ComponentLoading,
+) -> Result<(), String> {
+    let least_ns = loading
+        .deadlines
         .iter()
-        .filter(|one| one.component == component);
-    match ours.find(|one| one.locking == Locking::Ceiling) {
-        None => Ok(()),
-        Some(resource) => Err(format!(
-            "{} of {} has a ceiling, which is a priority, and its CPU schedules by earliest deadline: write mutex = \"inheritance\" to \
-             run the system",
-            resource.name, system.components[component].name
-        )),
+        .map(|(_, deadline_ns)| *deadline_ns)
+        .min();
+    let mut most_urgent = loading
+        .deadlines
+        .iter()
+        .filter(|(_, ns)| Some(*ns) == least_ns);
+    let locks = |name: &str, resource: usize| {
+        let mut behaviours = system.behaviours.iter();
+        let behaviour = behaviours.find(|one| one.name == name);
+        behaviour.is_some_and(|one| one.sections.iter().any(|it| it.resource == resource))
+    };
+    for (index, resource) in system.resources.iter().enumerate() {
+        let has_ceiling = resource.component == component && resource.locking == Locking::Ceiling;
+        if has_ceiling && !most_urgent.clone().any(|(name, _)| locks(name, index)) {
+            return Err(format!(
+                "{} of {} has a ceiling, and {}, which has the shortest deadline of its CPU, does not lock it: a lane by deadline has no \
+                 priority between its jobs. Write mutex = \"inheritance\" to run the system",
+                resource.name,
+                system.components[component].name,
+                most_urgent
+                    .next()
+                    .map_or("a job", |(name, _)| name.as_str()),
+            ));
+        }
     }
+    Ok(())
 }

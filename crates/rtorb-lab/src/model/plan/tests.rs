@@ -246,6 +246,54 @@ fn a_call_that_would_inherit_an_earlier_deadline_is_refused() {
     Plan::of(&earlier, &analysed(&earlier), (1, 1)).unwrap();
 }
 
+/// Three jobs of a CPU by deadline, of which two lock a mutex with a ceiling.
+const CEILING: &str = r#"
+name = "ceiling"
+[[node]]
+name = "here"
+scheduling = "edf"
+[[component]]
+name = "tool"
+  [[component.resource]]
+  name = "log"
+  mutex = "ceiling"
+  [[component.behaviour]]
+  name = "fast"
+  period = "10ms"
+  execution = "1ms"
+  sections = [{ resource = "log", length = "100us" }]
+  [[component.behaviour]]
+  name = "middle"
+  period = "14ms"
+  execution = "1ms"
+  [[component.behaviour]]
+  name = "slow"
+  period = "20ms"
+  execution = "2ms"
+  sections = [{ resource = "log", length = "1ms" }]
+"#;
+
+#[test]
+fn a_ceiling_by_deadline_is_the_highest_level_if_the_most_urgent_job_locks_it() {
+    let system = system(CEILING);
+    let plan = Plan::of(&system, &analysed(&system), (1_000_000_000, 1)).unwrap();
+    let component = &plan.components[0];
+    let levels = component.levels.unwrap();
+    assert_eq!(component.mutexes, [Some(*levels.priorities().end())]);
+    // The middle job waits for the section of the slow one, though it locks nothing.
+    let lock = "  sections = [{ resource = \"log\", length = \"100us\" }]\n";
+    let moved = CEILING.replace(lock, "").replace(
+        "period = \"14ms\"\n  execution = \"1ms\"\n",
+        &format!("period = \"14ms\"\n  execution = \"1ms\"\n{lock}"),
+    );
+    let moved = self::system(&moved);
+    let refused = Plan::of(&moved, &analysed(&moved), (1, 1)).unwrap_err();
+    assert!(
+        refused.contains("log of tool has a ceiling, and tool.fast, which"),
+        "{refused}"
+    );
+}
+
 #[test]
 fn what_one_lane_cannot_order_is_refused() {
     let refused = |system: &System| Plan::of(system, &analysed(system), (1, 1)).unwrap_err();
@@ -285,10 +333,6 @@ fn what_one_lane_cannot_order_is_refused() {
     );
     assert!(words.contains("other.hear receives events"), "{words}");
     let mut system = example("only-edf.toml");
-    let mut ceiling = system.clone();
-    ceiling.resources = self::system(TWO).resources;
-    let words = refused(&ceiling);
-    assert!(words.contains("log of tool has a ceiling"), "{words}");
     system.nodes[0].levels = Some(80);
     let words = refused(&system);
     assert!(words.contains("needs 80 levels"), "{words}");

@@ -23,11 +23,11 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::processes::child::number;
+use crate::processes::readable::{is_readable, nanoseconds};
 
 use rtorb_host::Host;
 use rtorb_host::placement::Placement;
 use rtorb_os::clock::monotonic_ns;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt;
 use serde::{Deserialize, Serialize};
 
@@ -207,7 +207,8 @@ impl Lines {
             if self.buffer.len() > LINE_BYTES_MAX {
                 return Reading::Ended("wrote a line without an end".to_owned());
             }
-            if !is_readable(&self.stream, deadline_ns.saturating_sub(monotonic_ns())) {
+            let left = Duration::from_nanos(deadline_ns.saturating_sub(monotonic_ns()));
+            if !is_readable(self.stream.as_fd(), left) {
                 return Reading::Nothing;
             }
             let mut chunk = [0; 4096];
@@ -263,20 +264,6 @@ pub fn prepare(stream: &TcpStream) -> std::io::Result<()> {
     let silence_ms = u32::try_from(SILENCE_MAX.as_millis()).unwrap_or(u32::MAX);
     sockopt::set_tcp_user_timeout(stream, silence_ms)?;
     Ok(())
-}
-
-fn is_readable(stream: &TcpStream, wait_ns: u64) -> bool {
-    let wait = Timespec {
-        tv_sec: i64::try_from(wait_ns / 1_000_000_000).unwrap_or(i64::MAX),
-        tv_nsec: i64::try_from(wait_ns % 1_000_000_000).unwrap_or(0),
-    };
-    let stream = stream.as_fd();
-    let mut fds = [PollFd::new(&stream, PollFlags::IN)];
-    matches!(poll(&mut fds, Some(&wait)), Ok(ready) if ready > 0)
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX / 2)
 }
 
 /// The port of agents when none is said.

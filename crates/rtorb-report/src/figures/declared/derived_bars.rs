@@ -3,7 +3,7 @@
 use plotly::common::{Line, Marker, MarkerSymbol, Mode};
 use plotly::layout::{AxisType, BarMode, RangeMode};
 use plotly::{Bar, Layout, Plot as Drawn, Scatter};
-use rtorb_results::summary::words::{part_of, said_of, shown_unit};
+use rtorb_results::summary::words::{part_of, parts_of, said_of, shown_unit};
 use rtorb_results::{Derived, LabelValue, Labels, Plot, Results};
 
 use super::super::{Choice, Figure, LINE_COLORS, axis, drawn_choice, id};
@@ -24,7 +24,7 @@ pub(super) fn figure(results: &Results, plot: &Plot) -> Figure {
         .map(|name| (name, of_name(name)))
         .collect();
     let mut choices: Vec<Choice> = Vec::new();
-    for chosen in distinct(&numbers, &plot.choose) {
+    for chosen in parts_of(labels_of(&numbers), &plot.choose) {
         let is_of = |one: &&Derived| part_of(&one.labels, &plot.choose) == chosen;
         let shown: Vec<&Derived> = numbers.iter().copied().filter(is_of).collect();
         let marked: Vec<(&str, Vec<&Derived>)> = marked
@@ -47,10 +47,14 @@ pub(super) fn figure(results: &Results, plot: &Plot) -> Figure {
     }
 }
 
+fn labels_of<'a>(numbers: &'a [&Derived]) -> impl Iterator<Item = &'a Labels> {
+    numbers.iter().map(|one| &one.labels)
+}
+
 fn drawn(plot: &Plot, numbers: &[&Derived], marked: &[(&str, Vec<&Derived>)]) -> Drawn {
     let scale = BarScale::of(numbers, marked);
     let mut drawn = Drawn::new();
-    for (at, line) in distinct(numbers, &plot.lines).iter().enumerate() {
+    for (at, line) in parts_of(labels_of(numbers), &plot.lines).iter().enumerate() {
         let own = numbers
             .iter()
             .filter(|one| part_of(&one.labels, &plot.lines) == *line);
@@ -94,18 +98,6 @@ fn drawn(plot: &Plot, numbers: &[&Derived], marked: &[(&str, Vec<&Derived>)]) ->
     };
     drawn.set_layout(Layout::new().x_axis(x).y_axis(y).bar_mode(mode));
     drawn
-}
-
-/// What these labels are, each once and in the order of the numbers.
-fn distinct(numbers: &[&Derived], names: &[String]) -> Vec<Labels> {
-    let mut found: Vec<Labels> = Vec::new();
-    for one in numbers {
-        let values = part_of(&one.labels, names);
-        if !found.contains(&values) {
-            found.push(values);
-        }
-    }
-    found
 }
 
 /// A place on the axis of names.

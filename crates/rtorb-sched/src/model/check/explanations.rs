@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::report::{Assumption, BehaviourBound, ChainBound, Share, Standing};
-use super::super::system::{Enforcement, System};
+use super::super::system::{Behaviour, Enforcement, System};
 use super::super::verdict::rounded_up;
 use super::advice::{Advice, MissedDeadline};
 use super::steps::{Analysis, View};
@@ -46,6 +46,7 @@ pub(super) fn explain(
             deadline_ns: behaviour.deadline_ns,
         };
         behaviour.explanation = why(view, analysis, target, &behaviour.shares);
+        behaviour.explanation += &allowed(&view.system.behaviours[index]);
         if place < ADVISED && behaviour.standing == Standing::Misses {
             behaviour.explanation += &advice.about(target);
         }
@@ -63,6 +64,16 @@ pub(super) fn explain(
             }
         }
     }
+}
+
+/// Says what the operation of a behaviour allows, if some of its calls may be late. A bound on the response says nothing of how many are.
+fn allowed(behaviour: &Behaviour) -> String {
+    behaviour.miss_ratio.map_or_else(String::new, |ratio| {
+        format!(
+            " Its operation allows {} late of {} calls (@statistical), which is measured, not proven: Orb::timing counts it.",
+            ratio.misses, ratio.calls
+        )
+    })
 }
 
 fn why(view: &View<'_>, analysis: &Analysis, target: MissedDeadline, shares: &[Share]) -> String {

@@ -62,6 +62,7 @@ fn unreadable(name: String, component: usize, line: usize) -> Behaviour {
         criticality: Criticality::default(),
         priority: None,
         operation: None,
+        miss_ratio: None,
         jitter_ns: 0,
         sections: Vec::new(),
         calls: Vec::new(),
@@ -111,6 +112,7 @@ impl BehaviourReader<'_> {
                 .operation
                 .as_ref()
                 .map(|one| one.get_ref().clone()),
+            miss_ratio: self.operation.and_then(|timing| timing.miss_ratio),
             jitter_ns: self.table.jitter.as_ref().map_or(0, |one| one.get_ref().0),
             calls: Vec::new(),
             line: line.line,

@@ -1,9 +1,10 @@
 //! Systems whose results can be computed by hand.
 
-use super::{MS, behaviour, bounds_ms, checked, system};
+use super::{MS, behaviour, bounds_ms, checked, on_ideal, system};
 use rtorb_sched::Strategy;
 use rtorb_sched::model::{
-    CheckOptions, Layer, ModelError, Platform, Standing, TooFewPriorities, check,
+    CheckOptions, CheckReport, Layer, MissRatio, ModelError, Platform, Standing, TooFewPriorities,
+    check,
 };
 
 /// A behaviour's table.
@@ -313,6 +314,29 @@ fn advice_matches_the_numbers() {
     );
     assert_eq!(checked(&text(12)).standing, Standing::Holds);
     assert_eq!(checked(&text(13)).standing, Standing::Misses);
+}
+
+/// A bound says how long one response may be, and not how many are that long.
+#[test]
+fn calls_that_may_be_late_change_no_verdict_and_the_explanation_says_that_nothing_is_proven_of_them()
+ {
+    let late = periodic("two", 30, 16, "deadline = \"20ms\"");
+    let mut plant = system(&plant("rms", &[&periodic("one", 10, 4, ""), &late]));
+    let strict = on_ideal(&plant, &CheckOptions::default());
+    for behaviour in &mut plant.behaviours {
+        behaviour.miss_ratio = Some(MissRatio {
+            misses: 1,
+            calls: 1000,
+        });
+    }
+    let answer = on_ideal(&plant, &CheckOptions::default());
+    assert_eq!(answer.standing, strict.standing);
+    let explained = |answer: &CheckReport, name| behaviour(answer, name).explanation.clone();
+    let allowed =
+        " Its operation allows 1 late of 1000 calls (@statistical), which is measured, not proven";
+    assert!(explained(&answer, "c.two").contains(allowed));
+    assert!(!explained(&strict, "c.two").contains(allowed));
+    assert_eq!(explained(&answer, "c.one"), "", "it is never late");
 }
 
 /// Two periods that use the whole CPU: earliest deadline first holds, fixed priorities do not (Liu and Layland 1973).

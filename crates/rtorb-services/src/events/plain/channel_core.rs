@@ -346,7 +346,7 @@ impl PlainCore {
                 let state = self.state.lock();
                 (state.changes, state.lost)
             };
-            // A channel that does not answer takes two calls' time of each attempt, which the clients of this one wait for.
+            // A channel that does not answer takes the time of one call, which the clients of this one wait for.
             if is_linked || is_lost || monotonic_ns() >= next_link_ns {
                 is_linked = self.relink(&mut link);
                 next_link_ns = monotonic_ns() + RETRY_NS;
@@ -378,7 +378,7 @@ impl PlainCore {
         self.end(&mut link);
     }
 
-    /// Connects to the channel as needed. Returns false if it must try again.
+    /// Connects to the channel as needed, within `push_timeout`. Returns false if it must try again.
     fn relink(self: &Arc<Self>, link: &mut ChannelLink) -> bool {
         let (has_consumers, lost) = {
             let mut state = self.state.lock();
@@ -388,28 +388,38 @@ impl PlainCore {
         if lost && let Some((object, _)) = link.consumer.take() {
             let _ = self.poa.deactivate(object.as_object());
         }
-        let mut is_linked = true;
-        let has_supply = self.supply.lock().is_some();
-        if !has_supply {
-            match connect_supplier(&self.channel, None, &Self::publication(&self.config)) {
-                Ok(proxy) => {
-                    *self.supply.lock() = Some(proxy.with_timeout(self.config.push_timeout));
-                }
-                Err(_) => is_linked = false,
-            }
-        }
-        match (&link.consumer, has_consumers) {
-            (None, true) => match self.subscribe() {
-                Ok(consumer) => link.consumer = Some(consumer),
-                Err(_) => is_linked = false,
-            },
-            (Some(_), false) => self.unsubscribe(link),
-            _ => {}
-        }
+        let is_linked = with_deadline(self.config.push_timeout, || {
+            let is_supplier = self.join_as_supplier();
+            self.join_as_consumer(link, has_consumers) && is_supplier
+        });
         // Not counted as a change: this thread made it.
         self.state.lock().subscribed = link.consumer.is_some();
         self.changed.notify_all(&self.state);
         is_linked
+    }
+
+    /// Becomes a supplier of the channel. Returns false if it must try again.
+    fn join_as_supplier(&self) -> bool {
+        if self.supply.lock().is_some() {
+            return true;
+        }
+        match connect_supplier(&self.channel, None, &Self::publication(&self.config)) {
+            Ok(proxy) => {
+                *self.supply.lock() = Some(proxy.with_timeout(self.config.push_timeout));
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Becomes a consumer of the channel if it has consumers itself, or no longer is one. Returns false if it must try again.
+    fn join_as_consumer(self: &Arc<Self>, link: &mut ChannelLink, has_consumers: bool) -> bool {
+        match (&link.consumer, has_consumers) {
+            (None, true) => link.consumer = self.subscribe().ok(),
+            (Some(_), false) => self.unsubscribe(link),
+            _ => {}
+        }
+        link.consumer.is_some() == has_consumers
     }
 
     fn subscribe(
@@ -499,59 +509,38 @@ impl PlainCore {
         true
     }
 
-    /// Notices that the channel has dropped this client or was restarted.
+    /// Notices, within `push_timeout`, that the channel has dropped this client or was restarted.
     fn ask_channel(&self, link: &mut ChannelLink) {
         let supply = self.supply.lock().clone();
-        if supply.is_some_and(|proxy| is_there(proxy.as_object()).is_err()) {
+        let consumer = link.consumer.as_ref().map(|(_, proxy)| proxy.as_object());
+        let (has_supply, has_consumer) = with_deadline(self.config.push_timeout, || {
+            let has_supply = supply.is_some_and(|proxy| is_there(proxy.as_object()).is_ok());
+            (
+                has_supply,
+                consumer.is_some_and(|proxy| is_there(proxy).is_ok()),
+            )
+        });
+        if !has_supply {
             *self.supply.lock() = None;
         }
-        if let Some((object, proxy)) = &link.consumer
-            && is_there(proxy.as_object()).is_err()
-        {
+        if !has_consumer && let Some((object, _)) = link.consumer.take() {
             let _ = self.poa.deactivate(object.as_object());
-            link.consumer = None;
         }
     }
 
+    /// Disconnects from the channel and from all clients, all within `push_timeout`.
     fn end(&self, link: &mut ChannelLink) {
-        self.unsubscribe(link);
-        if let Some(proxy) = self.supply.lock().take() {
-            let _ = proxy.disconnect_push_consumer();
-        }
-        let mut objects = Vec::new();
-        let mut goodbyes = Vec::new();
-        {
-            let mut state = self.state.lock();
-            goodbyes.extend(std::iter::from_fn(|| state.goodbyes.take()));
-            for proxy in std::mem::take(&mut state.suppliers).into_values() {
-                objects.push(proxy.object);
-                if let SupplierClient::Connected(Some(supplier)) = proxy.client {
-                    goodbyes.push(Goodbye::Supplier(supplier));
-                }
-            }
-            for proxy in std::mem::take(&mut state.consumers).into_values() {
-                objects.push(proxy.object);
-                if let Some(consumer) = proxy.client {
-                    consumer.end();
-                    state.ending_threads += 1;
-                    goodbyes.push(Goodbye::Consumer(consumer.object().clone()));
-                }
-            }
-        }
-        objects.extend(self.consumer_admin.get().map(|it| it.as_object().clone()));
-        objects.extend(self.supplier_admin.get().map(|it| it.as_object().clone()));
+        let deadline_ns = self.deadline_ns();
+        let (objects, goodbyes) = self.remove_clients();
         for object in objects {
             self.deactivate(Some(object));
         }
-        self.notify_all(&goodbyes);
-        self.await_threads();
-    }
-
-    /// Notifies clients for at most `push_timeout`.
-    fn notify_all(&self, clients: &[Goodbye]) {
-        let deadline_ns = self.deadline_ns();
         with_deadline(self.config.push_timeout, || {
-            for client in clients {
+            self.unsubscribe(link);
+            if let Some(proxy) = self.supply.lock().take() {
+                let _ = proxy.disconnect_push_consumer();
+            }
+            for client in &goodbyes {
                 if monotonic_ns() < deadline_ns {
                     self.notify(client);
                 } else {
@@ -559,15 +548,35 @@ impl PlainCore {
                 }
             }
         });
-    }
-
-    /// Waits until the consumers' threads have ended. Each ends after the push in progress.
-    fn await_threads(&self) {
-        let deadline_ns = self.deadline_ns();
+        // Each thread ends after the push in progress, which began before this.
         let mut state = self.state.lock();
         while state.ending_threads > 0 && monotonic_ns() < deadline_ns {
             self.changed.wait_until(&mut state, deadline_ns);
         }
+    }
+
+    /// Removes all proxies and has the consumers' threads end. Returns the objects to deactivate and the clients to notify.
+    fn remove_clients(&self) -> (Vec<ObjectRef>, Vec<Goodbye>) {
+        let mut objects = Vec::new();
+        let mut state = self.state.lock();
+        let mut goodbyes: Vec<Goodbye> = std::iter::from_fn(|| state.goodbyes.take()).collect();
+        for proxy in std::mem::take(&mut state.suppliers).into_values() {
+            objects.push(proxy.object);
+            if let SupplierClient::Connected(Some(supplier)) = proxy.client {
+                goodbyes.push(Goodbye::Supplier(supplier));
+            }
+        }
+        for proxy in std::mem::take(&mut state.consumers).into_values() {
+            objects.push(proxy.object);
+            if let Some(consumer) = proxy.client {
+                consumer.end();
+                state.ending_threads += 1;
+                goodbyes.push(Goodbye::Consumer(consumer.object().clone()));
+            }
+        }
+        objects.extend(self.consumer_admin.get().map(|it| it.as_object().clone()));
+        objects.extend(self.supplier_admin.get().map(|it| it.as_object().clone()));
+        (objects, goodbyes)
     }
 
     fn deadline_ns(&self) -> u64 {
@@ -636,73 +645,4 @@ pub(super) fn refused(error: PoaError) -> SystemException {
 const RETRY_NS: u64 = 100_000_000;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::stubs::cos_event::cos_event_comm::PushConsumer as PlainConsumer;
-
-    /// A core whose thread does not run, and an object that nobody serves.
-    fn core(config: PlainConfig) -> (PlainCore, ObjectRef) {
-        let orb = rtorb::Orb::builder().build().expect("an ORB");
-        let poa = orb.root_poa().expect("its adapter");
-        let object = orb.string_to_object("corbaloc::127.0.0.1:1/x");
-        let object = object.expect("a reference");
-        let channel = rtec::EventChannel::unchecked_narrow(object.clone());
-        (PlainCore::new(poa, channel, config), object)
-    }
-
-    fn add_supplier(core: &PlainCore, object: &ObjectRef) -> u64 {
-        let admitted = core.admit_supplier(|_| Ok(object.clone()));
-        admitted.expect("there is room");
-        core.state.lock().last_number
-    }
-
-    fn add_consumer(core: &PlainCore, object: &ObjectRef) -> Result<u64, SystemException> {
-        core.admit_consumer(|_| Ok(object.clone()))?;
-        let number = core.state.lock().last_number;
-        let object = PlainConsumer::unchecked_narrow(object.clone());
-        let consumer = Arc::new(QueuedConsumer::new(core.config(), &core.counts, &object));
-        assert_eq!(core.connect_consumer(number, &consumer), Some(true));
-        Ok(number)
-    }
-
-    #[test]
-    fn goodbyes_are_bounded_by_the_configured_maxima_and_the_others_are_counted() {
-        let (core, object) = core(PlainConfig {
-            suppliers_max: 1,
-            consumers_max: 2,
-            ..PlainConfig::default()
-        });
-        for _ in 0..1000 {
-            let number = add_supplier(&core, &object);
-            let supplier = plain::PushSupplier::unchecked_narrow(object.clone());
-            assert_eq!(core.connect_supplier(number, Some(supplier)), Some(true));
-            core.end_supplier(number);
-            let number = add_consumer(&core, &object).expect("there is room");
-            core.end_consumer(number, Notify::Consumer);
-            core.thread_ended(number);
-        }
-        let mut state = core.state.lock();
-        let waiting = std::iter::from_fn(|| state.goodbyes.take()).count();
-        assert_eq!(waiting, 1 + 2);
-        assert!(state.suppliers.is_empty() && state.consumers.is_empty());
-        drop(state);
-        assert_eq!(core.statistics().goodbyes_dropped, 999 + 998);
-    }
-
-    #[test]
-    fn a_consumer_keeps_its_place_until_its_thread_has_ended() {
-        let (core, object) = core(PlainConfig {
-            consumers_max: 1,
-            ..PlainConfig::default()
-        });
-        let first = add_consumer(&core, &object).expect("there is room");
-        core.end_consumer(first, Notify::Nobody);
-        let refused = add_consumer(&core, &object).expect_err("its thread still runs");
-        assert_eq!(refused, local::SERVICE_FULL);
-        core.thread_ended(first);
-        let second = add_consumer(&core, &object).expect("its thread has ended");
-        // A thread that could not start, or panicked.
-        core.thread_ended(second);
-        add_consumer(&core, &object).expect("its place is free");
-    }
-}
+mod tests;

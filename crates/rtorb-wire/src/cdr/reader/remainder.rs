@@ -48,6 +48,18 @@ impl Reader<'_> {
         self.bytes.len() - self.at + self.hidden + rest
     }
 
+    /// Checks the message, from its first byte to its last, against the bound that its operation states.
+    ///
+    /// # Errors
+    /// [`DecodeError::BeyondLargest`].
+    #[inline]
+    pub fn check_largest(&self, limit: u32) -> Result<(), DecodeError> {
+        match self.position().saturating_add(self.remaining()) {
+            bytes if bytes > limit as usize => Err(DecodeError::BeyondLargest { bytes, limit }),
+            _ => Ok(()),
+        }
+    }
+
     /// Copies the bytes in memory and reads the rest of a long run straight behind them.
     pub(super) fn stream_bytes(
         &mut self,

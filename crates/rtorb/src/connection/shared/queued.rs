@@ -1,9 +1,10 @@
 //! A shared connection whose own thread sends: callers put their requests into its queue.
 //!
-//! A request that is not begun when the connection ends or its deadline passes is certainly not sent, and leaves the queue.
+//! If sending a request has not begun when the connection ends or its deadline passes, it leaves the queue, and is certainly not
+//! sent.
 
-use super::super::send_queue::{GivenUp, QueueBounds, QueueError, SendQueue};
-use super::{Caller, Entry, Others, SharedConnection, Waiting};
+use super::super::send_queue::{QueueBounds, QueueError, RequestProgress, SendQueue};
+use super::{Caller, Entry, Others, SharedConnection, WaitingThreads};
 use crate::limits::Limits;
 use crate::wait::connection_thread::{MessageInProgress, Remaining, ThreadSignal};
 use crate::wait::read::failed;
@@ -11,7 +12,7 @@ use rtorb_wire::Writer;
 use rtorb_wire::connection::ReplyError;
 use rustix::io::Errno;
 
-/// The queue of a new connection.
+/// Makes the queue of a new connection.
 pub(super) fn queue(limits: &Limits) -> SendQueue {
     SendQueue::new(QueueBounds {
         requests_max: limits.queued_requests() as usize,
@@ -25,7 +26,7 @@ pub(super) fn queue(limits: &Limits) -> SendQueue {
 const SENDS_MAX: usize = 16;
 
 impl SharedConnection {
-    /// Lets the connection's thread send a message. Returns when it is in the queue; for a oneway, when it is sent.
+    /// Has the connection's thread send a message. Returns when it is in the queue; for a oneway, when it is sent.
     ///
     /// A oneway waits, because [`SyncScope::WithTransport`](crate::SyncScope) promises that the socket has taken it.
     pub(super) fn send_by_thread(
@@ -50,8 +51,8 @@ impl SharedConnection {
         error.map_or(Ok(()), Err)
     }
 
-    /// Puts a message into the queue when there is room, until the caller's deadline. Returns true if the queue was empty: then
-    /// the thread must be woken.
+    /// Adds a message to the queue, and waits for room until the caller's deadline. Returns true if the queue was empty: then the
+    /// thread must be woken.
     fn enqueue(&self, caller: &Caller<'_>, message: &Writer<'_>) -> Result<bool, ReplyError> {
         let (id, is_oneway) = (caller.request_id, caller.is_oneway);
         let fragment_bytes = caller.fragment_bytes;
@@ -138,9 +139,9 @@ impl SharedConnection {
         self.end_with(&mut waiting, failed(errno));
     }
 
-    /// Ends the waits of all requests that are not begun, when the connection ends or is stuck: their threads may send them on
+    /// Removes all requests whose sending has not begun, when the connection ends or is stuck. Their threads may send them on
     /// another one.
-    pub(super) fn refuse_queued(&self, waiting: &mut Waiting) {
+    pub(super) fn refuse_queued(&self, waiting: &mut WaitingThreads) {
         while let Some(unsent) = waiting.queue.give_up_newest() {
             if let Some(entry) = waiting.pending.remove(unsent.request_id) {
                 entry.deliver_error(ReplyError::ClosedBefore);
@@ -149,21 +150,21 @@ impl SharedConnection {
         self.room.notify_all(&self.waiting);
     }
 
-    /// Gives up a request whose deadline has passed, if it is still in the queue, and ends its wait. False if it is sent.
+    /// Gives up a request whose deadline has passed, if it is still in the queue, and ends its wait. Returns false if it is sent.
     pub(super) fn give_up_queued(
         &self,
-        waiting: &mut Waiting,
+        waiting: &mut WaitingThreads,
         request_id: u32,
         entry: &Entry,
     ) -> bool {
         match waiting.queue.give_up(request_id) {
             None => return false,
-            Some(GivenUp::Unsent) => {
+            Some(RequestProgress::Unsent) => {
                 self.room.notify_all(&self.waiting);
                 entry.deliver_error(ReplyError::NotSent);
             }
-            Some(begun) => {
-                if begun == GivenUp::Stuck {
+            Some(progress) => {
+                if progress == RequestProgress::Stuck {
                     // The peer takes no bytes: the requests behind this one would wait for that too.
                     self.refuse_queued(waiting);
                 }

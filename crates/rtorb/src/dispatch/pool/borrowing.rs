@@ -1,8 +1,8 @@
 //! Help for a lane whose threads are all busy: a dynamic thread of its own, or a thread that a less urgent lane lends.
 //!
 //! `standby` is the state of a lane that may need help or lend threads; its transitions are those of
-//! [`LoanState`](rtorb_os::loan_state::LoanState), which has models. `relief` watches lanes whose threads are all busy. The relief
-//! thread (`relieving`) starts dynamic threads and calls lenders. `waiting` raises a thread before it is called.
+//! [`LoanState`](rtorb_os::loan_state::LoanState), which has models. The thread of `relief`
+//! watches lanes whose threads are all busy, starts dynamic threads and calls lenders. `waiting` raises a thread before it is called.
 //!
 //! # A lane that needs help
 //!
@@ -38,20 +38,18 @@
 //! those that were not needed are lowered again.
 
 mod relief;
-mod relieving;
 mod standby;
 mod waiting;
 
-pub(super) use relief::Relief;
-pub(super) use relieving::run;
-pub(super) use standby::Standby;
+pub(super) use relief::{Relief, run};
+pub(crate) use standby::Standby;
 
 use super::lane::Lane;
 use super::running::Pool;
 
 impl Pool {
     /// Has the relief thread watch a lane while all its threads are busy, if the lane can get help.
-    pub(super) fn watch_while_busy(&self, lane: &Lane) {
+    pub(crate) fn watch_while_busy(&self, lane: &Lane) {
         // The thread that fills a queue asks for help itself.
         if let (Some((relief, standby)), None) = (self.relief_of(lane), lane.queue()) {
             relief.watch_while_busy(lane, standby);
@@ -59,14 +57,14 @@ impl Pool {
     }
 
     /// Asks for help for a lane with more queued requests than threads.
-    pub(super) fn ask_for_help(&self, lane: &Lane) {
+    pub(crate) fn ask_for_help(&self, lane: &Lane) {
         if let Some((relief, standby)) = self.relief_of(lane) {
             relief.ask(standby);
         }
     }
 
     /// Finds help again for lanes that called a thread of this lane, when that thread woke for something else.
-    pub(super) fn repeat_calls(&self, lane: &Lane) {
+    pub(crate) fn repeat_calls(&self, lane: &Lane) {
         let borrowers = lane.standby.iter().flat_map(|standby| &standby.borrowers);
         borrowers
             .map(|&number| &self.lanes[number])
@@ -74,8 +72,17 @@ impl Pool {
             .for_each(|borrower| self.find_help(borrower));
     }
 
+    /// Finds help for the requests that wait in a lane after a thread of another lane took one.
+    pub(crate) fn find_help_for_rest(&self, lane: &Lane) {
+        if lane.queue().is_some_and(|queue| !queue.is_empty()) {
+            self.ask_for_help(lane)
+        } else {
+            self.watch_while_busy(lane)
+        }
+    }
+
     /// Finds help for a lane that lost a thread.
-    pub(super) fn find_help(&self, lane: &Lane) {
+    pub(crate) fn find_help(&self, lane: &Lane) {
         if lane.lacks_thread() {
             self.ask_for_help(lane)
         } else {
@@ -87,5 +94,41 @@ impl Pool {
     fn relief_of<'p>(&'p self, lane: &'p Lane) -> Option<(&'p Relief, &'p Standby)> {
         let standby = lane.standby.as_ref().filter(|standby| standby.is_relieved);
         self.relief.as_ref().zip(standby)
+    }
+}
+
+impl Lane {
+    /// True if threads other than its static ones may serve it.
+    pub(crate) fn is_relieved(&self) -> bool {
+        self.standby
+            .as_ref()
+            .is_some_and(|standby| standby.is_relieved)
+    }
+
+    /// True if it has more queued and running requests than threads that serve no other lane.
+    pub(crate) fn lacks_thread(&self) -> bool {
+        // A thread that adds a request or removes a thread does so before it checks: of two at once, one sees both changes.
+        let lent = self.standby.as_ref().map_or(0, |it| it.loans.lent());
+        let threads = self.thread_count().saturating_sub(lent);
+        self.queue()
+            .is_some_and(|queue| queue.room.accepted() > threads)
+    }
+
+    /// True if the lane wants a thread of another lane.
+    pub(crate) fn wants_help(&self) -> bool {
+        self.standby.as_ref().is_some_and(|it| it.loans.wants())
+    }
+
+    /// Ends asking the relief thread for help; returns true if the lane asked.
+    pub(crate) fn end_asking(&self) -> bool {
+        self.standby.as_ref().is_some_and(|it| it.loans.answer())
+    }
+
+    /// Wakes one of its idle threads to help another lane.
+    pub(crate) fn call(&self) {
+        match self.queue() {
+            None => self.events.call_for_help(),
+            Some(queue) => queue.call(),
+        }
     }
 }

@@ -2,11 +2,12 @@
 
 use super::request_room::Buffering;
 use crate::exception::SystemException;
-use crate::realtime::{Priority, Reservation, ThreadpoolId, ThreadpoolLane};
+use crate::realtime::{NativePriority, Priority, Reservation, ThreadpoolId, ThreadpoolLane};
 use crate::server::{ServerCore, Session, TakenRequest, Workspace};
 use crate::strategies::RequestOrder;
 use core::fmt;
 use rtorb_os::thread::ThreadConfig;
+use rustix::io::Errno;
 
 /// The configuration of a pool.
 #[derive(Debug)]
@@ -78,8 +79,36 @@ impl LaneConfig {
     }
 
     /// The native priorities above that of the lane that its threads have.
-    pub(crate) fn priorities_above(&self) -> u32 {
+    fn priorities_above(&self) -> u32 {
         self.order.priorities_above(self.static_threads)
+    }
+
+    /// The scheduling of its threads, or of the lowest level, and how many native priorities other threads of it are above.
+    ///
+    /// # Errors
+    /// INVAL for a priority outside the ORB's mapping.
+    pub(crate) fn scheduling(
+        &self,
+        orb: &ServerCore,
+    ) -> Result<(ThreadConfig, NativePriority), Errno> {
+        let Some(priority) = self.priority else {
+            return Ok((self.threads.clone(), 0));
+        };
+        let native = orb.rt.to_native(priority).map_err(|_| Errno::INVAL)?;
+        // The caller has checked that the host has as many.
+        let above = u8::try_from(self.priorities_above()).map_err(|_| Errno::INVAL)?;
+        let at = |native| ThreadConfig {
+            policy: Some(orb.rt.policy(native)),
+            ..self.threads.clone()
+        };
+        let most_urgent = at(native.saturating_add(above));
+        let obtained = orb.rt.obtainable(&most_urgent);
+        Ok(if obtained == most_urgent {
+            (at(native), above)
+        } else {
+            // Best effort: without real-time scheduling, all have one priority.
+            (obtained, 0)
+        })
     }
 
     /// The beginning of the names of threads of a lane.

@@ -34,7 +34,7 @@ pub(crate) enum Concurrency {
 
 /// The reading side of a connection. One thread at a time has it.
 #[derive(Debug)]
-pub(super) struct ConnectionReader {
+pub(crate) struct ConnectionReader {
     reading: Reading,
     /// Requests in a row that were taken out while no other was in progress.
     alone: u32,
@@ -44,7 +44,7 @@ pub(super) struct ConnectionReader {
 const ALONE_MAX: u32 = 64;
 
 /// Requests that a thread serves on one connection before it turns to the next.
-pub(super) const TURN_MAX: u32 = 16;
+pub(crate) const TURN_MAX: u32 = 16;
 
 /// The end of a thread's turn with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +139,7 @@ impl Connection {
     /// Ends the connection if a message does not arrive in time, and gives the memory of a silent connection back. Does nothing to a
     /// connection that is in use.
     #[cold]
-    pub(super) fn look(&self, is_silent: bool) {
+    pub(crate) fn look(&self, is_silent: bool) {
         let Some(mut reader) = self.lock.try_lock() else {
             return;
         };
@@ -158,7 +158,7 @@ impl Connection {
 
     /// Serves the request that was [taken](Turn::Taken) out.
     #[cold]
-    pub(super) fn serve_taken(&self, workspace: &mut Workspace, request: &mut TakenRequest) {
+    pub(crate) fn serve_taken(&self, workspace: &mut Workspace, request: &mut TakenRequest) {
         // If the connection breaks, it is shut, and the next thread that reads it finds its end.
         let _ = request.serve(&self.session, workspace);
         self.session.note_served();
@@ -197,7 +197,7 @@ impl Connection {
 
     /// Locks the connection. If another thread has it, that thread checks again for the event.
     #[inline]
-    pub(super) fn enter(&self, readiness: Readiness) -> Option<RecheckGuard<'_, ConnectionReader>> {
+    pub(crate) fn enter(&self, readiness: Readiness) -> Option<RecheckGuard<'_, ConnectionReader>> {
         let state = &self.session.state;
         if readiness == Readiness::Ended {
             state.report_end();
@@ -283,7 +283,7 @@ impl ConnectionReader {
     }
 
     /// Takes the next request out, and receives until one is complete. Also returns whether there may be more.
-    pub(super) fn take_one(
+    pub(crate) fn take_one(
         &mut self,
         workspace: &mut Workspace,
         request: &mut TakenRequest,

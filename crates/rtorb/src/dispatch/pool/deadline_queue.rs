@@ -21,8 +21,8 @@ use std::sync::Arc;
 
 /// The requests of a lane with levels: those that run and those that wait.
 #[derive(Debug)]
-pub(super) struct DeadlineQueue {
-    pub(super) room: RequestRoom,
+pub(crate) struct DeadlineQueue {
+    pub(crate) room: RequestRoom,
     order: RequestOrder,
     levels: Mutex<Levels<QueuedRequest>>,
     /// Where the thread of each level gets the request that begins next.
@@ -31,7 +31,7 @@ pub(super) struct DeadlineQueue {
 
 impl DeadlineQueue {
     /// An empty queue for so many levels; its bounds are at most those of the ORB's limits.
-    pub(super) fn new(
+    pub(crate) fn new(
         order: RequestOrder,
         buffering: Buffering,
         levels: u32,
@@ -53,19 +53,22 @@ impl DeadlineQueue {
     }
 
     /// True if each thread has a priority of its own.
-    pub(super) fn has_levels(&self) -> bool {
+    pub(crate) fn has_levels(&self) -> bool {
         self.order.has_levels()
     }
 
     /// Adds `request`, and replaces it by memory for the next one. Wakes the thread of a level if the request begins now.
     ///
     /// Without room, sheds less critical requests, or replies TRANSIENT 1; counts both.
-    pub(super) fn put(
+    pub(crate) fn put(
         &self,
         session: &Arc<Session>,
         request: &mut TakenRequest,
         workspace: &mut Workspace,
     ) {
+        if !RequestRoom::take_place(session, request, workspace) {
+            return;
+        }
         let importance = self.importance(session, request, workspace);
         let levels = self.begun.len() as u32;
         loop {
@@ -81,12 +84,12 @@ impl DeadlineQueue {
     }
 
     /// Takes out the next request of a level, and waits for it. Fails when the queue is closed.
-    pub(super) fn next(&self, level: usize) -> Result<QueuedRequest, PopError> {
+    pub(crate) fn next(&self, level: usize) -> Result<QueuedRequest, PopError> {
         self.begun[level].pop_until(None)
     }
 
     /// Serves a request on the thread of its level. Returns the request that begins next on this level, if there is one.
-    pub(super) fn serve(
+    pub(crate) fn serve(
         &self,
         level: usize,
         queued: QueuedRequest,
@@ -104,12 +107,12 @@ impl DeadlineQueue {
     }
 
     /// Accepts no more requests. Each thread ends when it has served what it has, and what waits for it.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.begun.iter().for_each(Ring::close);
     }
 
     /// Drops the requests that will not be served any more.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         while self.levels.lock().pop().is_some() {}
         for begun in &self.begun {
             while begun.pop().is_some() {}

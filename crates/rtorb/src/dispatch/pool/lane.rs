@@ -15,7 +15,6 @@ use crate::server::{
 use crate::strategies::RequestOrder;
 use crate::transport::Listener;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use rtorb_os::Refused;
 use rtorb_os::sched::SchedPolicy;
 use rtorb_os::slab::{Entered, Slab};
 use rtorb_os::sync::Mutex;
@@ -31,25 +30,25 @@ pub(crate) struct Lane {
     pub(crate) priority: Option<Priority>,
     /// Its listening endpoints and connections.
     pub(crate) server: Server,
-    pub(super) number: usize,
+    pub(crate) number: usize,
     /// The beginning of the names of its threads.
-    pub(super) name: String,
-    pub(super) static_threads: u32,
+    pub(crate) name: String,
+    pub(crate) static_threads: u32,
     /// The scheduling of its threads; of several levels, that of the lowest.
-    pub(super) threads: ThreadConfig,
+    pub(crate) threads: ThreadConfig,
     /// The native priorities above that of the lane that its threads have.
-    priorities_above: NativePriority,
-    reservation: Option<Reservation>,
+    pub(super) priorities_above: NativePriority,
+    pub(super) reservation: Option<Reservation>,
     /// Which of the dynamic threads exist.
-    pub(super) dynamic: Box<[AtomicBool]>,
-    pub(super) events: Arc<EventLoop>,
-    pub(super) connections: Slab<Connection>,
+    pub(crate) dynamic: Box<[AtomicBool]>,
+    pub(crate) events: Arc<EventLoop>,
+    pub(crate) connections: Slab<Connection>,
     /// The number of connections, which is known without the slab's lock.
     connected: AtomicUsize,
     sharing: Concurrency,
-    pub(super) source: Source,
+    pub(crate) source: Source,
     /// For a lane that may need help or lend threads.
-    pub(super) standby: Option<Standby>,
+    pub(crate) standby: Option<Standby>,
     calls: Calls,
     /// The number of threads that may still serve its clients.
     running: AtomicU32,
@@ -63,7 +62,7 @@ pub(crate) struct Lane {
     clippy::large_enum_variant,
     reason = "a lane has one of them, and finds its queue without a pointer"
 )]
-pub(super) enum Source {
+pub(crate) enum Source {
     /// They wait for the events of its connections, all at once.
     Events,
     /// As [`Events`](Self::Events), but one at a time: the leader, which has the lock. The others wait for the lock in the order
@@ -91,14 +90,14 @@ enum Calls {
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 /// The number of events that a thread takes at a time if no other could take the next.
-pub(super) const EVENTS_MAX: usize = 8;
+pub(crate) const EVENTS_MAX: usize = 8;
 
 /// Connections that may have to give way at a time, and have not yet.
 const GIVING_WAY_MAX: usize = 64;
 
 impl Lane {
     /// Creates lane `number` of a pool, without its threads.
-    pub(super) fn open(
+    pub(crate) fn open(
         orb: &ServerCore,
         pool: &PoolConfig,
         number: usize,
@@ -111,7 +110,7 @@ impl Lane {
         let standby = Standby::of(pool, number);
         let borrows = standby.as_ref().is_some_and(Standby::borrows);
         let source = Source::of(&pool.intake, config, &orb.limits);
-        let (threads, priorities_above) = Self::scheduling(orb, config)?;
+        let (threads, priorities_above) = config.scheduling(orb)?;
         Ok(Self {
             priority: config.priority,
             server,
@@ -144,76 +143,8 @@ impl Lane {
         })
     }
 
-    /// The scheduling of its threads, or of the lowest level, and how many native priorities other threads of it are above.
-    fn scheduling(
-        orb: &ServerCore,
-        config: &LaneConfig,
-    ) -> Result<(ThreadConfig, NativePriority), Errno> {
-        let Some(priority) = config.priority else {
-            return Ok((config.threads.clone(), 0));
-        };
-        let native = orb.rt.to_native(priority).map_err(|_| Errno::INVAL)?;
-        // The caller has checked that the host has as many.
-        let above = u8::try_from(config.priorities_above()).map_err(|_| Errno::INVAL)?;
-        let at = |native| ThreadConfig {
-            policy: Some(orb.rt.policy(native)),
-            ..config.threads.clone()
-        };
-        let most_urgent = at(native.saturating_add(above));
-        let obtained = orb.rt.obtainable(&most_urgent);
-        Ok(if obtained == most_urgent {
-            (at(native), above)
-        } else {
-            // Best effort: without real-time scheduling, all have one priority.
-            (obtained, 0)
-        })
-    }
-
-    /// The scheduling of a thread: that of the lane, that of its level, or its reservation.
-    pub(super) fn thread_config(&self, place: u32) -> ThreadConfig {
-        match (&self.source, &self.reservation) {
-            (Source::Levels(queue), _) if queue.has_levels() => self.config_above(place),
-            (_, Some(reservation)) => ThreadConfig {
-                policy: Some(reservation.policy()),
-                ..self.threads.clone()
-            },
-            (_, None) => self.threads.clone(),
-        }
-    }
-
-    /// The scheduling of the I/O thread: that of the lane, or above all levels.
-    pub(super) fn reader_config(&self) -> ThreadConfig {
-        self.config_above(self.priorities_above.into())
-    }
-
-    fn config_above(&self, by: u32) -> ThreadConfig {
-        let by = by.min(self.priorities_above.into()) as NativePriority;
-        let raised = |policy| match policy {
-            SchedPolicy::Fifo(native) => SchedPolicy::Fifo(native + by),
-            SchedPolicy::RoundRobin(native) => SchedPolicy::RoundRobin(native + by),
-            other => other,
-        };
-        ThreadConfig {
-            policy: self.threads.policy.map(raised),
-            ..self.threads.clone()
-        }
-    }
-
-    /// Keeps the threads that calls wait for more urgent than the lane's own.
-    ///
-    /// # Errors
-    /// As [`keep_above`](crate::realtime::RtCore::keep_above).
-    pub(super) fn keep_below(&self, orb: &ServerCore) -> Result<(), Refused> {
-        // A lane is not opened without a native priority.
-        let native = self.priority.and_then(|it| orb.rt.mapping.to_native(it));
-        native.map_or(Ok(()), |native| {
-            orb.rt
-                .keep_above(native.saturating_add(self.priorities_above))
-        })
-    }
-
     /// The workspace of the calling thread, which belongs to the lane.
-    pub(super) fn workspace(&self) -> Workspace {
+    pub(crate) fn workspace(&self) -> Workspace {
         Workspace::new(match (self.calls, self.priority) {
             (Calls::OfLane, Some(priority)) => ThreadPriority::of_lane(priority),
             (Calls::Routed, Some(priority)) => ThreadPriority::of_routed_lane(priority),
@@ -222,18 +153,18 @@ impl Lane {
     }
 
     /// True if at most one thread ever serves it.
-    pub(super) fn has_one_thread(&self) -> bool {
+    pub(crate) fn has_one_thread(&self) -> bool {
         self.static_threads == 1 && !self.is_relieved()
     }
 
     /// True if it has one thread, or levels: a nested call inherits the deadline of its caller, so it is not more urgent, and waits.
-    pub(super) fn serves_one_at_a_time(&self) -> bool {
+    pub(crate) fn serves_one_at_a_time(&self) -> bool {
         let has_levels = matches!(&self.source, Source::Levels(queue) if queue.has_levels());
         self.has_one_thread() || has_levels
     }
 
     /// The number of events that one of its threads takes at a time: one if another thread could serve the next.
-    pub(super) fn events_max(&self) -> usize {
+    pub(crate) fn events_max(&self) -> usize {
         if self.has_one_thread() && self.standby.is_none() {
             EVENTS_MAX
         } else {
@@ -242,7 +173,7 @@ impl Lane {
     }
 
     /// The queue, if requests wait in the order of their arrival.
-    pub(super) fn queue(&self) -> Option<&RequestQueue> {
+    pub(crate) fn queue(&self) -> Option<&RequestQueue> {
         match &self.source {
             Source::Queue(queue) => Some(queue),
             Source::Events | Source::Leader(_) | Source::Levels(_) => None,
@@ -250,7 +181,7 @@ impl Lane {
     }
 
     /// The room of its queue, if an I/O thread fills one.
-    pub(super) fn room(&self) -> Option<&RequestRoom> {
+    pub(crate) fn room(&self) -> Option<&RequestRoom> {
         match &self.source {
             Source::Queue(queue) => Some(&queue.room),
             Source::Levels(queue) => Some(&queue.room),
@@ -260,13 +191,13 @@ impl Lane {
 
     /// The connection of an event.
     #[inline]
-    pub(super) fn connection(&self, token: Token) -> Option<Entered<'_, Connection>> {
+    pub(crate) fn connection(&self, token: Token) -> Option<Entered<'_, Connection>> {
         self.connections.enter(token.key())
     }
 
     /// Removes a connection that has ended. It is closed when the last thread that replies on it is done.
     #[cold]
-    pub(super) fn remove(&self, token: Token, session: &Session) {
+    pub(crate) fn remove(&self, token: Token, session: &Session) {
         session.end_reading();
         if self.connections.remove(token.key()) {
             session.orb.buffers.note_freed();
@@ -276,7 +207,7 @@ impl Lane {
     }
 
     /// The current number of its threads.
-    pub(super) fn thread_count(&self) -> u32 {
+    pub(crate) fn thread_count(&self) -> u32 {
         let dynamic = self
             .dynamic
             .iter()
@@ -284,17 +215,8 @@ impl Lane {
         self.static_threads + dynamic.count() as u32
     }
 
-    /// True if it has more queued and running requests than threads that serve no other lane.
-    pub(super) fn lacks_thread(&self) -> bool {
-        // A thread that adds a request or removes a thread does so before it checks: of two at once, one sees both changes.
-        let lent = self.standby.as_ref().map_or(0, |it| it.loans.lent());
-        let threads = self.thread_count().saturating_sub(lent);
-        self.queue()
-            .is_some_and(|queue| queue.room.accepted() > threads)
-    }
-
     /// Accepts a client that connects to one of the listening endpoints.
-    pub(super) fn accept(&self, orb: &Arc<ServerCore>, listener: usize) {
+    pub(crate) fn accept(&self, orb: &Arc<ServerCore>, listener: usize) {
         self.server
             .accept_one(orb, &self.events, listener, |connection| {
                 let session = Arc::clone(&connection.session);
@@ -318,7 +240,7 @@ impl Lane {
 
     /// Ends connections whose messages do not arrive, and takes memory from silent ones, some at a time.
     #[cold]
-    pub(super) fn look_at_connections(&self, orb: &ServerCore) {
+    pub(crate) fn look_at_connections(&self, orb: &ServerCore) {
         let from = self.next_look.load(Ordering::Relaxed);
         let next = self.server.look_at_connections(from, |session, is_silent| {
             if let Some(connection) = session.token().and_then(|token| self.connection(token)) {
@@ -339,7 +261,7 @@ impl Lane {
 
     /// True if the client of this connection, through shared memory, sends again within the moment for which its wait strategy
     /// lingers. False at once if the lane has other connections: they would wait meanwhile.
-    pub(super) fn linger(&self, token: Token) -> bool {
+    pub(crate) fn linger(&self, token: Token) -> bool {
         self.connected.load(Ordering::Relaxed) == 1
             && self
                 .connection(token)
@@ -348,7 +270,7 @@ impl Lane {
 
     /// Waits for events, at most `timeout_ns`; none after the timeout or a signal.
     #[inline]
-    pub(super) fn wait<'r>(
+    pub(crate) fn wait<'r>(
         &self,
         room: &'r mut EventRoom,
         timeout_ns: Option<u64>,
@@ -358,30 +280,12 @@ impl Lane {
 
     /// The meaning of an event; `None` for one that is handled here.
     #[inline]
-    pub(super) fn event(&self, event: &epoll::Event) -> Option<Event> {
+    pub(crate) fn event(&self, event: &epoll::Event) -> Option<Event> {
         self.events.event(event, &self.server.listeners)
     }
 
-    /// True if the lane wants a thread of another lane.
-    pub(super) fn wants_help(&self) -> bool {
-        self.standby.as_ref().is_some_and(|it| it.loans.wants())
-    }
-
-    /// Ends asking the relief thread for help; returns true if the lane asked.
-    pub(super) fn end_asking(&self) -> bool {
-        self.standby.as_ref().is_some_and(|it| it.loans.answer())
-    }
-
-    /// Wakes one of its idle threads to help another lane.
-    pub(super) fn call(&self) {
-        match self.queue() {
-            None => self.events.call_for_help(),
-            Some(queue) => queue.call(),
-        }
-    }
-
     /// Stops all its threads, and refuses new clients.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.server.stop();
         match &self.source {
             Source::Queue(queue) => queue.close(),
@@ -391,7 +295,7 @@ impl Lane {
     }
 
     /// Drops the requests that will not be served any more.
-    pub(super) fn drop_requests(&self) {
+    pub(crate) fn drop_requests(&self) {
         match &self.source {
             Source::Queue(queue) => queue.clear(),
             Source::Levels(queue) => queue.clear(),
@@ -400,12 +304,12 @@ impl Lane {
     }
 
     /// Counts the threads with which it starts.
-    pub(super) fn expect(&self, threads: u32) {
+    pub(crate) fn expect(&self, threads: u32) {
         self.running.store(threads, Ordering::Release);
     }
 
     /// Counts one more thread that serves its clients; false if the last one has already ended.
-    pub(super) fn enter(&self) -> bool {
+    pub(crate) fn enter(&self) -> bool {
         let more = |running| (running > 0).then_some(running + 1);
         let entered = self
             .running
@@ -414,21 +318,14 @@ impl Lane {
     }
 
     /// Counts a thread that no longer serves its clients; true if it is the last one.
-    pub(super) fn leave(&self) -> bool {
+    pub(crate) fn leave(&self) -> bool {
         self.running.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
     /// Closes the connections with CloseConnection.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.server.close_all();
         self.connections.clear();
-    }
-
-    /// True if threads other than its static ones may serve it.
-    pub(super) fn is_relieved(&self) -> bool {
-        self.standby
-            .as_ref()
-            .is_some_and(|standby| standby.is_relieved)
     }
 }
 

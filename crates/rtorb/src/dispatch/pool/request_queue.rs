@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 /// The requests that wait while all threads are busy.
 #[derive(Debug)]
-pub(super) struct RequestQueue {
-    pub(super) room: RequestRoom,
+pub(crate) struct RequestQueue {
+    pub(crate) room: RequestRoom,
     jobs: Ring<Job>,
     /// A call for help is in the queue.
     is_called: AtomicBool,
@@ -18,7 +18,7 @@ pub(super) struct RequestQueue {
 
 /// The work that a thread takes out.
 #[derive(Debug)]
-pub(super) enum Job {
+pub(crate) enum Job {
     Request(QueuedRequest),
     /// A more urgent lane needs a thread.
     Help,
@@ -26,7 +26,7 @@ pub(super) enum Job {
 
 impl RequestQueue {
     /// An empty queue for so many threads; its bounds are at most those of the ORB's limits.
-    pub(super) fn new(buffering: Buffering, threads: u32, limits: &Limits) -> Self {
+    pub(crate) fn new(buffering: Buffering, threads: u32, limits: &Limits) -> Self {
         let room = RequestRoom::new(buffering, threads, limits);
         Self {
             jobs: Ring::new(room.capacity()),
@@ -38,13 +38,16 @@ impl RequestQueue {
     /// Adds `request` at the end, and replaces it by memory for the next one. `threads` is the current number of threads.
     ///
     /// Without room, replies TRANSIENT 1, and counts that.
-    pub(super) fn put(
+    pub(crate) fn put(
         &self,
         session: &Arc<Session>,
         request: &mut TakenRequest,
         threads: u32,
         workspace: &mut Workspace,
     ) {
+        if !RequestRoom::take_place(session, request, workspace) {
+            return;
+        }
         let Some(queued) = self.room.admit(session, request, threads) else {
             return RequestRoom::refuse(session, request, workspace);
         };
@@ -66,7 +69,7 @@ impl RequestQueue {
     }
 
     /// Asks one of the threads for help elsewhere.
-    pub(super) fn call(&self) {
+    pub(crate) fn call(&self) {
         if !self.is_called.swap(true, Ordering::AcqRel) {
             // It is refused only when the pool is stopped.
             let _ = self.jobs.push(Job::Help);
@@ -74,29 +77,24 @@ impl RequestQueue {
     }
 
     /// Takes out the oldest request, waiting until `deadline_ns`.
-    pub(super) fn next(&self, deadline_ns: Option<u64>) -> Result<Job, PopError> {
+    pub(crate) fn next(&self, deadline_ns: Option<u64>) -> Result<Job, PopError> {
         self.jobs
             .pop_until(deadline_ns)
             .inspect(|job| self.taken(job))
     }
 
-    /// Takes out the oldest request if there is one.
-    pub(super) fn next_now(&self) -> Option<Job> {
-        self.jobs.pop().inspect(|job| self.taken(job))
-    }
-
     /// True if nothing waits.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.jobs.is_empty()
     }
 
     /// Accepts no more requests, and wakes all threads.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.jobs.close();
     }
 
     /// Drops the requests that will not be served any more.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         while self.jobs.pop().is_some() {}
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The bounds of a queue, what counts against them, and memory for all its requests, so that queueing makes no heap call.
 #[derive(Debug)]
-pub(super) struct RequestRoom {
+pub(crate) struct RequestRoom {
     admission: Admission,
     /// The memory of served requests.
     spare: Ring<TakenRequest>,
@@ -33,14 +33,14 @@ pub(crate) struct Buffering {
 
 /// A request of a queue, and where its reply goes.
 #[derive(Debug)]
-pub(super) struct QueuedRequest {
-    pub(super) session: Arc<Session>,
-    pub(super) request: TakenRequest,
+pub(crate) struct QueuedRequest {
+    pub(crate) session: Arc<Session>,
+    pub(crate) request: TakenRequest,
 }
 
 impl RequestRoom {
     /// Empty room of a queue for so many threads; its bounds are at most those of the ORB's limits.
-    pub(super) fn new(buffering: Buffering, threads: u32, limits: &Limits) -> Self {
+    pub(crate) fn new(buffering: Buffering, threads: u32, limits: &Limits) -> Self {
         let limit = limits.queued_requests();
         let requests_max = match buffering.requests_max {
             0 => limit,
@@ -64,20 +64,29 @@ impl RequestRoom {
     }
 
     /// The most requests in the queue, with what else may be there.
-    pub(super) fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.spare.capacity()
     }
 
     /// True if a connection has reached its bound here: it must not be read until some of its requests are served.
-    pub(super) fn holds(&self, session: &Session) -> bool {
+    pub(crate) fn holds(&self, session: &Session) -> bool {
         self.of_connection_max.is_some() && session.is_held()
+    }
+
+    /// Takes a place for `request` among those of its operation, if a served operation bounds them. Otherwise refuses it, and returns false.
+    pub(super) fn take_place(
+        session: &Session,
+        request: &mut TakenRequest,
+        workspace: &mut Workspace,
+    ) -> bool {
+        !session.orb.timing.bounds_queues() || request.take_place(session, workspace)
     }
 
     /// Takes `request` in, and replaces it by memory for the next one; `None` without room. `threads` is the current number of
     /// threads.
     // Always: a queue puts the result where it stays, and nothing is moved.
     #[inline(always)]
-    pub(super) fn admit(
+    pub(crate) fn admit(
         &self,
         session: &Arc<Session>,
         request: &mut TakenRequest,
@@ -96,7 +105,7 @@ impl RequestRoom {
 
     /// Returns true if `request` would have room without `shed`, which are waiting requests.
     #[cold]
-    pub(super) fn would_fit<'q>(
+    pub(crate) fn would_fit<'q>(
         &self,
         request: &TakenRequest,
         shed: impl Iterator<Item = &'q QueuedRequest>,
@@ -109,7 +118,7 @@ impl RequestRoom {
 
     /// Replies TRANSIENT to a request that waited, and counts that: a more critical one takes its place.
     #[cold]
-    pub(super) fn shed(&self, queued: QueuedRequest, workspace: &mut Workspace) {
+    pub(crate) fn shed(&self, queued: QueuedRequest, workspace: &mut Workspace) {
         let QueuedRequest { session, request } = queued;
         session.orb.state.note_shed();
         request.refuse(&session, workspace, &local::SHED);
@@ -121,37 +130,44 @@ impl RequestRoom {
     /// Undoes what was counted for an admitted request that the queue did not take, and refuses the request, unless the queue is
     /// closed.
     #[cold]
-    pub(super) fn withdraw(
+    pub(crate) fn withdraw(
         &self,
         queued: QueuedRequest,
         is_closed: bool,
         workspace: &mut Workspace,
     ) {
-        let QueuedRequest { session, request } = queued;
+        let QueuedRequest {
+            session,
+            mut request,
+        } = queued;
         self.admission.withdraw(request.octets() as u64);
         session.note_served();
         // A pool that is stopped tells its clients by CloseConnection that the request was not served.
         if !is_closed {
-            Self::refuse(&session, &request, workspace);
+            Self::refuse(&session, &mut request, workspace);
         }
         self.take_back(request);
     }
 
     /// The number of requests that were admitted and not served yet.
-    pub(super) fn accepted(&self) -> u32 {
+    pub(crate) fn accepted(&self) -> u32 {
         self.admission.accepted()
     }
 
     /// Counts a request that a thread has taken out.
     #[inline]
-    pub(super) fn note_taken(&self, request: &TakenRequest) {
+    pub(crate) fn note_taken(&self, request: &TakenRequest) {
         self.admission.note_taken(request.octets() as u64);
     }
 
     /// Serves a request that was taken out, and takes its memory back.
     #[inline(always)]
-    pub(super) fn serve(&self, queued: QueuedRequest, workspace: &mut Workspace) {
-        let QueuedRequest { session, request } = queued;
+    pub(crate) fn serve(&self, queued: QueuedRequest, workspace: &mut Workspace) {
+        let QueuedRequest {
+            session,
+            mut request,
+        } = queued;
+        request.leave_queue();
         // A connection that breaks is shut, which the thread that reads it finds.
         let _ = request.serve(&session, workspace);
         self.admission.note_served();
@@ -174,14 +190,15 @@ impl RequestRoom {
     #[cold]
     //= RT-CORBA 1.2 §Threadpools
     //# A request for which the buffer has no room is refused with TRANSIENT 1.
-    pub(super) fn refuse(session: &Session, request: &TakenRequest, workspace: &mut Workspace) {
+    pub(crate) fn refuse(session: &Session, request: &mut TakenRequest, workspace: &mut Workspace) {
+        request.leave_queue();
         session.orb.state.note_refused();
         request.refuse(session, workspace, &local::NO_ROOM);
     }
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// How many requests of so many octets have room, two threads included.

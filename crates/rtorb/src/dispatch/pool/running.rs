@@ -1,12 +1,14 @@
 //! A running pool: its lanes and threads.
 
 use super::borrowing::Relief;
-use super::config::{Intake, PoolConfig};
+use super::config::{Intake, LaneConfig, PoolConfig};
 use super::lane::Lane;
+use crate::exception::{SystemException, local};
 use crate::server::ServerCore;
 use crate::transport::Listener;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::Refused;
+use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::JoinHandle;
 use rustix::io::Errno;
@@ -20,10 +22,14 @@ pub(crate) struct Pool {
     pub(crate) config: PoolConfig,
     pub(crate) lanes: Vec<Lane>,
     /// For pools in which a lane can get help.
-    pub(super) relief: Option<Relief>,
+    pub(crate) relief: Option<Relief>,
     /// Whether the host allowed the static threads, once they were started.
-    pub(super) begun: Mutex<Option<Result<(), Refused>>>,
+    pub(crate) begun: Mutex<Option<Result<(), Refused>>>,
     stopping: AtomicBool,
+    /// The lanes that were added while it ran, each as a pool of one lane with the id of this one.
+    added: Box<[SetOnce<Arc<Self>>]>,
+    /// Held while a lane is added.
+    pub(crate) growing: Mutex<()>,
     /// The static threads.
     threads: Mutex<Vec<JoinHandle<Option<()>>>>,
 }
@@ -44,9 +50,12 @@ impl Pool {
             .map(|(number, listeners)| Lane::open(orb, &config, number, listeners))
             .collect();
         let lanes = lanes?;
+        let added_max = if config.has_lanes { ADDED_LANES_MAX } else { 0 };
         Ok(Arc::new(Self {
             relief: Relief::of(&lanes)?,
             config,
+            added: (0..added_max).map(|_| SetOnce::new()).collect(),
+            growing: Mutex::default(),
             lanes,
             begun: Mutex::default(),
             stopping: AtomicBool::new(false),
@@ -63,10 +72,14 @@ impl Pool {
         if let Some(relief) = &self.relief {
             relief.ring();
         }
+        self.added().for_each(|added| added.stop());
     }
 
     /// Waits until all threads have ended, after [`stop`](Self::stop). None of them may call this.
     pub(crate) fn join(&self) {
+        // A lane that is being added is stopped too.
+        drop(self.growing.lock());
+        self.added().for_each(|added| added.join());
         // The lock is held meanwhile, so that another caller waits too.
         for thread in self.threads.lock().drain(..) {
             // A panic was reported when it happened.
@@ -74,16 +87,50 @@ impl Pool {
         }
     }
 
-    pub(super) fn is_stopping(&self) -> bool {
+    /// Adds a lane that runs, as a pool of one lane with the id of this one. Callers exclude each other by `growing`.
+    ///
+    /// # Errors
+    /// BAD_INV_ORDER 4 if the pool is stopped; NO_RESOURCES if it has no room for another lane. The lane runs on then.
+    pub(crate) fn add(&self, lane: &Arc<Self>) -> Result<(), SystemException> {
+        let place = self.added.iter().find(|place| place.get().is_none());
+        let place = place.ok_or(local::POOL_THREADS_FULL)?;
+        if self.is_stopping() {
+            return Err(local::SHUT_DOWN);
+        }
+        place.get_or_make(|| Arc::clone(lane));
+        // A pool that is stopped meanwhile has not stopped this lane.
+        if self.stopping.load(Ordering::SeqCst) {
+            lane.stop();
+        }
+        Ok(())
+    }
+
+    /// Its lanes, with those that were added.
+    pub(crate) fn all_lanes(&self) -> impl Iterator<Item = &Lane> {
+        let added = self.added().flat_map(|added| &added.lanes);
+        self.lanes.iter().chain(added)
+    }
+
+    /// The configurations of all lanes.
+    pub(crate) fn all_configs(&self) -> impl Iterator<Item = &LaneConfig> {
+        let added = self.added().flat_map(|added| &added.config.lanes);
+        self.config.lanes.iter().chain(added)
+    }
+
+    fn added(&self) -> impl Iterator<Item = &Arc<Self>> {
+        self.added.iter().map_while(SetOnce::get)
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    pub(super) fn note(&self, thread: JoinHandle<Option<()>>) {
+    pub(crate) fn note(&self, thread: JoinHandle<Option<()>>) {
         self.threads.lock().push(thread);
     }
 
     /// Counts a thread that no longer serves a lane. The last one that serves its clients sends them CloseConnection.
-    pub(super) fn leave(&self, lane: &Lane) {
+    pub(crate) fn leave(&self, lane: &Lane) {
         let served = match self.config.intake {
             Intake::Routed { .. } => &self.lanes[..],
             _ => core::slice::from_ref(lane),
@@ -96,9 +143,12 @@ impl Pool {
     }
 
     /// True if a call of a lane's servant to the lane itself would wait for that servant.
-    pub(super) fn serves_one_at_a_time(&self, lane: &Lane) -> bool {
+    pub(crate) fn serves_one_at_a_time(&self, lane: &Lane) -> bool {
         let is_alone =
             !matches!(self.config.intake, Intake::Routed { .. }) || self.lanes.len() == 1;
         is_alone && lane.serves_one_at_a_time()
     }
 }
+
+/// Lanes that are added to a pool: there are no more native priorities.
+const ADDED_LANES_MAX: usize = 99;

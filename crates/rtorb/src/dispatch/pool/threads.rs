@@ -2,20 +2,18 @@
 
 use super::borrowing;
 use super::config::Intake;
-use super::event_thread::EventThread;
 use super::lane::{Lane, Source};
-use super::lane_server::LaneServer;
-use super::lane_thread::{LaneThread, Lifetime};
-use super::level_thread;
-use super::queue_thread;
-use super::reading::Reader;
 use super::running::Pool;
+use crate::dispatch::lanes::LaneThread;
+use crate::dispatch::serve::LaneServer;
+use crate::dispatch::{leader_followers, reactive, worker_pool};
 use crate::endpoint::Endpoint;
-use crate::realtime::ThreadpoolId;
-use crate::server::{ServerCore, TakenRequest};
+use crate::realtime::{NativePriority, ThreadpoolId};
+use crate::server::ServerCore;
 use core::cell::RefCell;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::Refused;
+use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,7 +63,7 @@ pub(crate) fn serve_here(
     lane.threads.apply_here()?;
     ready();
     lane.expect(1);
-    serve_lane(orb, pool, lane, 0, Lifetime::Static);
+    serve_lane(orb, pool, lane, 0, None);
     Ok(())
 }
 
@@ -91,7 +89,7 @@ fn start(orb: &Arc<ServerCore>, pool: &Arc<Pool>) -> Result<(), Refused> {
     }
     for lane in &pool.lanes {
         for place in 0..lane.static_threads {
-            pool.note(start_in_lane(orb, pool, lane, place, Lifetime::Static)?);
+            pool.note(start_in_lane(orb, pool, lane, place, None)?);
         }
     }
     match &pool.config.intake {
@@ -122,7 +120,7 @@ fn start_dynamic(
     let idle_ns = orb.limits.idle_thread_time.min(IDLE_MAX).as_nanos() as u64;
     let number = lane.static_threads + place as u32;
     let entered = lane.enter();
-    let thread = start_in_lane(orb, pool, lane, number, Lifetime::Dynamic { idle_ns });
+    let thread = start_in_lane(orb, pool, lane, number, Some(idle_ns));
     debug_assert!(entered, "the relief is one of those who run");
     if thread.is_err() {
         lane.dynamic[place].store(false, Ordering::Release);
@@ -139,38 +137,38 @@ fn start_in_lane(
     pool: &Arc<Pool>,
     lane: &Lane,
     place: u32,
-    lifetime: Lifetime,
+    idle_ns: Option<u64>,
 ) -> Result<JoinHandle<Option<()>>, Refused> {
     let number = lane.number;
     let (orb, pool) = (Arc::clone(orb), Arc::clone(pool));
     spawn(
         &format!("{}-{}", lane.name, place + 1),
         &lane.thread_config(place),
-        move || serve_lane(&orb, &pool, &pool.lanes[number], place, lifetime),
+        move || serve_lane(&orb, &pool, &pool.lanes[number], place, idle_ns),
     )
 }
 
-/// The whole life of a thread of a lane.
+/// The whole life of a thread of a lane. A dynamic thread ends after it has been idle for `idle_ns`.
 fn serve_lane(
     orb: &Arc<ServerCore>,
     pool: &Arc<Pool>,
     lane: &Lane,
     place: u32,
-    lifetime: Lifetime,
+    idle_ns: Option<u64>,
 ) {
     if pool.serves_one_at_a_time(lane) {
         ALONE_IN.set(Some((Arc::clone(pool), lane.number)));
     }
     let server = LaneServer::new(orb, pool, lane);
-    match (&lane.standby, &lane.source) {
+    match (&lane.source, &lane.standby) {
         // A pool with a leader neither borrows nor has dynamic threads.
-        (Some(standby), Source::Events | Source::Queue(_)) => {
-            LaneThread::new(server, standby, place, lifetime).run();
+        (Source::Leader(lead), _) => leader_followers::run(server, lead),
+        (Source::Levels(queue), _) => worker_pool::work_at_level(server, queue, place as usize),
+        (Source::Events, None) => reactive::run(server),
+        (Source::Queue(queue), None) => worker_pool::work(server, queue),
+        (Source::Events | Source::Queue(_), Some(standby)) => {
+            LaneThread::new(server, standby, place, idle_ns).run();
         }
-        (None, Source::Events) => EventThread::new(server, None).run(),
-        (_, Source::Leader(leader)) => EventThread::new(server, Some(leader)).run(),
-        (None, Source::Queue(queue)) => queue_thread::run(server, queue),
-        (_, Source::Levels(queue)) => level_thread::run(server, queue, place as usize),
     }
     ALONE_IN.set(None);
     let dynamic = place.checked_sub(lane.static_threads);
@@ -197,15 +195,7 @@ fn start_reader(
     spawn(&name, config, move || {
         let lane = &pool.lanes[number];
         if let Some(room) = lane.room() {
-            let reader = Reader {
-                orb: &orb,
-                pool: &pool,
-                lane,
-                room,
-                workspace: lane.workspace(),
-                request: TakenRequest::with_room(),
-            };
-            reader.run();
+            worker_pool::read(LaneServer::reader(&orb, &pool, lane), room);
         }
         pool.leave(lane);
     })
@@ -228,4 +218,49 @@ fn start_relief(
         }
     };
     spawn(&name, &most_urgent.threads, relieve).map(Some)
+}
+
+impl Lane {
+    /// The scheduling of a thread: that of the lane, that of its level, or its reservation.
+    fn thread_config(&self, place: u32) -> ThreadConfig {
+        match (&self.source, &self.reservation) {
+            (Source::Levels(queue), _) if queue.has_levels() => self.config_above(place),
+            (_, Some(reservation)) => ThreadConfig {
+                policy: Some(reservation.policy()),
+                ..self.threads.clone()
+            },
+            (_, None) => self.threads.clone(),
+        }
+    }
+
+    /// The scheduling of the I/O thread: that of the lane, or above all levels.
+    fn reader_config(&self) -> ThreadConfig {
+        self.config_above(self.priorities_above.into())
+    }
+
+    fn config_above(&self, by: u32) -> ThreadConfig {
+        let by = by.min(self.priorities_above.into()) as NativePriority;
+        let raised = |policy| match policy {
+            SchedPolicy::Fifo(native) => SchedPolicy::Fifo(native + by),
+            SchedPolicy::RoundRobin(native) => SchedPolicy::RoundRobin(native + by),
+            other => other,
+        };
+        ThreadConfig {
+            policy: self.threads.policy.map(raised),
+            ..self.threads.clone()
+        }
+    }
+
+    /// Keeps the threads that calls wait for more urgent than the lane's own.
+    ///
+    /// # Errors
+    /// As [`keep_above`](crate::realtime::RtCore::keep_above).
+    fn keep_below(&self, orb: &ServerCore) -> Result<(), Refused> {
+        // A lane is not opened without a native priority.
+        let native = self.priority.and_then(|it| orb.rt.mapping.to_native(it));
+        native.map_or(Ok(()), |native| {
+            orb.rt
+                .keep_above(native.saturating_add(self.priorities_above))
+        })
+    }
 }

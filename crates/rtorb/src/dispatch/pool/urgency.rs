@@ -6,7 +6,7 @@ use core::cmp::Reverse;
 
 /// The urgency of a request, fixed when the request arrives. The least value is the most urgent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Urgency {
+pub(crate) struct Urgency {
     /// The criticality of the operation, in an order that looks at it; else of all requests the same.
     criticality: Reverse<Criticality>,
     /// The deadline, or the time by which the servant must begin in order to meet it.
@@ -15,14 +15,14 @@ pub(super) struct Urgency {
 
 /// What decides when a request runs, and whether it keeps its place in a full queue.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Importance {
+pub(crate) struct Importance {
     pub(super) urgency: Urgency,
     pub(super) criticality: Criticality,
 }
 
 impl Importance {
     /// The importance in `order` of a request with this deadline (`u64::MAX` for none), to an operation with these annotations.
-    pub(super) fn new(
+    pub(crate) fn new(
         order: RequestOrder,
         deadline_ns: u64,
         timing: Option<&OperationTiming>,

@@ -5,9 +5,7 @@ use std::io;
 use rtorb_instruments::network::enter_new_network;
 
 use super::Part;
-use crate::contestants::questions::{self, json};
-use crate::processes::child::ready;
-use crate::processes::veth;
+use crate::processes::{questions, veth};
 
 /// Makes a namespace for the calling thread, and [`Part`]s in it as it is asked, until standard input ends.
 ///
@@ -15,13 +13,10 @@ use crate::processes::veth;
 /// What the host refused.
 pub(in super::super) fn keep() -> Result<(), String> {
     enter_new_network().map_err(|errno| format!("a network namespace: {errno}"))?;
-    ready("");
-    let make = |part: Part| {
+    questions::serve(|part: Part| {
         part.make()
-            .map_err(|error| format!("{part:?} cannot be made: {error}"))?;
-        json(&())
-    };
-    questions::serve(make).map_err(|error| error.to_string())
+            .map_err(|error| format!("{part:?} cannot be made: {error}"))
+    })
 }
 
 impl Part {

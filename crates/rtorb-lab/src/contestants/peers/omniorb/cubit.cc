@@ -1,4 +1,5 @@
-// The omniORB contestant: Cubit's servant, and a client that answers bursts (see ../../burst.rs for their form).
+// The omniORB contestant: Cubit's servant, and a client that answers bursts (`Burst` in ../../burst.rs, and ../../../processes/questions.rs for
+// their form).
 //
 //   cubit server [-ORBoption value ...]          prints "ready IOR", serves until shutdown() or the end of input
 //   cubit client IOR [-ORBoption value ...]      reads bursts from standard input
@@ -13,7 +14,6 @@
 #include <cstdio>
 #include <cstring>
 #include <iostream>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -106,11 +106,28 @@ uint64_t now_ns() {
   return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
 }
 
+// The form of `Burst` in ../../burst.rs.
+const char BURST[] =
+    R"({"verb":"%15[a-z]","operation":"%15[a-z]","len":%zu,"warm_up":%zu,"count":%zu,"budget_ns":%lu,)"
+    R"("request_bytes":%lu,"reply_bytes":%lu,"period_ns":%lu})";
+
 struct Burst {
   std::string verb, operation;
   size_t len = 0, warm_up = 0, count = 0;
-  uint64_t budget_ns = 0, request_bytes = 0, reply_bytes = 0, period_ns = 0;
+  unsigned long budget_ns = 0, request_bytes = 0, reply_bytes = 0, period_ns = 0;
 };
+
+Burst read_burst(const std::string& line) {
+  Burst burst;
+  char verb[16], operation[16];
+  if (std::sscanf(line.c_str(), BURST, verb, operation, &burst.len, &burst.warm_up, &burst.count, &burst.budget_ns,
+                  &burst.request_bytes, &burst.reply_bytes, &burst.period_ns) != 9) {
+    throw std::runtime_error("not a burst: " + line);
+  }
+  burst.verb = verb;
+  burst.operation = operation;
+  return burst;
+}
 
 struct Samples {
   std::vector<uint64_t> times_ns;
@@ -267,15 +284,12 @@ int client(const char* reference) {
   std::cout << "ready" << std::endl;
   std::string line;
   while (std::getline(std::cin, line)) {
-    std::istringstream words(line);
-    Burst burst;
-    words >> burst.verb >> burst.operation >> burst.len >> burst.warm_up >> burst.count >> burst.budget_ns >>
-        burst.request_bytes >> burst.reply_bytes >> burst.period_ns;
     try {
-      if (!words) throw std::runtime_error("not a burst: " + line);
+      const Burst burst = read_burst(line);
       if (burst.period_ns > 0) throw std::runtime_error("omniORB's calls at a rate are those of rates.cc: " + line);
       const Samples samples = run(burst, cubit);
-      std::cout << "samples " << samples.times_ns.size() << ' ' << samples.wrong << ' ' << samples.elapsed_ns << '\n';
+      std::cout << R"({"series":[)" << samples.times_ns.size() << R"(],"value":{"wrong":)" << samples.wrong
+                << R"(,"elapsed_ns":)" << samples.elapsed_ns << "}}\n";
       std::cout.write(reinterpret_cast<const char*>(samples.times_ns.data()),
                       static_cast<std::streamsize>(samples.times_ns.size() * sizeof(uint64_t)));
     } catch (const CORBA::Exception& exception) {

@@ -1,7 +1,8 @@
-// omniORB's clients that call at a rate, and their server (see ../../rates.rs for what is asked and answered).
+// omniORB's clients that call at a rate, and their server (the questions are those of ../../rates.rs, the form is that of
+// ../../../processes/questions.rs).
 //
 //   rates server OBJECT... [-ORBoption value ...]      OBJECT is PRIORITY, or PRIORITYw for one that works; prints "ready IOR..."
-//   rates clients IOR... [-ORBoption value ...]        answers "prepare" and "go" on standard input
+//   rates clients IOR... [-ORBoption value ...]        answers questions on standard input
 //
 // omniORB knows no priorities: the server's threads all run as the process was started; the clients' threads have theirs.
 
@@ -20,7 +21,6 @@
 #include <iostream>
 #include <memory>
 #include <mutex>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -83,18 +83,17 @@ class Servant : public virtual POA_Cubit {
   const bool works_;
 };
 
+void answer(uint64_t value) { std::cout << R"({"series":[],"value":)" << value << '}' << std::endl; }
+
 void answer_questions() {
   std::string line;
   while (std::getline(std::cin, line)) {
-    std::istringstream words(line);
-    std::string word;
-    uint64_t ns = 0;
-    words >> word;
-    if (word == "cpu") {
-      std::cout << "cpu " << clock_ns(CLOCK_PROCESS_CPUTIME_ID) << std::endl;
-    } else if (word == "work" && words >> ns) {
+    unsigned long ns = 0;
+    if (line == "\"cpu\"") {
+      answer(clock_ns(CLOCK_PROCESS_CPUTIME_ID));
+    } else if (sscanf(line.c_str(), R"({"work":%lu})", &ns) == 1) {
       work_ns = ns;
-      std::cout << "work" << std::endl;
+      answer(0);
     } else {
       std::cout << "error not understood: " << line << std::endl;
     }
@@ -281,14 +280,18 @@ struct Prepared {
   }
 };
 
-Group read_group(const std::string& word) {
+// The forms of `Question::Prepare` and `Group` in ../../rates.rs.
+const char PREPARE[] = R"({"prepare":{"duration_ns":%lu,"round":%lu,"first":"%15[a-z]","groups":[%n)";
+const char GROUP[] =
+    R"({"object":%lu,"priority":%d,"clients":%lu,"period_ns":%llu,"calls":%lu,"releases":"%7[a-z]"})";
+
+Group read_group(const char* text) {
   Group group;
   char releases[8] = "";
   unsigned long object = 0, clients = 0, calls = 0;
   unsigned long long period_ns = 0;
-  if (sscanf(word.c_str(), "%lu:%d:%lu:%llu:%lu:%7s", &object, &group.priority, &clients, &period_ns, &calls, releases) != 6 ||
-      period_ns == 0) {
-    throw std::runtime_error("not a group: " + word);
+  if (sscanf(text, GROUP, &object, &group.priority, &clients, &period_ns, &calls, releases) != 6 || period_ns == 0) {
+    throw std::runtime_error(std::string("not a group: ") + text);
   }
   group.object = object;
   group.clients = clients;
@@ -298,17 +301,22 @@ Group read_group(const std::string& word) {
   return group;
 }
 
-std::unique_ptr<Prepared> prepare(std::istringstream& words, const std::vector<Cubit_var>& objects) {
-  uint64_t duration_ns = 0, round = 0;
-  std::string releases;
-  if (!(words >> duration_ns >> round >> releases)) throw std::runtime_error("no duration, round and first releases");
-  const bool spread = releases == "spread";
+std::unique_ptr<Prepared> prepare(const std::string& line, const std::vector<Cubit_var>& objects) {
+  unsigned long duration_ns = 0, round = 0;
+  char first[16] = "";
+  int begin = 0;
+  if (sscanf(line.c_str(), PREPARE, &duration_ns, &round, first, &begin) != 3 || begin == 0) {
+    throw std::runtime_error("not understood, or not now: " + line);
+  }
+  const bool spread = strcmp(first, "spread") == 0;
   std::vector<Group> groups;
   size_t clients = 0;
-  for (std::string word; words >> word;) {
-    groups.push_back(read_group(word));
-    if (groups.back().object >= objects.size()) throw std::runtime_error("there is no such object: " + word);
+  for (const char* group = line.c_str() + begin; *group == '{';) {
+    groups.push_back(read_group(group));
+    if (groups.back().object >= objects.size()) throw std::runtime_error("there is no such object: " + line);
     clients += groups.back().clients;
+    group += strcspn(group, "}") + 1;
+    if (*group == ',') ++group;
   }
   std::unique_ptr<Prepared> prepared(new Prepared);
   prepared->groups = groups.size();
@@ -347,11 +355,14 @@ void go(Prepared& prepared) {
     all.wrong += times.wrong;
     all.missed += times.missed;
   }
-  std::cout << "ran " << elapsed_ns << ' ' << cpu_ns;
+  std::string series, counts;
   for (const Times& times : groups) {
-    std::cout << ' ' << times.sent_ns.size() << ' ' << times.release_ns.size() << ' ' << times.wrong << ' ' << times.missed;
+    const char* comma = series.empty() ? "" : ",";
+    series += comma + std::to_string(times.sent_ns.size()) + ',' + std::to_string(times.release_ns.size());
+    counts += comma + (R"({"wrong":)" + std::to_string(times.wrong)) + R"(,"missed":)" + std::to_string(times.missed) + '}';
   }
-  std::cout << '\n';
+  std::cout << R"({"series":[)" << series << R"(],"value":{"elapsed_ns":)" << elapsed_ns << R"(,"cpu_ns":)" << cpu_ns
+            << R"(,"groups":[)" << counts << "]}}\n";
   for (const Times& times : groups) {
     for (const auto* all : {&times.sent_ns, &times.release_ns}) {
       std::cout.write(reinterpret_cast<const char*>(all->data()), static_cast<std::streamsize>(all->size() * sizeof(uint64_t)));
@@ -369,19 +380,14 @@ int clients(int count, char** references) {
   std::unique_ptr<Prepared> prepared;
   std::string line;
   while (std::getline(std::cin, line)) {
-    std::istringstream words(line);
-    std::string word;
-    words >> word;
     try {
-      if (word == "prepare") {
-        prepared.reset();
-        prepared = prepare(words, objects);
-        std::cout << "prepared\n";
-      } else if (word == "go" && prepared) {
+      if (line == "\"go\"" && prepared) {
         const std::unique_ptr<Prepared> run = std::move(prepared);
         go(*run);
       } else {
-        throw std::runtime_error("not understood, or not now: " + line);
+        prepared.reset();
+        prepared = prepare(line, objects);
+        std::cout << R"({"series":[],"value":null})" << '\n';
       }
     } catch (const CORBA::Exception& exception) {
       std::cout << "error omniORB: " << exception._name() << '\n';

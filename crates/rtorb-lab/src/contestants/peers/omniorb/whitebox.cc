@@ -100,7 +100,7 @@ int main(int argc, char** argv) {
       if (read(finished[0], &wrong, sizeof wrong) != sizeof wrong) return 1;
       all_wrong += wrong;
     }
-    std::printf("%llu\n", static_cast<unsigned long long>(all_wrong));
+    std::printf("{\"series\":[],\"value\":%llu}\n", static_cast<unsigned long long>(all_wrong));
     std::fflush(stdout);
   }
   std::_Exit(0);

@@ -1,14 +1,7 @@
 //! What is said of the architectures under P1's conditions.
 
-use rtorb_results::claim::Declaration;
-use rtorb_results::metric::Statistic::{Deviation, Mean, P50, P90};
-use rtorb_results::metric::{
-    Metric,
-    Step::{Over, Times},
-};
-use rtorb_results::statements::{HighlightOf, PublishedOf, Statements, Words};
-
 use super::super::mt_cubit::says::JITTER_US;
+use crate::experiments::prelude::*;
 
 /// The cells of a pattern where requests meet in the server.
 macro_rules! where_they_meet {
@@ -21,8 +14,6 @@ macro_rules! where_they_meet {
     };
 }
 
-const P90_US: Metric = Metric::of(P90).with(&[Times(1e-3)]);
-const MEAN_US: Metric = Metric::of(Mean).with(&[Times(1e-3)]);
 /// The preset of which it is claimed that it does not feel the clients.
 const PROMISED: &str = "preset=tao, role=high, part=call, low_clients=50";
 /// P1's other ORBs, which served requests in the order of their arrival.

@@ -12,21 +12,26 @@ use std::thread::yield_now;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::futex;
 
-use super::{BUDGET_NS, HIGH, LOW, OVER, Question, Samples, WARM_UP, rounds, run};
+use super::OVER;
 use crate::contestants::ping_pong::futex::sleep_while;
+use crate::experiments::os_services::probe::{Question, Samples, Urgency, deadline_ns, run};
 use crate::processes::probe::Answer;
 
 pub(super) fn time(question: &Question) -> Result<Answer, String> {
     let low = Arc::new(Words::default());
     let high = Arc::clone(&low);
-    let samples = Samples::with_room_for(question.samples);
-    let rounds = rounds(question);
-    let deadline_ns = monotonic_ns() + BUDGET_NS;
+    let samples = Samples::in_pairs(question);
+    let deadline_ns = deadline_ns();
     run(
         question,
-        [LOW, HIGH],
-        move || low.resume(rounds, deadline_ns, samples),
-        move || high.suspend_again(deadline_ns),
+        Box::new(move || Ok(Some(low.resume(deadline_ns, samples)))),
+        Some((
+            Urgency::Second,
+            Box::new(move || {
+                high.suspend_again(deadline_ns);
+                Ok(None)
+            }),
+        )),
     )
 }
 
@@ -39,8 +44,8 @@ struct Words {
 }
 
 impl Words {
-    fn resume(&self, rounds: u32, deadline_ns: u64, mut samples: Samples) -> Samples {
-        for round in 1..=rounds {
+    fn resume(&self, deadline_ns: u64, mut samples: Samples) -> Samples {
+        for round in 1..=samples.room() {
             let begin_ns = monotonic_ns();
             self.wake_nobody_and_sleep_not(round);
             let resume_ns = monotonic_ns();
@@ -51,13 +56,14 @@ impl Words {
             if !has_run && !self.runs(round, deadline_ns) {
                 break;
             }
-            match (round > WARM_UP, has_run) {
-                (true, true) => samples.push(
-                    (back_ns - resume_ns).div_ceil(2),
-                    (resume_ns - begin_ns).div_ceil(2),
-                ),
-                (true, false) => samples.dropped += 1,
-                (false, _) => {}
+            if !has_run {
+                samples.miss(round);
+            } else if !samples.keep_pair(
+                (back_ns - resume_ns).div_ceil(2),
+                (resume_ns - begin_ns).div_ceil(2),
+                back_ns,
+            ) {
+                break;
             }
         }
         self.resumed.store(OVER, Release);

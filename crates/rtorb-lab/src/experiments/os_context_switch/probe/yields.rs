@@ -10,22 +10,27 @@ use std::thread::yield_now;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::futex;
 
-use super::{BUDGET_NS, LOW, Question, Samples, WARM_UP, YIELDS, rounds, run};
+use super::YIELDS;
 use crate::contestants::ping_pong::futex::sleep_while;
+use crate::experiments::os_services::probe::{Question, Samples, Urgency, deadline_ns, run};
 use crate::processes::probe::Answer;
 
 pub(super) fn time(question: &Question) -> Result<Answer, String> {
     let timed = Arc::new(Yields::default());
     let other = Arc::clone(&timed);
-    let samples = Samples::with_room_for(question.samples);
-    let alone_ns = Vec::with_capacity(question.samples + WARM_UP as usize);
-    let rounds = rounds(question);
-    let deadline_ns = monotonic_ns() + BUDGET_NS;
+    let samples = Samples::in_pairs(question);
+    let alone_ns = Vec::with_capacity(samples.room() as usize);
+    let deadline_ns = deadline_ns();
     run(
         question,
-        [LOW, LOW],
-        move || timed.time(rounds, deadline_ns, (alone_ns, samples)),
-        move || other.take_turns(deadline_ns),
+        Box::new(move || Ok(Some(timed.time(deadline_ns, alone_ns, samples)))),
+        Some((
+            Urgency::Same,
+            Box::new(move || {
+                other.take_turns(deadline_ns);
+                Ok(None)
+            }),
+        )),
     )
 }
 
@@ -38,13 +43,8 @@ struct Yields {
 }
 
 impl Yields {
-    fn time(
-        &self,
-        rounds: u32,
-        deadline_ns: u64,
-        (mut alone_ns, mut samples): (Vec<u64>, Samples),
-    ) -> Samples {
-        for _ in 0..rounds {
+    fn time(&self, deadline_ns: u64, mut alone_ns: Vec<u64>, mut samples: Samples) -> Samples {
+        for _ in 0..samples.room() {
             let begin_ns = monotonic_ns();
             (0..YIELDS).for_each(|_| yield_now());
             let end_ns = monotonic_ns();
@@ -55,16 +55,18 @@ impl Yields {
         }
         self.begun.store(1, Release);
         futex::wake(&self.begun, 1);
-        for (round, alone_ns) in (1..=rounds).zip(alone_ns) {
+        for (round, alone_ns) in (1..).zip(alone_ns) {
             let begin_ns = monotonic_ns();
             let in_turns = self.yield_in_turns();
             let end_ns = monotonic_ns();
-            match (round > WARM_UP, in_turns) {
-                (true, true) => {
-                    samples.push((end_ns - begin_ns) / u64::from(2 * YIELDS), alone_ns);
-                }
-                (true, false) => samples.dropped += 1,
-                (false, _) => {}
+            if !in_turns {
+                samples.miss(round);
+            } else if !samples.keep_pair(
+                (end_ns - begin_ns) / u64::from(2 * YIELDS),
+                alone_ns,
+                end_ns,
+            ) {
+                break;
             }
             if end_ns > deadline_ns {
                 break;

@@ -1,0 +1,419 @@
+//! `soak`: whether an ORB that is called at full load for hours grows, or becomes slower.
+//!
+//! Clients come and go: those of each part are new threads with new connections. Memory, descriptors and threads are read while all
+//! clients of a part are connected and none calls. The time is divided into tenths, and the last one is compared with an early one.
+
+use std::fs;
+use std::time::Duration;
+
+use rtorb_results::cells::Cells;
+use rtorb_results::claim::Grounds;
+use rtorb_results::{LostRound, labels_with};
+
+use super::orb_footprint::memory::Memory;
+use crate::contestants::rates::{
+    ClientsQuestion, FirstReleases, Group, Ran, Releases, Run, priority_of_pair,
+};
+use crate::experiment::{Experiment, Outcome, Progress, Said};
+use crate::experiments::prelude::*;
+use crate::processes::Process;
+
+/// The experiment, of a length that the user chose.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Soak {
+    seconds: f64,
+}
+
+impl Soak {
+    /// The name by which it is run.
+    pub const NAME: &str = "soak";
+
+    /// A soak of so many hours, from 0.005 to 168.
+    ///
+    /// # Errors
+    /// The range, if this is not in it.
+    pub fn of_hours(hours: f64) -> Result<Self, LabError> {
+        if (0.005..=168.0).contains(&hours) {
+            let seconds = hours * 3_600.0;
+            return Ok(Self { seconds });
+        }
+        let what = format!("takes 0.005 to 168 hours, and not {hours}");
+        Err(LabError::process(Self::NAME, what))
+    }
+
+    /// The parts of a tenth: as many as a claim needs, and none longer than a minute.
+    fn parts_of_tenth(self) -> usize {
+        ((self.seconds / TENTHS as f64 / PART_S_MAX).ceil() as usize).max(PARTS_MIN)
+    }
+
+    fn part(self) -> Duration {
+        Duration::from_secs_f64(self.seconds / (TENTHS * self.parts_of_tenth()) as f64)
+    }
+
+    fn measure(
+        self,
+        context: &Context,
+        soaked: &mut Soaked,
+        progress: &mut dyn Progress,
+    ) -> Result<(), LabError> {
+        let parts = self.parts_of_tenth();
+        progress.begin(TENTHS * parts);
+        let mut pair = Pair::start(context)?;
+        for part in 0..TENTHS * parts {
+            if context.interrupted() {
+                return Err(LabError::Interrupted);
+            }
+            let (tenth, round) = (part / parts + 1, part % parts);
+            pair.run(part, self.part(), (tenth, round), soaked)?;
+            progress.step(&format!("part {} of {}", part + 1, TENTHS * parts));
+        }
+        Ok(())
+    }
+}
+
+impl Experiment for Soak {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn title(&self) -> &'static str {
+        "Whether an ORB at full load for hours grows, or becomes slower"
+    }
+
+    fn reproduces(&self) -> &'static str {
+        "nothing that was published"
+    }
+
+    fn parameters(&self, effort: Effort) -> Parameters {
+        labels([
+            ("rounds", self.parts_of_tenth().into()),
+            ("seconds", (self.seconds.round() as usize).into()),
+            ("clients", (1 + LOW_CLIENTS).into()),
+            ("effort", effort.name().into()),
+        ])
+    }
+
+    fn says(&self) -> Vec<Said<'_>> {
+        vec![Said {
+            says: &SAYS,
+            planned: planned(),
+        }]
+    }
+
+    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
+        let mut soaked = Soaked::default();
+        let done = self.measure(context, &mut soaked, progress);
+        let complete = match done {
+            Ok(()) => true,
+            Err(LabError::Interrupted) => false,
+            // What was measured before tells more than the failure alone.
+            Err(error) if soaked.cells.all().next().is_some() => {
+                soaked.lost.push(LostRound {
+                    round: 0,
+                    what: Self::NAME.to_owned(),
+                    why: error.to_string(),
+                });
+                false
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(soaked.outcome(complete, self.parts_of_tenth()))
+    }
+}
+
+/// A server and its clients.
+struct Pair {
+    // In this order: the clients are ended before the server that they are connected to.
+    clients: Process,
+    server: Process,
+    has_priorities: bool,
+}
+
+impl Pair {
+    fn start(context: &Context) -> Result<Self, LabError> {
+        let launcher = &context.launcher;
+        let role = ["rate-server", "iiop://127.0.0.1:0", "default", "0"];
+        let server = launcher.start("soak server", &role)?;
+        let role = ["rate-clients", "default", server.text()];
+        let clients = launcher.start("soak clients", &role)?;
+        Ok(Self {
+            clients,
+            server,
+            has_priorities: launcher.placement.fifo.is_some(),
+        })
+    }
+
+    /// One part: new clients connect, what there is is counted, and all call.
+    fn run(
+        &mut self,
+        part: usize,
+        duration: Duration,
+        (tenth, round): (usize, usize),
+        soaked: &mut Soaked,
+    ) -> Result<(), LabError> {
+        let run = Run {
+            duration_ns: duration.as_nanos() as u64,
+            round: part,
+            first: FirstReleases::Spread,
+            groups: self.groups(),
+        };
+        let prepare = ClientsQuestion::Prepare(run);
+        self.clients
+            .ask::<Option<serde::de::IgnoredAny>>(&prepare, Duration::ZERO)?;
+        for (what, process) in [("server", &self.server), ("clients", &self.clients)] {
+            for (counted, unit, count) in counts(process)? {
+                let labels = labels_of(tenth, what, counted);
+                soaked
+                    .cells
+                    .add_count(&labels, round, count as f64, (unit, 1));
+            }
+        }
+        if part == 0 {
+            soaked.scheduling.extend(self.server.scheduling());
+            soaked
+                .scheduling
+                .extend(self.clients.scheduling_by_priority());
+        }
+        let reply = self
+            .clients
+            .ask_for_series(&ClientsQuestion::Go, duration)?;
+        let ran = Ran::of(reply).map_err(|what| LabError::process(self.clients.name(), what))?;
+        for (call, times) in CALLS.into_iter().zip(ran.groups) {
+            let labels = labels([("tenth", tenth.into()), ("call", call.into())]);
+            soaked
+                .cells
+                .add(&labels, round, &times.release_ns, times.wrong);
+        }
+        Ok(())
+    }
+
+    /// An urgent client that calls at 1 kHz, and others that call as often as they can.
+    fn groups(&self) -> Vec<Group> {
+        let group = |pair, clients, period_ns, releases| Group {
+            object: 0,
+            priority: if self.has_priorities {
+                priority_of_pair(pair)
+            } else {
+                0
+            },
+            clients,
+            period_ns,
+            calls: 1,
+            releases,
+        };
+        vec![
+            group(0, 1, 1_000_000, Releases::Each),
+            Group {
+                priority: 0,
+                ..group(1, LOW_CLIENTS, 200_000, Releases::Latest)
+            },
+        ]
+    }
+}
+
+/// What a process has: each with its unit.
+fn counts(process: &Process) -> Result<[(&'static str, &'static str, u64); 3], LabError> {
+    let gone = || LabError::process(process.name(), "its files in /proc cannot be read");
+    let entries = |folder: &str| -> Result<u64, LabError> {
+        let path = format!("/proc/{}/{folder}", process.id());
+        Ok(fs::read_dir(path).map_err(|_| gone())?.count() as u64)
+    };
+    let memory = Memory::of(process.id()).ok_or_else(gone)?;
+    Ok([
+        (MEMORY, "bytes", memory.private_dirty),
+        (DESCRIPTORS, DESCRIPTORS, entries("fd")?),
+        (THREADS, THREADS, entries("task")?),
+    ])
+}
+
+/// Everything that was measured.
+#[derive(Debug, Default)]
+struct Soaked {
+    cells: Cells,
+    lost: Vec<LostRound>,
+    scheduling: Vec<ObtainedScheduling>,
+}
+
+impl Soaked {
+    fn outcome(self, complete: bool, rounds: usize) -> Outcome {
+        let planned = planned();
+        let said = SAYS.evaluate(&Grounds {
+            planned: &planned,
+            ..Grounds::of(&self.cells, rounds)
+        });
+        Outcome {
+            complete,
+            highlights: said.highlights,
+            claims: said.claims,
+            conclusions: said.conclusions,
+            series: self.cells.series(&Labels::new()),
+            columns: vec!["tenth".to_owned()],
+            plots: vec![plot()],
+            notes: vec![NOTE.to_owned()],
+            lost: self.lost,
+            scheduling: self.scheduling,
+            ..Outcome::default()
+        }
+    }
+}
+
+fn labels_of(tenth: usize, what: &str, counted: &str) -> Labels {
+    labels([
+        ("tenth", tenth.into()),
+        ("what", what.into()),
+        ("counted", counted.into()),
+    ])
+}
+
+/// The cells of all tenths.
+fn planned() -> Vec<Labels> {
+    let of_tenth = |tenth: usize| {
+        let of_tenth = labels([("tenth", tenth.into())]);
+        let calls = CALLS.map(|call| labels_with(&of_tenth, [("call", call.into())]));
+        let counts = ["server", "clients"].into_iter().flat_map(move |what| {
+            [MEMORY, DESCRIPTORS, THREADS].map(|counted| labels_of(tenth, what, counted))
+        });
+        counts.chain(calls)
+    };
+    (1..=TENTHS).flat_map(of_tenth).collect()
+}
+
+const MIB: f64 = 1.0 / (1024.0 * 1024.0);
+const SAYS: Statements = Statements {
+    highlights: &[
+        HighlightOf {
+            what: "an urgent call in the last tenth, 99 of 100 within",
+            of: "tenth=10, call=urgent",
+            metric: Metric::of(P99).with(&[Times(1e-3)]),
+            unit: "us",
+            beside: Words::with("in the first: {0}", &[(Metric::of(P99).with(&[Times(1e-3)]).at("tenth=1"), "us")]),
+        },
+        HighlightOf {
+            what: "memory of the server in the last tenth that it shares with no other process",
+            of: "tenth=10, what=server, counted=private_dirty",
+            metric: Metric::of(P50).with(&[Times(MIB)]),
+            unit: "MiB",
+            beside: Words::with("in the second: {0}", &[(Metric::of(P50).with(&[Times(MIB)]).at("tenth=2"), "MiB")]),
+        },
+    ],
+    claims: &[
+        Declaration::at_most(
+            "tail.{call}",
+            Metric::of(P99).with(&[Over(P99, "tenth=1")]),
+            1.2,
+            "ratio",
+        )
+        .of("tenth=10, call=urgent", "The 99th percentile of an urgent call in the last tenth is at most 1.2 times that in the first."),
+        Declaration::count(
+            "memory.{what}",
+            Metric::of(P50).with(&[Over(P50, "tenth=2")]),
+            1.05,
+            "ratio",
+        )
+        .of("tenth=10, counted=private_dirty", "The memory of the {what} is at most 5 % larger in the last tenth than in the second."),
+        Declaration::count(
+            "descriptors.{what}",
+            Metric::of(P50).with(&[Less(P50, "tenth=2")]),
+            0.0,
+            DESCRIPTORS,
+        )
+        .of("tenth=10, counted=descriptors", "The {what} have no more descriptors in the last tenth than in the second."),
+        Declaration::count(
+            "threads.{what}",
+            Metric::of(P50).with(&[Less(P50, "tenth=2")]),
+            0.0,
+            THREADS,
+        )
+        .of("tenth=10, counted=threads", "The {what} have no more threads in the last tenth than in the second."),
+    ],
+    ..Statements::NONE
+};
+
+fn plot() -> Plot {
+    Plot {
+        caption: "99 of 100 calls came back within this time, counted from their releases."
+            .to_owned(),
+        kind: PlotKind::Lines,
+        lines: vec!["call".to_owned()],
+        x: "tenth".to_owned(),
+        x_title: "tenths of the time".to_owned(),
+        values: vec![StatisticName::P99],
+        ..Plot::named("tail-against-time", "The tail against time")
+    }
+}
+
+const TENTHS: usize = 10;
+const PARTS_MIN: usize = 6;
+const PART_S_MAX: f64 = 60.0;
+const LOW_CLIENTS: usize = 8;
+/// The groups of clients, in order.
+const CALLS: [&str; 2] = ["urgent", "other"];
+const MEMORY: &str = "private_dirty";
+const DESCRIPTORS: &str = "descriptors";
+const THREADS: &str = "threads";
+const NOTE: &str = "Each part has new clients: threads that connect, call, and end. The first tenth warms the allocator up, so counts are compared with the second.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_soak_is_divided_into_parts_of_at_most_a_minute() {
+        let soak = |hours| Soak::of_hours(hours).unwrap();
+        assert_eq!(soak(1.0).parts_of_tenth(), 6);
+        assert_eq!(soak(1.0).part(), Duration::from_secs(60));
+        assert_eq!(soak(10.0).parts_of_tenth(), 60);
+        assert_eq!(soak(0.005).part(), Duration::from_millis(300));
+        for hours in [0.0, -1.0, 169.0, f64::NAN] {
+            assert!(Soak::of_hours(hours).is_err(), "{hours}");
+        }
+    }
+
+    /// The cells of a soak in which the server's memory or descriptors grow by a tenth in each tenth.
+    fn claims(grown: &str) -> Vec<(String, rtorb_results::Verdict)> {
+        let mut soaked = Soaked::default();
+        for (tenth, round) in (1..=TENTHS).flat_map(|tenth| (0..6).map(move |round| (tenth, round)))
+        {
+            for call in CALLS {
+                let labels = labels([("tenth", tenth.into()), ("call", call.into())]);
+                let factor = if grown == call { tenth as u64 } else { 1 };
+                soaked
+                    .cells
+                    .add(&labels, round, &[1_000 * factor; 2_000], 0);
+            }
+            for what in ["server", "clients"] {
+                for counted in [MEMORY, DESCRIPTORS, THREADS] {
+                    let factor = if grown == counted { tenth } else { 1 };
+                    let labels = labels_of(tenth, what, counted);
+                    let count = (100 * factor) as f64;
+                    soaked.cells.add_count(&labels, round, count, (counted, 1));
+                }
+            }
+        }
+        let claims = soaked.outcome(true, 6).claims.into_iter();
+        claims.map(|claim| (claim.id, claim.verdict)).collect()
+    }
+
+    #[test]
+    fn what_grows_is_missed_and_nothing_else() {
+        let starts = [
+            ("nothing", "-"),
+            ("urgent", "tail"),
+            (MEMORY, "memory"),
+            (DESCRIPTORS, "descriptors"),
+            (THREADS, "threads"),
+        ];
+        for (grown, start) in starts {
+            let claims = claims(grown);
+            assert_eq!(claims.len(), 7, "{claims:?}");
+            for (id, verdict) in claims {
+                let is_missed = verdict == rtorb_results::Verdict::Missed;
+                assert_eq!(
+                    is_missed,
+                    id.starts_with(start),
+                    "{grown}: {id} {verdict:?}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! A lane that is added to a thread pool while the pool serves.
+
+use super::config::check_lanes;
+use super::lane_levels::{check_levels, check_reserved_cpus};
+use super::rt_orb::RtOrb;
+use crate::dispatch::pool::{self, Intake, LaneConfig, Pool, PoolConfig};
+use crate::exception::{Cause, Phase, SystemException, local};
+use crate::poa::goes_by;
+use crate::realtime::{InvalidThreadpool, ThreadpoolId, ThreadpoolLane, of_mapping, refusal};
+use crate::transport::ConnectionOptions;
+use std::sync::Arc;
+
+impl RtOrb {
+    /// Adds a lane to a pool that serves, or with `None` to the ORB's own lanes. Its listening endpoints, connections and threads are its
+    /// own, and the other lanes do not notice it.
+    ///
+    /// References that are made from now on lead to it. Objects move to it by
+    /// [`Poa::change_priority`](crate::Poa::change_priority). A client that selects the lane by its own priority (CLIENT_PROPAGATED)
+    /// needs a new reference. A lane stays until its pool ends, because references lead to its endpoints.
+    ///
+    /// # Errors
+    /// BAD_PARAM for an unknown pool, for one without lanes, without threads, with borrowing or with request filters, and for a lane that
+    /// [`create_threadpool_with_lanes`](Self::create_threadpool_with_lanes) would refuse beside the others; otherwise as that method.
+    pub fn add_lane(
+        &self,
+        pool: Option<ThreadpoolId>,
+        lane: ThreadpoolLane,
+    ) -> Result<(), SystemException> {
+        let core = &self.orb.core.adapters;
+        core.server.check_running()?;
+        let wrong = |reason: String| local::WRONG_LANES.with_detail(reason);
+        let pool = match pool {
+            Some(id) => core
+                .pools
+                .running(id)
+                .ok_or_else(|| wrong(InvalidThreadpool { id }.to_string()))?,
+            None => core
+                .own_pool()
+                .map(Arc::clone)
+                .ok_or_else(|| wrong(NO_LANES.to_owned()))?,
+        };
+        let _one = pool.growing.lock();
+        let config = self.added(&pool, &lane).map_err(wrong)?;
+        let threads = u64::from(lane.static_threads) + u64::from(lane.dynamic_threads);
+        core.pools.add_lane(&pool, threads, || {
+            let listeners = core
+                .pools
+                .open_lane(pool.config.id, pool.all_lanes().count())?;
+            let added = Pool::open(&core.server, config, vec![listeners]);
+            let added = added.map_err(|errno| {
+                local::DESCRIPTOR_REFUSED.with_cause(Cause::host(Phase::Listen, errno))
+            })?;
+            pool::begin(&core.server, &added).map_err(refusal)?;
+            Ok(added)
+        })?;
+        self.set_options(&pool, &lane);
+        Ok(())
+    }
+
+    /// Returns the priorities of the lanes of a pool, or with `None` of the ORB's own, with their static threads. Those that were
+    /// [added](Self::add_lane) come last.
+    pub fn lanes(&self, pool: Option<ThreadpoolId>) -> Vec<ThreadpoolLane> {
+        let core = &self.orb.core.adapters;
+        let pool = match pool {
+            Some(id) => core.pools.running(id),
+            None => core.own_pool().map(Arc::clone),
+        };
+        let lanes = pool
+            .iter()
+            .flat_map(|pool| pool.all_configs().filter_map(lane));
+        lanes.collect()
+    }
+
+    /// The configuration of the lane as a pool of its own; in words, why it cannot be added.
+    fn added(&self, pool: &Pool, added: &ThreadpoolLane) -> Result<PoolConfig, String> {
+        let server = &self.orb.core.adapters.server;
+        let (true, Some(first)) = (pool.config.has_lanes, pool.config.lanes.first()) else {
+            return Err(NO_LANES.to_owned());
+        };
+        let intake = match &pool.config.intake {
+            Intake::Direct => Intake::Direct,
+            Intake::Queue(buffering) => Intake::Queue(*buffering),
+            Intake::Leader | Intake::Routed { .. } => return Err(NO_LANES.to_owned()),
+        };
+        if pool.config.allow_borrowing {
+            return Err("a pool whose lanes borrow threads takes no more lanes".to_owned());
+        }
+        if !matches!(*pool.begun.lock(), Some(Ok(()))) {
+            return Err("the pool does not serve yet: run the ORB first".to_owned());
+        }
+        let mut all: Vec<ThreadpoolLane> = pool.all_configs().filter_map(lane).collect();
+        let name = LaneConfig::name(pool.config.id, all.len());
+        all.push(*added);
+        check_lanes(&all)?;
+        check_reserved_cpus(&all, &server.server_threads)?;
+        check_levels(&all, &*server.rt.mapping)?;
+        let native = server.rt.to_native(added.lane_priority);
+        native.map_err(|_| of_mapping(&server.rt, added.lane_priority))?;
+        Ok(PoolConfig {
+            id: pool.config.id,
+            lanes: vec![LaneConfig::of_lane(name, added, first.threads.clone())],
+            has_lanes: true,
+            allow_borrowing: false,
+            intake,
+        })
+    }
+
+    /// Gives new connections of the lane the options that those of the other lanes have. An adapter that is made from now on does it
+    /// itself.
+    fn set_options(&self, pool: &Pool, added: &ThreadpoolLane) {
+        let rt = &self.orb.core.adapters.server.rt;
+        let listeners = || pool.all_lanes().flat_map(|lane| &lane.server.listeners);
+        let is_added = |lane: &&pool::Lane| lane.priority == Some(added.lane_priority);
+        for lane in pool.all_lanes().filter(is_added) {
+            for listener in &lane.server.listeners {
+                let others = listeners().filter_map(|other| other.options());
+                let alike =
+                    |options: &&ConnectionOptions| goes_by(&listener.bound, options.protocol);
+                if let Some(options) = others.into_iter().find(alike) {
+                    let marks = options
+                        .marks
+                        .map(|_| rt.network_priority(added.lane_priority));
+                    // If the host refuses, it has refused the same to no other lane: the connections have the defaults.
+                    let _ = listener.set_options(ConnectionOptions {
+                        protocol: options.protocol,
+                        marks,
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// The description of a lane; `None` if it has no priority.
+fn lane(config: &LaneConfig) -> Option<ThreadpoolLane> {
+    Some(ThreadpoolLane {
+        lane_priority: config.priority?,
+        static_threads: config.static_threads,
+        dynamic_threads: config.dynamic_threads,
+        order: config.order,
+        reservation: config.reservation,
+    })
+}
+
+const NO_LANES: &str = "the pool has no lanes that clients choose";

@@ -1,0 +1,81 @@
+//! Changes of the priorities of objects, while clients call them.
+
+use super::adapter::{Poa, PoaError, destroyed};
+use crate::realtime::{CallPriority, Priority};
+use crate::reference::ObjectRef;
+
+/// These methods change priorities while clients call. A request runs at the old or at the new priority, and none is lost. If the objects
+/// have lanes, the old lane sends a LOCATION_FORWARD for requests that still arrive there, so a client's next call takes one more
+/// round trip, and a connection if it has none to that lane. A call during which the object moves more than
+/// [`Limits::forwards_max`](crate::Limits::forwards_max) times gets TRANSIENT with COMPLETED_NO.
+///
+/// They return BAD_PARAM for a priority that has no lane in the adapter's pool or is in no band, and DATA_CONVERSION 2 for a priority
+/// without a native one.
+impl Poa {
+    /// Changes the priority of an active object, which has one of its own from then on.
+    ///
+    /// References to it that were made before remain valid.
+    ///
+    /// # Errors
+    /// [`PoaError::WrongPolicy`] unless the priority model is SERVER_DECLARED; [`PoaError::WrongAdapter`];
+    /// [`PoaError::ObjectNotActive`]; and those above.
+    pub fn change_priority(&self, object: &ObjectRef, priority: Priority) -> Result<(), PoaError> {
+        self.check_declares()?;
+        let place = self.place_of(object)?;
+        // A change and an activation exclude each other.
+        let mut objects = self.adapter.objects.lock();
+        let new = self.adapter.rt.call_priority(&self.core, Some(priority))?;
+        let active = self.core.server.objects.enter(place);
+        let active = active.ok_or(PoaError::ObjectNotActive)?;
+        if !self.adapter.is(&*active.adapter) {
+            return Err(PoaError::WrongAdapter);
+        }
+        if let Some(promised) = objects.promised.get_mut(&active.id) {
+            *promised = priority;
+        }
+        active.priority.change_to(&new);
+        Ok(())
+    }
+
+    /// Changes the server's priority of the priority model: that of objects without one of their own, or of requests without one.
+    ///
+    /// # Errors
+    /// [`PoaError::WrongPolicy`] without a priority model; BAD_INV_ORDER if the adapter is destroyed; and those above.
+    pub fn change_server_priority(&self, priority: Priority) -> Result<(), PoaError> {
+        let adapter = &self.adapter;
+        PoaError::wrong_policy_unless(adapter.rt.model().is_some())?;
+        let objects = adapter.objects.lock();
+        if objects.destroyed {
+            return Err(destroyed().into());
+        }
+        adapter.rt.change_server_priority(&self.core, priority)?;
+        let new = adapter.rt.call_priority(&self.core, None)?;
+        let table = &self.core.server.objects;
+        for place in objects.by_id.values().chain(&objects.locator) {
+            if let Some(active) = table.enter(*place)
+                && !active.priority.is_own()
+            {
+                active.priority.change_to(&new);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl CallPriority {
+    /// True for an object with a priority of its own.
+    fn is_own(&self) -> bool {
+        matches!(self, Self::Declared(declared) if declared.is_own())
+    }
+
+    /// Takes the priority of another one of the same model.
+    fn change_to(&self, new: &Self) {
+        match (self, new) {
+            (Self::Declared(declared), Self::Declared(new)) => declared.change_to(new),
+            (Self::Propagated { otherwise }, Self::Propagated { otherwise: new }) => {
+                otherwise.set(new.get());
+            }
+            _ => {}
+        }
+    }
+}

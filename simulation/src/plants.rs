@@ -1,0 +1,167 @@
+//! Planted bugs: each is one line of the ORB that a run can turn on, to show that the simulation finds it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A planted bug.
+#[derive(Debug)]
+pub(crate) struct Plant {
+    pub(crate) name: &'static str,
+    /// What it does wrong.
+    pub(crate) what: &'static str,
+    /// The system that finds it.
+    pub(crate) system: &'static str,
+    /// Within so many seeds from 0.
+    pub(crate) seeds: u64,
+}
+
+pub(crate) const PLANTS: &[Plant] = &[
+    Plant {
+        name: "wake-lost",
+        what: "wakes no thread that is about to sleep for its reply",
+        system: "calls",
+        seeds: 1000,
+    },
+    Plant {
+        name: "lead-dropped",
+        what: "gives the lead to a thread that has given up, and to no other",
+        system: "calls",
+        seeds: 5000,
+    },
+    Plant {
+        name: "lead-kept",
+        what: "never passes the lead on",
+        system: "calls",
+        seeds: 100,
+    },
+    Plant {
+        name: "reply-swapped",
+        what: "delivers replies to other requests",
+        system: "calls",
+        seeds: 100,
+    },
+    Plant {
+        name: "timeout-forgotten",
+        what: "ends no wait whose deadline has passed",
+        system: "calls",
+        seeds: 100,
+    },
+    Plant {
+        name: "shorter-timeout-unheard",
+        what: "does not look at a timeout that is shorter than all before",
+        system: "calls",
+        seeds: 1000,
+    },
+    Plant {
+        name: "sent-twice",
+        what: "sends a request again that the server may have carried out",
+        system: "calls",
+        seeds: 1000,
+    },
+    Plant {
+        name: "completion-untrue",
+        what: "says that a call was not carried out if it does not know",
+        system: "calls",
+        seeds: 100,
+    },
+    Plant {
+        name: "priority-kept",
+        what: "keeps the priority of a call after the call",
+        system: "lanes",
+        seeds: 100,
+    },
+    Plant {
+        name: "priority-not-taken",
+        what: "does not take the priority of a call",
+        system: "lanes",
+        seeds: 100,
+    },
+    Plant {
+        name: "outbox-forgotten",
+        what: "does not send what a client did not take at once",
+        system: "calls",
+        seeds: 100,
+    },
+    Plant {
+        name: "slow-client-kept",
+        what: "sets no timer for clients that do not read",
+        system: "calls",
+        seeds: 1000,
+    },
+    Plant {
+        name: "client-unheard",
+        what: "forgets clients that connect at the same time",
+        system: "calls",
+        seeds: 1000,
+    },
+    Plant {
+        name: "stop-unheard",
+        what: "does not wake the threads that wait for clients when the server ends",
+        system: "calls",
+        seeds: 100,
+    },
+    Plant {
+        name: "recheck-forgotten",
+        what: "ignores an event that came while another thread held the connection",
+        system: "calls",
+        seeds: 1000,
+    },
+    Plant {
+        name: "notification-lost",
+        what: "notifies nobody if several threads wait",
+        system: "calls",
+        seeds: 1000,
+    },
+    Plant {
+        name: "inheritance-lost",
+        what: "lets nobody inherit the priority of a thread that waits for a lock",
+        system: "lanes",
+        seeds: 1000,
+    },
+    Plant {
+        name: "loan-kept",
+        what: "does not count a borrowed thread that has returned",
+        system: "lanes",
+        seeds: 1000,
+    },
+    Plant {
+        name: "idle-unnoticed",
+        what: "does not notice that a thread of a lane waits",
+        system: "lanes",
+        seeds: 1000,
+    },
+    Plant {
+        name: "leaving-forgotten",
+        what: "forgets connections that give way when the server ends",
+        system: "calls",
+        seeds: 1000,
+    },
+];
+
+/// The place of the one that is on, and 1; 0 for none.
+static ON: AtomicUsize = AtomicUsize::new(0);
+
+/// Turns a bug on.
+pub(crate) fn plant(name: &str) -> Option<&'static Plant> {
+    let place = PLANTS.iter().position(|plant| plant.name == name)?;
+    ON.store(place + 1, Ordering::Relaxed);
+    PLANTS.get(place)
+}
+
+/// Prints all.
+pub(crate) fn list() {
+    for Plant {
+        name,
+        what,
+        system,
+        seeds,
+    } in PLANTS
+    {
+        println!("{name}: {what}; found in `{system}` within {seeds} seeds");
+    }
+}
+
+pub(crate) fn is_planted(name: &str) -> bool {
+    let on = ON.load(Ordering::Relaxed).checked_sub(1);
+    on.and_then(|place| PLANTS.get(place))
+        .is_some_and(|plant| plant.name == name)
+}

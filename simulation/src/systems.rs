@@ -1,0 +1,18 @@
+//! What runs in the world.
+
+mod calls;
+mod lanes;
+mod worker;
+
+use crate::random::Random;
+use crate::world::faults::Faults;
+
+/// A system: what goes wrong in it, and what its first thread does.
+#[derive(Debug)]
+pub(crate) struct System {
+    pub(crate) name: &'static str,
+    pub(crate) faults: fn(&mut Random) -> Faults,
+    pub(crate) run: fn(Random),
+}
+
+pub(crate) const SYSTEMS: &[System] = &[calls::SYSTEM, lanes::SYSTEM];

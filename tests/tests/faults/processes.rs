@@ -1,0 +1,135 @@
+//! Processes that are killed, stopped, or end while they are called.
+
+use std::net::TcpListener;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+use rtorb_tests::running::{Running, output_of, until};
+
+use crate::calls::{Ends, Server, TIMEOUT, ledger};
+
+/// Calls that a client makes undisturbed before the fault and after it.
+const QUIET: u32 = 50;
+
+fn servers() -> [Server; 3] {
+    let free = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let address = free.local_addr().expect("a bound socket has an address");
+    [
+        Server::at(format!("iiop://{address}")),
+        Server::at_file("uiop"),
+        Server::at_file("shmiop"),
+    ]
+}
+
+fn signal(process: &Running, signal: &str) {
+    let id = process.id().to_string();
+    output_of(Command::new("kill").args([&format!("-{signal}"), &id]));
+}
+
+/// Calls beside `fault`, which begins when the first calls have returned, until calls return again after it.
+fn calls_beside(reference: &str, fault: impl FnOnce() + Send) -> Ends {
+    let ledger = ledger(reference);
+    let (returned, over) = (AtomicU32::new(0), AtomicU32::new(u32::MAX));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            until("the first calls return", || {
+                (returned.load(Ordering::Acquire) >= QUIET).then_some(())
+            });
+            fault();
+            over.store(returned.load(Ordering::Acquire), Ordering::Release);
+        });
+        Ends::of_calls(&ledger, |ends| {
+            returned.store(ends.returned, Ordering::Release);
+            let at_the_end = over.load(Ordering::Acquire);
+            ends.returned >= at_the_end.saturating_add(QUIET) && ends.returned_since >= QUIET
+        })
+    })
+}
+
+#[test]
+fn a_server_that_is_killed_and_started_again() {
+    for server in servers() {
+        let (first, reference) = server.start();
+        let mut second = None;
+        let ends = calls_beside(&reference, || {
+            drop(first);
+            second = Some(server.start());
+        });
+        let ways = ["CommFailure Maybe", "Transient No"];
+        ends.check("killed and started again", server.notes.count(), &ways);
+        assert!(ends.maybe <= 1, "one call was under way: {ends:?}");
+    }
+}
+
+#[test]
+fn a_server_that_is_ended_and_started_again_loses_nothing() {
+    for server in servers() {
+        let (first, reference) = server.start();
+        let mut second = None;
+        let ends = calls_beside(&reference, || {
+            signal(&first, "TERM");
+            assert!(first.ended().success(), "it ends in good order");
+            second = Some(server.start());
+        });
+        ends.check(
+            "SIGTERM and started again",
+            server.notes.count(),
+            &["Transient No"],
+        );
+        assert_eq!(server.notes.count(), ends.returned, "nothing is lost");
+    }
+}
+
+#[test]
+fn a_server_that_stands_still_for_a_while() {
+    for server in servers() {
+        let (process, reference) = server.start();
+        let ends = calls_beside(&reference, || {
+            signal(&process, "STOP");
+            // Longer than three calls wait.
+            thread::sleep(TIMEOUT * 3);
+            signal(&process, "CONT");
+        });
+        let ways = ["Timeout Maybe", "Timeout No"];
+        ends.check("SIGSTOP, then SIGCONT", server.notes.count(), &ways);
+        assert!(!ends.failed.is_empty(), "calls met it: {ends:?}");
+    }
+}
+
+#[test]
+fn a_client_that_is_killed_leaves_nothing_at_the_server() {
+    for server in servers() {
+        let (process, reference) = server.start();
+        let descriptors = || {
+            let folder = format!("/proc/{}/fd", process.id());
+            std::fs::read_dir(folder).expect("the server runs").count()
+        };
+        Ends::of_calls(&ledger(&reference), |ends| ends.returned == QUIET);
+        let before = until("the connection is gone", || {
+            let now = descriptors();
+            thread::sleep(TIMEOUT / 10);
+            (now == descriptors()).then_some(now)
+        });
+        for _ in 0..5 {
+            let counted = server.notes.count();
+            let client = Command::new(env!("CARGO_BIN_EXE_warm-calls"))
+                .args(["note", &reference])
+                .spawn()
+                .expect("the client can be started");
+            until("the client calls", || {
+                (server.notes.count() > counted + QUIET).then_some(())
+            });
+            kill(client);
+        }
+        until("the server has closed the connections", || {
+            (descriptors() <= before).then_some(())
+        });
+        Ends::of_calls(&ledger(&reference), |ends| ends.returned_since == QUIET);
+    }
+}
+
+fn kill(mut client: std::process::Child) {
+    client.kill().expect("it runs");
+    client.wait().expect("it was started");
+}
