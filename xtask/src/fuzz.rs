@@ -64,7 +64,7 @@ impl Fuzzer {
         // Build scripts must not be instrumented: they are not linked with libFuzzer. So the target is named.
         cmd!(
             sh,
-            "cargo build --quiet --release -p rtorb-fuzz --features libfuzzer --target {host}"
+            "cargo build --quiet --release -p rtorb-fuzz --features libfuzzer --target {host} --config {QUICK}"
         )
         .env("CARGO_TARGET_DIR", &folder)
         .env("RUSTFLAGS", FLAGS.join(" "))
@@ -191,6 +191,9 @@ const OPTIONS: [&str; 4] = [
     "-rss_limit_mb=2048",
     "-print_final_stats=1",
 ];
+
+/// One small module of the laboratory is fuzzed, so that it is not worth minutes of optimisation.
+const QUICK: &str = "profile.release.package.rtorb-lab.opt-level=0";
 
 /// Flags that instrument the code, and that find overflows.
 const FLAGS: [&str; 9] = [
