@@ -1,7 +1,7 @@
 //! `cargo xtask busy`: runs all tests beside twice as many busy threads as there are CPUs, and reports what then fails or takes long.
 
 use std::hint::spin_loop;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -164,6 +164,7 @@ const FAILED: &str = "... FAILED";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     #[test]
     fn failures_and_the_longest_run_are_counted() {
