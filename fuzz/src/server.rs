@@ -11,11 +11,11 @@ use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::Duration;
 
-use rtorb::{CompletionStatus, DispatchStrategy, ExceptionKind, Limits, Orb, Strategies};
+use rtorb::{CompletionStatus, DispatchStrategy, ExceptionKind, Limits, Orb};
 use rtorb_dynamic::types::Types;
 use rtorb_dynamic::{Failure, Operation, Results, Servant, Value, activate};
 use rtorb_instruments::network::enter_new_network;
-use rtorb_services::events::{Channel, ChannelConfig};
+use rtorb_services::events::{Channel, ChannelConfig, strategies};
 use rtorb_services::naming::{NamingConfig, NamingService};
 use rtorb_services::scheduling::{Scheduling, SchedulingConfig};
 use tempfile::TempDir;
@@ -109,9 +109,8 @@ fn run(endpoint: &str, ready: &Sender<()>) {
         limits.objects_max = 10_000;
         limits.send_timeout = Duration::from_secs(1);
     });
-    let mut strategies = Strategies::default();
     // One thread serves, so that an input has the same effect each time.
-    strategies.dispatch = DispatchStrategy::Reactive;
+    let strategies = strategies(DispatchStrategy::Reactive);
     let orb = Orb::builder()
         .listen(endpoint)
         .limits(limits)
