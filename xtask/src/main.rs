@@ -2,11 +2,13 @@
 #![forbid(unsafe_code)]
 
 mod book;
+mod busy;
 mod ci;
 mod debian;
 mod draw;
 mod elf;
 mod features;
+mod fuzz;
 mod instructions;
 mod layers;
 mod metadata;
@@ -15,6 +17,7 @@ mod package;
 mod pictures;
 mod portability;
 mod rtos;
+mod sanitize;
 mod simulate;
 mod sources;
 mod spec;
@@ -36,6 +39,15 @@ use xshell::Shell;
 enum Task {
     /// Makes a site of the pages below docs/, and checks their links and their code.
     Book,
+    /// Runs all tests beside twice as many busy threads as there are CPUs.
+    Busy {
+        /// The number of runs of each test program.
+        #[arg(long, default_value_t = 1)]
+        runs: u32,
+        /// The packages; by default all.
+        #[arg(short, long = "package")]
+        packages: Vec<String>,
+    },
     /// Runs what the gate runs, once the peers are installed.
     Ci,
     /// Runs the tests with a new seed, so that random tests draw new cases.
@@ -46,6 +58,18 @@ enum Task {
     },
     /// Checks that rtorb-services compiles with each of its features alone, and with none, and the command without the laboratory.
     Features,
+    /// Runs the fuzz targets for a bounded time. A failing input is stored in fuzz/failures/.
+    Fuzz {
+        /// The seconds of the whole run, which all targets share.
+        #[arg(long, default_value_t = 30)]
+        seconds: u64,
+        /// The only target to run.
+        #[arg(long)]
+        target: Option<String>,
+        /// Adds inputs that reach new code to fuzz/corpus/.
+        #[arg(long = "keep")]
+        keeps: bool,
+    },
     /// Counts the instructions of a call, and compares them with instructions.toml.
     Instructions {
         /// Prints the counts as JSON.
@@ -68,6 +92,17 @@ enum Task {
     Portability,
     /// Builds the guests that run real-time kernels.
     Rtos,
+    /// Runs tests under a sanitizer, with the stable compiler.
+    Sanitize {
+        /// The sanitizer.
+        #[arg(long, value_enum, default_value = "thread")]
+        sanitizer: sanitize::Sanitizer,
+        /// The packages; by default those whose threads share memory.
+        #[arg(short, long = "package")]
+        packages: Vec<String>,
+        /// The tests' names or parts of them.
+        names: Vec<String>,
+    },
     /// Runs clients and servers on virtual time, over a simulated network, with many seeds.
     Simulate(simulate::Simulation),
     /// Lists the clauses of the standards that the code cites: kept, tested, left out.
@@ -88,15 +123,33 @@ fn main() -> anyhow::Result<()> {
     let sh = &workspace()?;
     match Task::parse() {
         Task::Book => book::run(sh),
+        Task::Busy { runs, packages } => busy::run(sh, runs, &packages),
         Task::Ci => ci::run(sh),
         Task::Draw { arguments } => draw::run(sh, arguments),
         Task::Features => features::run(sh),
+        Task::Fuzz {
+            seconds,
+            target,
+            keeps,
+        } => fuzz::run(
+            sh,
+            &fuzz::Options {
+                seconds,
+                target,
+                keeps,
+            },
+        ),
         Task::Instructions { json, update } => instructions::run(sh, json, update),
         Task::Layers => layers::run(sh),
         Task::Package => package::run(sh),
         Task::Pictures { report } => pictures::run(sh, report),
         Task::Portability => portability::run(sh),
         Task::Rtos => rtos::run(sh),
+        Task::Sanitize {
+            sanitizer,
+            packages,
+            names,
+        } => sanitize::run(sh, sanitizer, &packages, &names),
         Task::Simulate(simulation) => simulate::run(sh, &simulation),
         Task::Spec { json } => spec::run(sh, json),
         Task::Static { is_trial } => static_build::run(sh, is_trial),

@@ -42,7 +42,7 @@ pub use reference::{ObjectRef, SyncScope};
 pub use rtorb_core::Interface;
 #[doc(no_inline)]
 pub use rtorb_wire::{any, cdr, ior, type_code, url};
-pub use server::CurrentCall;
+pub use server::{ConnectionCounts, CurrentCall};
 pub use strategies::{
     Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
     Strategies, UnknownStrategy, WaitStrategy,

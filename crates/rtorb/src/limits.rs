@@ -31,6 +31,10 @@ pub struct Limits {
     /// CloseConnection, which our clients report as TRANSIENT with advice. The same rule applies when the process has no file
     /// descriptor left.
     pub connections_max: usize,
+    /// Connections of one IP address that a server serves at a time, and each lane of a thread pool. By default more than
+    /// `connections_max`, because many clients may share an address. Beyond it, the rule of `connections_max` applies to the connections
+    /// of that address.
+    pub connections_per_address_max: usize,
     /// Active objects in all adapters. Beyond it: NO_RESOURCES.
     pub objects_max: usize,
     /// Object adapters. Beyond it: NO_RESOURCES.
@@ -73,6 +77,10 @@ pub struct Limits {
     /// freed, a thread without real-time priority returns the memory to the system. A lane with a real-time priority
     /// never does this.
     pub spare_buffers_max: usize,
+    /// How long a client may take to send a message whose first bytes have arrived, or the rest of one in fragments. Then the server ends the
+    /// connection with CloseConnection. This happens between half of this time and this time after the first bytes; not while another
+    /// request of the client is in progress. From 10 ms to a day.
+    pub receive_timeout: Duration,
     /// How long a client may take to receive what its socket did not take at once; then the server closes the connection.
     ///
     /// No thread waits meanwhile, except the one that `thread_per_connection` has for that client alone: the server keeps the
@@ -99,6 +107,11 @@ impl Limits {
         }
     }
 
+    /// Returns true if the connections of one address have a bound of their own.
+    pub(crate) fn bounds_addresses(&self) -> bool {
+        self.connections_per_address_max < self.connections_max
+    }
+
     /// Returns the bound on the requests in a queue, within the range that a queue supports.
     pub(crate) fn queued_requests(&self) -> u32 {
         let max = self.queued_requests_max;
@@ -123,6 +136,7 @@ impl Default for Limits {
         Self {
             message_bytes_max: 16 << 20,
             connections_max: 1024,
+            connections_per_address_max: 1 << 20,
             objects_max: 1 << 21,
             adapters_max: 256,
             bound_keys_max: 1024,
@@ -137,6 +151,7 @@ impl Default for Limits {
             collocated_depth_max: 32,
             idle_buffer_time: Duration::from_secs(300),
             spare_buffers_max: 64,
+            receive_timeout: Duration::from_secs(60),
             send_timeout: Duration::from_secs(5),
         }
     }

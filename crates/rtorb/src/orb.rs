@@ -33,7 +33,7 @@ use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
 use crate::limits::Limits;
 use crate::poa::{Adapters, Poa};
 use crate::reference::ObjectRef;
-use crate::server::{collocated, is_in_servant, is_in_upcall};
+use crate::server::{ConnectionCounts, collocated, is_in_servant, is_in_upcall};
 use crate::strategies::Strategies;
 use crate::timing::OperationCounts;
 use crate::trace::trace_event;
@@ -283,6 +283,12 @@ impl Orb {
     /// Gives a warning to the hook of the builder and to `tracing`: for services that run on this ORB.
     pub fn warn(&self, warning: &Warning) {
         self.core.adapters.server.warnings.warn(warning);
+    }
+
+    /// Returns the counters of the server's connections: how many were accepted, and how many a limit refused or ended. They are not an
+    /// atomic snapshot.
+    pub fn connection_counts(&self) -> ConnectionCounts {
+        self.core.adapters.server.state.connections.snapshot()
     }
 
     /// Returns the number of requests that this ORB has refused with TRANSIENT 1, because the queue of their threads was full.

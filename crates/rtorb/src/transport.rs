@@ -25,11 +25,13 @@ use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags, sockopt,
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags, getpeername,
+    sockopt,
 };
 #[cfg(not(test))]
 use socket as calls;
 use std::io::IoSlice;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
@@ -118,6 +120,13 @@ impl Stream {
     /// Returns the memory that carries the bytes, if the peers share memory.
     pub(crate) fn memory(&self) -> Option<&Arc<shared_memory::MemoryLink>> {
         self.memory.as_ref()
+    }
+
+    /// Returns the IP address of the peer, if it has one.
+    pub(crate) fn peer_address(&self) -> Option<IpAddr> {
+        let address = getpeername(&self.socket).ok()??;
+        let address = SocketAddr::try_from(address).ok()?;
+        Some(address.ip().to_canonical())
     }
 
     /// Prepares the stream for an event loop: its descriptor becomes readable when bytes arrive.

@@ -193,6 +193,9 @@ impl PiLock {
             .compare_exchange(id, 0, Ordering::Release, Ordering::Relaxed)
             .is_err()
         {
+            // ThreadSanitizer does not know that the kernel passes the lock on. The next holder reads the word too.
+            #[cfg(thread_sanitizer)]
+            self.owner.fetch_or(0, Ordering::Release);
             // A thread waits, and only the kernel knows which one is next.
             let unlocked = futex::unlock_pi(&self.owner, futex::Flags::PRIVATE);
             debug_assert!(

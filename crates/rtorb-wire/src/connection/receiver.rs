@@ -230,6 +230,15 @@ impl Receiver {
         );
     }
 
+    /// True if a part of a message has come: bytes that are no whole message, or fragments without the last one.
+    #[cold]
+    pub fn has_partial(&self) -> bool {
+        let rest = &self.buffer[self.used..self.end];
+        let next = Header::parse(rest, self.limits.message_bytes_max);
+        let is_whole = matches!(next, Ok(Some(next)) if next.message_bytes() <= rest.len());
+        !self.reassembly.is_empty() || !(rest.is_empty() || is_whole)
+    }
+
     /// True if no bytes wait behind the message returned last.
     #[inline]
     pub fn is_empty(&self) -> bool {

@@ -57,7 +57,7 @@ pub struct ServerConnection {
     /// The phase, how requests are served, why reading ends, and the number of requests that are taken out.
     word: AtomicU32,
     exchange: AtomicU8,
-    /// The minor version of the last message.
+    /// The minor version of the last message; [`NO_VERSION`] before the first one.
     minor: AtomicU8,
     /// The bound on requests taken out; [`BULK_PACE`] while the next reply may be bulk.
     pace: AtomicU32,
@@ -85,13 +85,18 @@ pub enum ServerPhase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Exchange {
-    /// No message has come yet.
-    New,
+    /// It is served, with a reply or without one; or no message has come yet.
+    Answered,
     /// It is being served.
     Asked,
-    /// It is served, with a reply or without one.
-    Answered,
+    /// It is served, and a part of the next one has come.
+    Partial,
+    /// As [`Partial`](Self::Partial), and the part has been looked at.
+    PartialSeen,
 }
+
+/// The minor version before the first message.
+const NO_VERSION: u8 = u8::MAX;
 
 /// The bits of the word that count the requests taken out.
 const TAKEN: u32 = (1 << PHASE_SHIFT) - 1;
@@ -114,8 +119,8 @@ impl ServerConnection {
     pub fn new() -> Self {
         Self {
             word: AtomicU32::new(Reading as u32),
-            exchange: AtomicU8::new(Exchange::New as u8),
-            minor: AtomicU8::new(0),
+            exchange: AtomicU8::new(Exchange::Answered as u8),
+            minor: AtomicU8::new(NO_VERSION),
             // The first replies to a new client may be large.
             pace: AtomicU32::new(BULK_PACE),
         }
@@ -156,6 +161,27 @@ impl ServerConnection {
         self.pace.swap(BULK_PACE, Ordering::Relaxed);
     }
 
+    /// Notes that a part of a message has come, unless a request is in progress. The next whole message ends that.
+    #[cold]
+    pub fn note_partial(&self) {
+        self.exchange_step(Exchange::Answered, Exchange::Partial);
+    }
+
+    /// Looks at the part of a message that has come; true if it was looked at before, and the rest has not come since.
+    #[cold]
+    pub fn look_at_partial(&self) -> bool {
+        self.exchange_step(Exchange::Partial, Exchange::PartialSeen) == Exchange::PartialSeen as u8
+    }
+
+    /// Changes where the last message stands, if it stands there; returns where it stood.
+    fn exchange_step(&self, from: Exchange, to: Exchange) -> u8 {
+        let relaxed = Ordering::Relaxed;
+        let step = self
+            .exchange
+            .compare_exchange(from as u8, to as u8, relaxed, relaxed);
+        step.unwrap_or_else(|other| other)
+    }
+
     /// True if the last message is served, or none has come.
     #[inline]
     pub fn is_answered(&self) -> bool {
@@ -171,8 +197,7 @@ impl ServerConnection {
     /// The version of the last message, which the connection's own messages have too; `None` before the first one.
     pub fn version(&self) -> Option<Version> {
         let minor = self.minor.load(Ordering::Relaxed);
-        let is_new = self.exchange.load(Ordering::Relaxed) == Exchange::New as u8;
-        (!is_new).then_some(Version { major: 1, minor })
+        (minor != NO_VERSION).then_some(Version { major: 1, minor })
     }
 
     /// True if no request is in progress and no reply waits to be sent.

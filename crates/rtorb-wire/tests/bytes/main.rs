@@ -5,6 +5,7 @@ mod any;
 mod connection;
 #[path = "../decoders/mod.rs"]
 mod decoders; // of the fuzz targets too
+mod exhaustive;
 mod expiry;
 mod golden_giop;
 mod golden_values;

@@ -1,6 +1,6 @@
 //! Messages that omniORB and JacORB sent (`golden/`): decoded, and passed to every decoder when damaged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -179,6 +179,12 @@ fn references() -> Vec<(String, String)> {
         (name.to_owned(), reference.to_owned())
     });
     named.collect()
+}
+
+/// Different messages of all conversations.
+pub(crate) fn messages() -> BTreeSet<Vec<u8>> {
+    let messages = conversations().into_iter().flat_map(|(_, all)| all);
+    messages.map(|message| message.octets).collect()
 }
 
 fn conversations() -> Vec<(String, Vec<Message>)> {

@@ -25,15 +25,15 @@ pub(super) fn run(
     }
     ready();
     let mut number = 0u64;
-    let mut idle_scan = IdleScan::new(orb.limits.idle_buffer_time / 2);
+    let mut scan = ConnectionScan::new(server.look_period());
     while !orb.is_stopping() {
-        let timeout = idle_scan.time_left();
+        let timeout = scan.time_left();
         if let Err(errno) = await_connection(server, Some(&timeout)) {
             orb.stop();
             join(threads);
             return Err(errno.into());
         }
-        idle_scan.scan_if_due(server);
+        scan.scan_if_due(server);
         threads.retain(|thread| !thread.is_finished());
         for listener in &server.listeners {
             let mut connection = match server.accept(orb, listener) {
@@ -80,13 +80,14 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Periodically interrupts the threads of silent connections through shared memory, so that they give their buffers back.
-struct IdleScan {
+/// Periodically looks for messages that do not arrive, and interrupts the threads of silent connections through shared memory, so that they
+/// give their buffers back.
+struct ConnectionScan {
     period_ns: u64,
     next_ns: u64,
 }
 
-impl IdleScan {
+impl ConnectionScan {
     fn new(period: Duration) -> Self {
         let period_ns = period.as_nanos() as u64;
         Self {
@@ -104,14 +105,15 @@ impl IdleScan {
         if monotonic_ns() < self.next_ns {
             return;
         }
-        let interrupt = |session: &Session| {
-            if let Some(memory) = session.stream.memory() {
+        let look = |session: &Session, is_silent: bool| {
+            session.look_at_partial();
+            if let Some(memory) = session.stream.memory().filter(|_| is_silent) {
                 memory.interrupt();
             }
         };
         let mut next = Some(0);
         while let Some(from) = next {
-            next = server.look_at_connections(from, interrupt);
+            next = server.look_at_connections(from, look);
         }
         self.next_ns = monotonic_ns() + self.period_ns;
     }

@@ -250,9 +250,10 @@ macro_rules! limits {
 }
 
 limits! {
-    message_bytes_max, connections_max, objects_max, adapters_max, bound_keys_max, thread_connections_max, shared_connections_max,
+    message_bytes_max, connections_max, connections_per_address_max, objects_max, adapters_max, bound_keys_max, thread_connections_max, shared_connections_max,
     client_periods_max, fragment_chains_max, forwards_max, collocated_depth_max, pool_threads_max, spare_buffers_max;
     queued_requests_max: QueuedRequests => queued_requests_max,
+    receive_timeout_ms: ReceiveTimeout => receive_timeout,
     send_timeout_ms: SendTimeout => send_timeout,
     idle_thread_time_ms: Milliseconds<0, { u64::MAX }> => idle_thread_time,
     idle_buffer_time_ms: IdleBufferTime => idle_buffer_time,
@@ -262,15 +263,21 @@ limits! {
 type QueuedRequests = Count<1, { QUEUED_REQUESTS_MOST as u64 }>;
 /// The timeout of sending a reply. For the system, zero means no timeout.
 type SendTimeout = Milliseconds<1>;
+/// The time in which a message must arrive.
+type ReceiveTimeout = Milliseconds<10>;
 /// How long a silent connection keeps its buffer.
 type IdleBufferTime = Milliseconds<10>;
 
 /// Returns the limits that are out of range, with the reasons.
-pub(super) fn limits_out_of_range(limits: &Limits) -> [(&'static str, Option<String>); 3] {
+pub(super) fn limits_out_of_range(limits: &Limits) -> [(&'static str, Option<String>); 4] {
     [
         (
             "limits.queued_requests_max",
             QueuedRequests::new(limits.queued_requests_max).err(),
+        ),
+        (
+            "limits.receive_timeout",
+            ReceiveTimeout::new(limits.receive_timeout).err(),
         ),
         (
             "limits.send_timeout",

@@ -2,8 +2,11 @@
 
 use super::closing::close_all;
 use super::connection::ServedConnection;
+use super::connection_counts::{ConnectionCounters, ConnectionOutcome};
 use super::event_loop::EventLoop;
+use super::looks::LookSchedule;
 use super::session::{self, Session};
+use crate::Limits;
 use crate::clock::monotonic_ns;
 use crate::poller::Bell;
 use crate::realtime::ThreadpoolId;
@@ -30,6 +33,7 @@ pub(crate) struct Server {
     /// The bell that stops the threads.
     stop: Bell,
     connections: Connections,
+    looks: LookSchedule,
     /// The number of accepted connections.
     accepted: Arc<AtomicU64>,
 }
@@ -49,6 +53,22 @@ struct Connections {
 struct GivingWay {
     session: Weak<Session>,
     until_ns: u64,
+}
+
+/// The place of a new connection among those that the limits allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Admittance {
+    Free,
+    /// That of a connection that gave way.
+    GivenUp,
+    None,
+}
+
+impl Admittance {
+    /// The place of the connection that gave way, if one did.
+    fn of(gave_way: Option<Weak<Session>>) -> Self {
+        gave_way.map_or(Self::None, |_| Self::GivenUp)
+    }
 }
 
 /// The number of connections that one look examines: the thread serves clients between looks.
@@ -79,16 +99,17 @@ impl Server {
     pub(crate) fn new(
         listeners: Vec<Listener>,
         pool: ThreadpoolId,
-        connections_max: usize,
+        limits: &Limits,
     ) -> Result<Self, Errno> {
         reserve(&mut RESERVE.lock());
         let stop = Bell::new()?;
-        grow_descriptor_table(&stop, connections_max);
+        grow_descriptor_table(&stop, limits.connections_max);
         Ok(Self {
             listeners,
             pool,
             stop,
             connections: Connections::default(),
+            looks: LookSchedule::new(limits),
             accepted: Arc::default(),
         })
     }
@@ -125,21 +146,29 @@ impl Server {
         close_all(self.connections.all());
     }
 
-    /// Examines some connections, from place `from` on. Calls `silent` with each that has been silent since the last look. Returns
-    /// the place of the next look; `None` at the end.
+    /// The time from one look at the connections to the next.
+    pub(crate) fn look_period(&self) -> Duration {
+        self.looks.period()
+    }
+
+    /// Examines some connections, from place `from` on. Calls `look` with each, and with true if it has been silent since the last look.
+    /// Returns the place of the next look; `None` at the end.
     #[cold]
     pub(crate) fn look_at_connections(
         &self,
         from: usize,
-        mut silent: impl FnMut(&Session),
+        mut look: impl FnMut(&Session, bool),
     ) -> Option<usize> {
+        if from == 0 {
+            self.looks.begin();
+        }
         let (sessions, next) = self.connections.some(from);
         for session in sessions {
-            if session.is_silent() {
-                silent(&session);
-            } else {
+            let is_silent = self.looks.is_for_silent() && session.is_silent();
+            if self.looks.is_for_silent() && !is_silent {
                 session.note_look();
             }
+            look(&session, is_silent);
         }
         next
     }
@@ -181,15 +210,22 @@ impl Server {
         };
         self.accepted.fetch_add(1, Ordering::Relaxed);
         let session = Session::new(orb, stream, self.pool, &self.accepted);
-        if !self.connections.add(&session, orb.limits.connections_max) {
-            trace_event!(WARN, endpoint = %listener.bound, "a client is refused: Limits::connections_max are open and busy");
-            session::refuse(&session.stream, Version::V1_0);
-            #[cfg(simulation)]
-            if rtorb_os::simulation::is_planted("refused-kept") {
-                core::mem::forget(session);
+        let counts = &orb.state.connections;
+        match self.connections.add(&session, &orb.limits) {
+            Admittance::Free => {}
+            Admittance::GivenUp => counts.note(ConnectionOutcome::GaveWay),
+            Admittance::None => {
+                trace_event!(WARN, endpoint = %listener.bound, "a client is refused: Limits::connections_max are open and busy");
+                counts.note(ConnectionOutcome::Refused);
+                session::refuse(&session.stream, Version::V1_0);
+                #[cfg(simulation)]
+                if rtorb_os::simulation::is_planted("refused-kept") {
+                    core::mem::forget(session);
+                }
+                return Admission::Refused;
             }
-            return Admission::Refused;
         }
+        counts.note(ConnectionOutcome::Accepted);
         if orb.is_stopping() {
             session.stream.end_receiving();
         }
@@ -203,7 +239,10 @@ impl Server {
     #[cold]
     fn accept_exhausted(&self, orb: &ServerCore, listener: &Listener) -> Admission {
         orb.warnings.warn(&Warning::NoFileDescriptor);
-        if self.connections.is_giving_way_for_a_file() {
+        if self
+            .connections
+            .is_giving_way_for_a_file(&orb.state.connections)
+        {
             return Admission::Pending;
         }
         // The lock keeps other lanes and ORBs of this process from taking the place.
@@ -217,6 +256,7 @@ impl Server {
         drop(accepted);
         reserve(&mut reserved);
         if is_refused {
+            orb.state.connections.note(ConnectionOutcome::Refused);
             Admission::Refused
         } else {
             Admission::Exhausted
@@ -251,27 +291,41 @@ fn grow_descriptor_table(any: &Bell, connections_max: usize) {
 }
 
 impl Connections {
-    /// Adds a connection. If there are too many, an idle one gives way. Returns false if none is idle.
-    fn add(&self, session: &Arc<Session>, connections_max: usize) -> bool {
+    /// Adds a connection. If there are too many, of all or of its address, an idle one gives way.
+    fn add(&self, session: &Arc<Session>, limits: &Limits) -> Admittance {
         let mut open = self.open.lock();
-        if open.len() >= connections_max {
+        let of_address = |other: &Session| other.address == session.address;
+        let mut place = Admittance::Free;
+        if session.address.is_some() {
+            let others = open.iter().filter_map(Weak::upgrade);
+            let count = others.filter(|other| of_address(other)).count();
+            if count >= limits.connections_per_address_max {
+                place = Admittance::of(self.longest_idle(&mut open, of_address));
+            }
+        }
+        if open.len() >= limits.connections_max {
             open.retain(|session| session.strong_count() > 0);
         }
-        let has_room = open.len() < connections_max || self.longest_idle(&mut open).is_some();
-        if has_room {
+        if place == Admittance::Free && open.len() >= limits.connections_max {
+            place = Admittance::of(self.longest_idle(&mut open, |_| true));
+        }
+        if place != Admittance::None {
             open.push(Arc::downgrade(session));
         }
-        has_room
+        place
     }
 
     /// Has one idle connection give way, because file descriptors ran out. Returns false if none is idle.
-    fn is_giving_way_for_a_file(&self) -> bool {
+    fn is_giving_way_for_a_file(&self, counts: &ConnectionCounters) -> bool {
         let mut giving_way = self.giving_way.lock();
         if giving_way.session.strong_count() > 0 {
             return monotonic_ns() < giving_way.until_ns;
         }
-        let session = self.longest_idle(&mut self.open.lock());
+        let session = self.longest_idle(&mut self.open.lock(), |_| true);
         let is_found = session.is_some();
+        if is_found {
+            counts.note(ConnectionOutcome::GaveWay);
+        }
         *giving_way = GivingWay {
             session: session.unwrap_or_default(),
             until_ns: monotonic_ns() + GIVING_WAY_NS,
@@ -305,11 +359,16 @@ impl Connections {
         all.filter_map(Weak::upgrade).collect()
     }
 
-    /// Has the connection that has been idle for the longest time give way; of several, the oldest. Returns `None` if none is idle.
-    fn longest_idle(&self, open: &mut Vec<Weak<Session>>) -> Option<Weak<Session>> {
+    /// Has the connection give way that has been idle for the longest time; of several, the oldest. Returns `None` if none of those that
+    /// may give way is idle.
+    fn longest_idle(
+        &self,
+        open: &mut Vec<Weak<Session>>,
+        may_give_way: impl Fn(&Session) -> bool,
+    ) -> Option<Weak<Session>> {
         let idle = open.iter().enumerate().filter_map(|(place, session)| {
-            let since = session.upgrade()?.idle_since()?;
-            Some((since, place))
+            let session = session.upgrade().filter(|it| may_give_way(it))?;
+            Some((session.idle_since()?, place))
         });
         let (_, place) = idle.min()?;
         let session = open.remove(place);

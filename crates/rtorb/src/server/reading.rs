@@ -1,8 +1,10 @@
 //! Reads a client's connection: receives bytes, and serves or takes out whole messages in their order.
 
 use super::answer::{self, TakenTimes};
+use super::connection_counts::ConnectionOutcome;
 use super::request::TakenRequest;
 use super::session::Session;
+use super::upcall::site;
 use super::workspace::Workspace;
 use rtorb_wire::connection::{CodeSetState, ReceiveError, Receiver, Side};
 use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, MessageType, RequestHeader};
@@ -56,6 +58,20 @@ impl Reading {
             Some(buffer) => session.orb.buffers.give_back(buffer),
             None if self.receiver.has_buffer() => {}
             None => session.orb.buffers.note_freed(),
+        }
+    }
+
+    /// True if a part of a message has come.
+    #[cold]
+    pub(crate) fn has_partial(&self) -> bool {
+        self.receiver.has_partial()
+    }
+
+    /// Notes that a part of a message has come, if one has.
+    #[cold]
+    fn note_partial(&self, session: &Session) {
+        if self.has_partial() {
+            session.state.note_partial();
         }
     }
 
@@ -134,6 +150,10 @@ impl Reading {
         workspace: &mut Workspace,
     ) -> Result<Next, ReceiveError> {
         let Some(message) = self.receiver.next()? else {
+            // The lock of a lane's connection lets the look itself find the part.
+            if SITE == site::CONNECTION {
+                self.note_partial(session);
+            }
             return Ok(Next::Incomplete);
         };
         session.state.note_message(message.header.version);
@@ -195,6 +215,11 @@ fn ended(session: &Session, error: ReceiveError) -> Next {
         error,
         ReceiveError::Malformed(_) | ReceiveError::OutOfPlace(_)
     ) {
+        session
+            .orb
+            .state
+            .connections
+            .note(ConnectionOutcome::Malformed);
         session.say_error();
     }
     Next::Over

@@ -1,6 +1,7 @@
 //! The server side of an ORB: limits, object table and listeners.
 
 use super::buffers::Buffers;
+use super::connection_counts::ConnectionCounters;
 use super::listeners::Server;
 use super::object_table::ObjectTable;
 use crate::connection::WeakClient;
@@ -59,6 +60,7 @@ pub(crate) struct ServerState {
     is_stopping: AtomicBool,
     /// True once the threads of the dispatch strategy have begun to serve.
     is_served: AtomicBool,
+    pub(crate) connections: ConnectionCounters,
     /// The number of requests for which a queue had no room.
     refused: AtomicU64,
     /// The number of requests that lost their places in a queue to more critical ones.
@@ -173,8 +175,7 @@ impl ServerCore {
             return Ok(server);
         }
         self.check_running()?;
-        let connections_max = self.limits.connections_max;
-        let server = Server::new(bind()?, ThreadpoolId::OWN, connections_max)
+        let server = Server::new(bind()?, ThreadpoolId::OWN, &self.limits)
             .map_err(|errno| not_opened(None, errno))?;
         Ok(self.state.server.get_or_make(|| server))
     }

@@ -2,6 +2,7 @@
 
 use super::cancellation::{self, CancelledRequests};
 use super::client_watch::ClientWatches;
+use super::connection_counts::ConnectionOutcome;
 use super::event_loop::EventLoop;
 use crate::clock::monotonic_ns;
 use crate::exception::{ExceptionKind, SystemException};
@@ -9,6 +10,7 @@ use crate::poller::Token;
 use crate::realtime::{NetworkPriority, ThreadpoolId};
 use crate::server::ServerCore;
 use crate::timing::ConnectionArrivals;
+use crate::trace::trace_event;
 use crate::transport::{Stream, properties};
 use crate::wait::watchdog::WatchedClient;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -19,6 +21,7 @@ use rtorb_wire::giop::contexts::CodeSets;
 use rtorb_wire::giop::{self, Version};
 use rtorb_wire::{EncodeError, Writer};
 use rustix::io::Errno;
+use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 
 /// A client's connection. It is closed when the last thread is done that replies on it.
@@ -32,6 +35,8 @@ pub(crate) struct Session {
     pub(super) cancelled: CancelledRequests,
     /// The arrivals of its calls of operations with a period, if each client has a period of its own.
     pub(super) period_arrivals: ConnectionArrivals,
+    /// The address of the client, if connections of one address are bounded and it has one.
+    pub(super) address: Option<IpAddr>,
     /// The code point of the operation that was served last and states one, plus 1; 0 for none.
     marked: AtomicU32,
     /// The pool whose endpoint the client came to.
@@ -80,9 +85,11 @@ impl Session {
         pool: ThreadpoolId,
         accepted: &Arc<AtomicU64>,
     ) -> Arc<Self> {
+        let address = orb.limits.bounds_addresses().then(|| stream.peer_address());
         let session = Arc::new_cyclic(|own| Self {
             orb: Arc::clone(orb),
             stream,
+            address: address.flatten(),
             number: cancellation::next_number(),
             cancelled: CancelledRequests::default(),
             period_arrivals: ConnectionArrivals::new(orb.limits.client_periods_max),
@@ -253,6 +260,22 @@ impl Session {
         self.stream.end_receiving();
     }
 
+    /// Ends the connection with CloseConnection if a part of a message was looked at before, and the rest has not come since.
+    #[cold]
+    pub(crate) fn look_at_partial(&self) {
+        if self.state.look_at_partial() && !self.state.gives_way() {
+            trace_event!(
+                WARN,
+                "a connection is closed: a message did not arrive within Limits::receive_timeout"
+            );
+            self.orb
+                .state
+                .connections
+                .note(ConnectionOutcome::SlowSender);
+            self.give_way();
+        }
+    }
+
     /// Sends CloseConnection: no further request will be served.
     ///
     /// Call it when all requests have replies: a client may assume that a request without a reply was not executed.
@@ -314,6 +337,10 @@ impl Session {
     pub(super) fn give_up(&self) {
         let mut sending = self.sending.lock();
         if !sending.outbox.is_empty() && sending.deadline_ns <= monotonic_ns() {
+            self.orb
+                .state
+                .connections
+                .note(ConnectionOutcome::SlowReceiver);
             self.abandon(&mut sending);
         }
     }
@@ -408,6 +435,12 @@ impl Session {
             .send_message_by(sending.outbox.unsent(), &[], deadline_ns);
         sending.outbox.advance(unsent);
         sent.map_err(|unsent| {
+            if unsent.errno == Errno::AGAIN {
+                self.orb
+                    .state
+                    .connections
+                    .note(ConnectionOutcome::SlowReceiver);
+            }
             self.stream.shut();
             unsent.errno
         })

@@ -10,6 +10,7 @@ mod call_deadlines;
 mod cancelled_calls;
 mod client_faults;
 mod collocated;
+mod connection_limits;
 mod connection_thread;
 mod deadline_lanes;
 mod dispatch_conformance;

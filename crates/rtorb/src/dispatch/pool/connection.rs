@@ -136,13 +136,17 @@ impl Connection {
         Turn::Done
     }
 
-    /// Gives the memory of a silent connection back; nothing of a connection that is in use.
+    /// Ends the connection if a message does not arrive in time, and gives the memory of a silent connection back. Does nothing to a
+    /// connection that is in use.
     #[cold]
-    pub(crate) fn give_memory_back(&self) {
+    pub(crate) fn look(&self, is_silent: bool) {
         let Some(mut reader) = self.lock.try_lock() else {
             return;
         };
-        if self.session.is_silent() {
+        if reader.reading.has_partial() {
+            self.session.state.note_partial();
+            self.session.look_at_partial();
+        } else if is_silent && self.session.is_silent() {
             reader.reading.give_buffer_back(&self.session);
             self.session.trim();
         }
@@ -344,12 +348,11 @@ mod tests {
     use crate::server::{Admission, ThreadPriority};
     use crate::tests::world::World;
     use crate::transport::resolver::Resolver;
-    use crate::transport::tcp;
+    use crate::transport::{Stream, tcp};
+    use rtorb_tests::raw::Request;
 
-    #[test]
-    fn the_end_of_a_connection_takes_no_buffer_from_the_pool() {
-        let _world = World::perfect();
-        let orb = Orb::builder().build().expect("an ORB");
+    /// A connection that a server has accepted, and its client's end.
+    fn accepted(orb: &Orb) -> (ServedConnection, Stream) {
         orb.root_poa().expect("it listens");
         let core = &orb.core.adapters.server;
         let server = core.server().expect("it is open");
@@ -357,10 +360,60 @@ mod tests {
             panic!("the default endpoint is TCP");
         };
         let client = tcp::connect(&Resolver::default(), &host, port, u64::MAX);
-        let client = client.expect("it listens");
-        let Admission::Accepted(mut accepted) = server.accept(core, &server.listeners[0]) else {
+        let Admission::Accepted(accepted) = server.accept(core, &server.listeners[0]) else {
             panic!("a client waits");
         };
+        (accepted, client.expect("it listens"))
+    }
+
+    #[test]
+    fn a_message_may_take_from_one_look_to_the_next_but_not_longer() {
+        let _world = World::perfect();
+        let orb = Orb::builder().build().expect("an ORB");
+        let (accepted, client) = accepted(&orb);
+        let connection = Connection::new(accepted, Concurrency::Never);
+        let mut workspace = Workspace::new(ThreadPriority::keeping());
+        let mut room = TakenRequest::with_room();
+        let mut send = |bytes: &[u8]| {
+            let sent = client.send_message_now(bytes, &[]).expect("it is open");
+            assert_eq!(sent, bytes.len());
+            connection.serve(Readiness::Readable, &mut workspace, &mut room)
+        };
+        let state = &connection.session.state;
+        let request = Request::two_way(b"unknown", "unknown").empty();
+        for split in [1, 12, request.len() - 1] {
+            // Each request arrives in parts, with looks between them.
+            send(&request[..split]);
+            connection.look(false);
+            send(&request[split..]);
+            connection.look(false);
+            assert!(!state.gives_way(), "{split}: the request is whole");
+        }
+        for look in 0..5 {
+            connection.look(false);
+            assert!(!state.gives_way(), "{look}: it sends nothing");
+        }
+        send(&request[..20]);
+        connection.look(false);
+        assert!(!state.gives_way(), "it has just begun");
+        // One more byte is no excuse.
+        send(&request[20..21]);
+        connection.look(false);
+        assert!(state.gives_way());
+        connection.look(false);
+        assert_eq!(
+            orb.connection_counts().slow_senders,
+            1,
+            "it is counted once"
+        );
+    }
+
+    #[test]
+    fn the_end_of_a_connection_takes_no_buffer_from_the_pool() {
+        let _world = World::perfect();
+        let orb = Orb::builder().build().expect("an ORB");
+        let (mut accepted, client) = accepted(&orb);
+        let core = &orb.core.adapters.server;
         let mut buffer = core.buffers.take();
         buffer[0] = 7;
         core.buffers.give_back(buffer);

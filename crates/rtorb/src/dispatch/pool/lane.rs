@@ -104,7 +104,7 @@ impl Lane {
         listeners: Vec<Listener>,
     ) -> Result<Self, Errno> {
         let config = &pool.lanes[number];
-        let server = Server::new(listeners, pool.id, orb.limits.connections_max)?;
+        let server = Server::new(listeners, pool.id, &orb.limits)?;
         let events = server.event_loop(orb.limits.send_timeout)?;
         let threads_max = config.static_threads.saturating_add(config.dynamic_threads);
         let standby = Standby::of(pool, number);
@@ -229,8 +229,7 @@ impl Lane {
                     is_watched || !self.connections.remove(key)
                 });
                 if is_watched {
-                    self.events
-                        .look_first_after(orb.limits.idle_buffer_time / 2);
+                    self.events.look_first_after(self.server.look_period());
                     self.connected.fetch_add(1, Ordering::Relaxed);
                 } else {
                     // The host can watch no more descriptors: this client is refused, the others are not affected.
@@ -239,13 +238,13 @@ impl Lane {
             });
     }
 
-    /// Takes memory from connections that have been silent for long, some at a time.
+    /// Ends connections whose messages do not arrive, and takes memory from silent ones, some at a time.
     #[cold]
     pub(crate) fn look_at_connections(&self, orb: &ServerCore) {
         let from = self.next_look.load(Ordering::Relaxed);
-        let next = self.server.look_at_connections(from, |session| {
+        let next = self.server.look_at_connections(from, |session, is_silent| {
             if let Some(connection) = session.token().and_then(|token| self.connection(token)) {
-                connection.give_memory_back();
+                connection.look(is_silent);
             }
         });
         self.next_look.store(next.unwrap_or(0), Ordering::Relaxed);
@@ -257,7 +256,7 @@ impl Lane {
         if !is_real_time {
             orb.buffers.trim();
         }
-        self.events.look_after(orb.limits.idle_buffer_time / 2);
+        self.events.look_after(self.server.look_period());
     }
 
     /// True if the client of this connection, through shared memory, sends again within the moment for which its wait strategy

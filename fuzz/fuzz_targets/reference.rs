@@ -1,7 +1,0 @@
-//! Object references, their profiles and components.
-#![no_main]
-
-#[path = "../../crates/rtorb-wire/tests/decoders/mod.rs"]
-mod decoders;
-
-libfuzzer_sys::fuzz_target!(|octets: &[u8]| decoders::reference(octets));

@@ -1,7 +1,0 @@
-//! The text of references: IOR and URLs.
-#![no_main]
-
-#[path = "../../crates/rtorb-wire/tests/decoders/mod.rs"]
-mod decoders;
-
-libfuzzer_sys::fuzz_target!(|octets: &[u8]| decoders::text(octets));

@@ -1,7 +1,0 @@
-//! CDR values in both byte orders and every version.
-#![no_main]
-
-#[path = "../../crates/rtorb-wire/tests/decoders/mod.rs"]
-mod decoders;
-
-libfuzzer_sys::fuzz_target!(|octets: &[u8]| decoders::values(octets));
