@@ -28,7 +28,7 @@ pub(crate) struct Scheduling {
 #[derive(Debug, Subcommand)]
 enum SchedulingSubcommand {
     Compute(compute::Compute),
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
     Show(show::Show),
 }
 
