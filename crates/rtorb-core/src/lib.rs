@@ -14,6 +14,7 @@ extern crate std;
 
 #[doc(hidden)]
 pub mod codegen;
+mod described;
 #[cfg(feature = "std")]
 pub mod endpoint;
 pub mod exception;
@@ -25,6 +26,7 @@ mod tie;
 pub mod timing;
 pub mod upcall;
 
+pub use described::Described;
 pub use exception::SystemException;
 pub use interface::{Interface, UntypedReference, UserException, narrow};
 pub use reply::{Reply, Responder};

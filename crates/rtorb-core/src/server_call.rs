@@ -1,9 +1,9 @@
 //! A request as generated code sees it: arguments to read, a reply to write.
 
+use crate::described::Described;
 use crate::exception::SystemException;
 use crate::interface::UserException;
 use crate::reply::{Reply, Responder};
-use crate::upcall::Described;
 use alloc::vec::Vec;
 use rtorb_wire::giop::{ReplyStatus, Response};
 use rtorb_wire::{Decode, EncodeError, Reader, Writer};

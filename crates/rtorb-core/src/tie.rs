@@ -1,7 +1,7 @@
 //! A servant with its interface.
 
+use crate::described::Described;
 use crate::interface::Interface;
-use crate::upcall::Described;
 use core::marker::PhantomData;
 
 /// Ties a servant to the interface `I` that it implements.

@@ -3,34 +3,13 @@
 //!
 //! Each ORB implements [`Upcall`]: its table of objects, the priorities of its threads, and the call of its servants.
 
+use crate::described::Described;
 use crate::exception::{ExceptionKind, SystemException, local};
 use crate::reply::Responder;
 use crate::servant::unknown_operation;
 use crate::server_call::ServerCall;
+use rtorb_wire::Encode;
 use rtorb_wire::giop::{RequestHeader, contexts};
-use rtorb_wire::{Encode, Ior};
-
-/// The description of a servant, for the operations that every object has.
-pub trait Described {
-    /// Returns the repository id of its interface.
-    fn repository_id(&self) -> &str;
-
-    /// Returns true if the object has that interface.
-    fn is_a(&self, repository_id: &str) -> bool;
-
-    /// Returns the definition of its interface in an interface repository.
-    #[doc(hidden)]
-    fn interface_definition(&self) -> Option<Ior> {
-        None
-    }
-
-    /// Returns true if it forwards requests to another object unchanged: also implicit operations, and text in code sets that this
-    /// ORB does not have.
-    #[doc(hidden)]
-    fn is_proxy(&self) -> bool {
-        false
-    }
-}
 
 /// The ORB's part in serving one request.
 pub trait Upcall<'m> {

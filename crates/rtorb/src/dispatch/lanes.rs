@@ -8,7 +8,7 @@ use super::pool::lane::{Lane, Source};
 use super::pool::request_queue::Job;
 use super::pool::request_room::QueuedRequest;
 use super::pool::{Intake, LaneConfig, PoolConfig};
-use super::serve::{Client, LaneServer, Serve};
+use super::serve::{LaneServer, ReadableClient, Serve};
 use crate::realtime::{ThreadpoolId, ThreadpoolLane};
 use crate::server::{Event, ServerCore};
 use core::mem::MaybeUninit;
@@ -123,7 +123,7 @@ impl<'p> LaneThread<'p> {
     fn serve(&mut self, lane: &'p Lane, work: Work) {
         match (work, &lane.source) {
             (Work::Event(Event::Connection(token, readiness)), _) => {
-                if let Some(client) = Client::of(lane, token, readiness)
+                if let Some(client) = ReadableClient::of(lane, token, readiness)
                     && self.server.serve(&client)
                 {
                     self.server.call(&client);

@@ -57,7 +57,7 @@ pub(super) struct LaneServer<'p> {
 }
 
 /// A connection of a lane that can be read.
-pub(super) struct Client<'p> {
+pub(super) struct ReadableClient<'p> {
     pub(super) lane: &'p Lane,
     pub(super) connection: Entered<'p, Connection>,
     pub(super) token: Token,
@@ -109,7 +109,7 @@ impl<'p> LaneServer<'p> {
     /// Ends a connection that has ended, unless the pool does: its last thread sends CloseConnection.
     // Inlined, so that the client stays in registers.
     #[inline(always)]
-    pub(super) fn end(&self, client: &Client<'_>) {
+    pub(super) fn end(&self, client: &ReadableClient<'_>) {
         if !self.pool.is_stopping() && !self.orb.is_stopping() {
             client.lane.remove(client.token, &client.connection.session);
         }
@@ -126,17 +126,17 @@ impl<'p> LaneServer<'p> {
     }
 
     #[cold]
-    fn next_deferred(&mut self) -> Option<Client<'p>> {
+    fn next_deferred(&mut self) -> Option<ReadableClient<'p>> {
         let (token, readiness) = self.deferred.pop_front()?;
-        Client::of(self.lane, token, readiness)
+        ReadableClient::of(self.lane, token, readiness)
     }
 
     /// Lingers at a connection, but for a number of calls only, so that a client that connects, and a stop of the pool, are seen.
     #[cold]
-    fn linger_at(&mut self, token: Token) -> Option<Client<'p>> {
+    fn linger_at(&mut self, token: Token) -> Option<ReadableClient<'p>> {
         if self.lingered < TURN_MAX && self.lane.linger(token) {
             self.lingered += 1;
-            return Client::of(self.lane, token, Readiness::Readable);
+            return ReadableClient::of(self.lane, token, Readiness::Readable);
         }
         self.lingered = 0;
         self.lingering = None;
@@ -144,7 +144,7 @@ impl<'p> LaneServer<'p> {
     }
 }
 
-impl<'p> Client<'p> {
+impl<'p> ReadableClient<'p> {
     /// Returns the connection with that token; `None` if it was removed.
     #[inline]
     pub(super) fn of(lane: &'p Lane, token: Token, readiness: Readiness) -> Option<Self> {
@@ -158,21 +158,21 @@ impl<'p> Client<'p> {
 }
 
 impl<'p> Serve for LaneServer<'p> {
-    type Client = Client<'p>;
+    type Client = ReadableClient<'p>;
 
     fn is_stopping(&self) -> bool {
         self.pool.is_stopping()
     }
 
     #[inline(always)]
-    fn wait(&mut self, mut read: impl FnMut(&mut Self, Client<'p>)) {
+    fn wait(&mut self, mut read: impl FnMut(&mut Self, ReadableClient<'p>)) {
         let lane = self.lane;
         let mut room = [MaybeUninit::uninit(); EVENTS_MAX];
         let timeout_ns = (!self.deferred.is_empty()).then_some(0);
         for event in lane.wait(&mut room[..self.events_max], timeout_ns) {
             match lane.event(event) {
                 Some(Event::Connection(token, readiness)) => {
-                    if let Some(client) = Client::of(lane, token, readiness)
+                    if let Some(client) = ReadableClient::of(lane, token, readiness)
                         && !(client.connection.session.state.may_be_bulk()
                             && self.defer(token, readiness))
                     {
@@ -186,7 +186,7 @@ impl<'p> Serve for LaneServer<'p> {
     }
 
     #[inline]
-    fn deferred(&mut self) -> Option<Client<'p>> {
+    fn deferred(&mut self) -> Option<ReadableClient<'p>> {
         if self.deferred.is_empty() {
             None
         } else {
@@ -195,7 +195,7 @@ impl<'p> Serve for LaneServer<'p> {
     }
 
     #[inline]
-    fn linger(&mut self) -> Option<Client<'p>> {
+    fn linger(&mut self) -> Option<ReadableClient<'p>> {
         match self.lingering {
             Some(token) if self.deferred.is_empty() => self.linger_at(token),
             _ => None,
@@ -204,7 +204,7 @@ impl<'p> Serve for LaneServer<'p> {
 
     // Called in several places, it would not be inlined otherwise: 30 instructions a request.
     #[inline(always)]
-    fn serve(&mut self, client: &Client<'p>) -> bool {
+    fn serve(&mut self, client: &ReadableClient<'p>) -> bool {
         let connection = &client.connection;
         if connection.session.stream.lingers() {
             self.lingering = Some(client.token);
@@ -218,7 +218,7 @@ impl<'p> Serve for LaneServer<'p> {
     }
 
     #[inline(always)]
-    fn call(&mut self, client: &Client<'p>) {
+    fn call(&mut self, client: &ReadableClient<'p>) {
         let connection = &client.connection;
         connection.serve_taken(&mut self.workspace, &mut self.request);
     }
@@ -231,18 +231,18 @@ pub(super) mod tests {
     /// A thread whose clients are written down. It notes what its loop does, and stops behind the last wait.
     pub(in crate::dispatch) struct Script<L> {
         /// The connections that each wait reports.
-        pub(in crate::dispatch) waits: VecDeque<Vec<Caller>>,
+        pub(in crate::dispatch) waits: VecDeque<Vec<ScriptedClient>>,
         /// The connections that are deferred: one for each wait.
-        pub(in crate::dispatch) deferred: VecDeque<Caller>,
+        pub(in crate::dispatch) deferred: VecDeque<ScriptedClient>,
         /// The connections that call again while the thread lingers.
-        pub(in crate::dispatch) lingering: VecDeque<Caller>,
+        pub(in crate::dispatch) lingering: VecDeque<ScriptedClient>,
         /// What is true at each step.
         pub(in crate::dispatch) look: L,
         pub(in crate::dispatch) steps: Vec<(Step, bool)>,
     }
 
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub(in crate::dispatch) struct Caller {
+    pub(in crate::dispatch) struct ScriptedClient {
         pub(in crate::dispatch) number: u32,
         /// Requests are taken out of the connection.
         pub(in crate::dispatch) is_taken_out: bool,
@@ -256,23 +256,26 @@ pub(super) mod tests {
     }
 
     /// A client whose requests are served in place.
-    pub(in crate::dispatch) fn in_place(number: u32) -> Caller {
-        Caller {
+    pub(in crate::dispatch) fn in_place(number: u32) -> ScriptedClient {
+        ScriptedClient {
             number,
             is_taken_out: false,
         }
     }
 
     /// A client that sends several requests at once.
-    pub(in crate::dispatch) fn pipelining(number: u32) -> Caller {
-        Caller {
+    pub(in crate::dispatch) fn pipelining(number: u32) -> ScriptedClient {
+        ScriptedClient {
             number,
             is_taken_out: true,
         }
     }
 
     impl<L: FnMut() -> bool> Script<L> {
-        pub(in crate::dispatch) fn new(waits: impl Into<VecDeque<Vec<Caller>>>, look: L) -> Self {
+        pub(in crate::dispatch) fn new(
+            waits: impl Into<VecDeque<Vec<ScriptedClient>>>,
+            look: L,
+        ) -> Self {
             Self {
                 waits: waits.into(),
                 deferred: VecDeque::new(),
@@ -289,33 +292,33 @@ pub(super) mod tests {
     }
 
     impl<L: FnMut() -> bool> Serve for &mut Script<L> {
-        type Client = Caller;
+        type Client = ScriptedClient;
 
         fn is_stopping(&self) -> bool {
             self.waits.is_empty()
         }
 
-        fn wait(&mut self, mut read: impl FnMut(&mut Self, Caller)) {
+        fn wait(&mut self, mut read: impl FnMut(&mut Self, ScriptedClient)) {
             self.note(Step::Wait);
             for caller in self.waits.pop_front().unwrap_or_default() {
                 read(self, caller);
             }
         }
 
-        fn deferred(&mut self) -> Option<Caller> {
+        fn deferred(&mut self) -> Option<ScriptedClient> {
             self.deferred.pop_front()
         }
 
-        fn linger(&mut self) -> Option<Caller> {
+        fn linger(&mut self) -> Option<ScriptedClient> {
             self.lingering.pop_front()
         }
 
-        fn serve(&mut self, client: &Caller) -> bool {
+        fn serve(&mut self, client: &ScriptedClient) -> bool {
             self.note(Step::Serve(client.number));
             client.is_taken_out
         }
 
-        fn call(&mut self, client: &Caller) {
+        fn call(&mut self, client: &ScriptedClient) {
             self.note(Step::Call(client.number));
         }
     }

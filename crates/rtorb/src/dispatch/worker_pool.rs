@@ -8,7 +8,7 @@ use super::pool::lane::{Lane, Source};
 use super::pool::request_queue::{Job, RequestQueue};
 use super::pool::request_room::RequestRoom;
 use super::pool::{Buffering, Intake, LaneConfig, PoolConfig};
-use super::serve::{Client, LaneServer, Serve};
+use super::serve::{LaneServer, ReadableClient, Serve};
 use crate::exception::SystemException;
 use crate::server::{Next, Readiness, ServerCore, Session};
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub(super) fn work_at_level(mut thread: LaneServer<'_>, queue: &DeadlineQueue, l
 
 impl<'p> LaneServer<'p> {
     /// Queues the requests that a connection has received, for one turn.
-    fn queue_requests(&mut self, client: &Client<'p>, room: &RequestRoom) {
+    fn queue_requests(&mut self, client: &ReadableClient<'p>, room: &RequestRoom) {
         let connection = &client.connection;
         let session = &connection.session;
         if client.readiness == Readiness::Requested {

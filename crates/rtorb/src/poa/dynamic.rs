@@ -5,7 +5,7 @@ use super::adapter::{Activation, Poa, PoaError};
 use crate::exception::SystemException;
 use crate::reference::ObjectRef;
 use crate::server::{LocatedId, Servant, ServerCall};
-use rtorb_core::upcall::Described;
+use rtorb_core::Described;
 use rtorb_wire::ior::Ior;
 
 /// A servant that decodes its arguments itself. The crate `rtorb-dynamic` decodes them by their types.

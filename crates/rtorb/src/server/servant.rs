@@ -5,8 +5,8 @@ use super::names::LocatedId;
 use super::object_table::ActiveObject;
 use crate::exception::SystemException;
 use crate::timing::OperationTiming;
+use rtorb_core::Described;
 use rtorb_core::codegen::ServantTraits;
-use rtorb_core::upcall::Described;
 use rtorb_wire::ior::Ior;
 
 /// A type-erased servant.

@@ -14,7 +14,8 @@ use crate::realtime::{
 };
 use crate::server::{ActiveObject, NameCache, ServerCore};
 use core::cell::Cell;
-use rtorb_core::upcall::{Described, Upcall};
+use rtorb_core::Described;
+use rtorb_core::upcall::Upcall;
 use rtorb_os::slab::Entered;
 use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, ReplyStatus, RequestHeader, contexts};
 use rtorb_wire::{Encode, Reader};
