@@ -22,6 +22,13 @@ pub(crate) const FOUND: &[Found] = &[
                client waited",
     },
     Found {
+        system: "calls",
+        seed: 616,
+        plant: "message-cut",
+        what: "a message that arrived in parts for 10 ms ended its connection, because the look for it came with each look for silent \
+               connections, however long a message may take",
+    },
+    Found {
         system: "events",
         seed: 25,
         plant: "consumers-kept",

@@ -130,6 +130,12 @@ pub(crate) const PLANTS: &[Plant] = &[
         seeds: 1000,
     },
     Plant {
+        name: "message-cut",
+        what: "ends a message that arrives slowly after the time for silent connections",
+        system: "calls",
+        seeds: 100,
+    },
+    Plant {
         name: "leaving-forgotten",
         what: "forgets connections that give way when the server ends",
         system: "calls",

@@ -40,7 +40,7 @@ pub(crate) use connection::ServedConnection;
 pub use connection_counts::ConnectionCounts;
 pub use current_call::CurrentCall;
 pub(crate) use event_loop::{Event, EventLoop, Readiness};
-pub(crate) use listeners::{Admission, Server, refuse};
+pub(crate) use listeners::{Admission, Look, Server, refuse};
 pub(crate) use manager_state::ManagerState;
 pub use manager_state::PoaManagerState;
 pub(crate) use names::{LocatedId, NameCache, Unbindable};

@@ -1,7 +1,9 @@
 //! A thread for each connection: it reads a request, calls the servant and writes the reply, and shares nothing.
 
 use super::{DispatchError, await_connection, join};
-use crate::server::{Admission, Server, ServerCore, Session, ThreadPriority, Workspace, refuse};
+use crate::server::{
+    Admission, Look, Server, ServerCore, Session, ThreadPriority, Workspace, refuse,
+};
 use rtorb_os::Resource;
 use rtorb_os::clock::{monotonic_ns, sleep_until, timespec};
 use rtorb_os::thread::{JoinHandle, spawn};
@@ -105,9 +107,11 @@ impl ConnectionScan {
         if monotonic_ns() < self.next_ns {
             return;
         }
-        let look = |session: &Session, is_silent: bool| {
-            session.look_at_partial();
-            if let Some(memory) = session.stream.memory().filter(|_| is_silent) {
+        let look = |session: &Session, look: Look| {
+            if look.is_for_partial {
+                session.look_at_partial();
+            }
+            if let Some(memory) = session.stream.memory().filter(|_| look.is_silent) {
                 memory.interrupt();
             }
         };

@@ -80,6 +80,15 @@ const CONNECTIONS_KEPT: usize = 1024;
 /// How long a connection may take to give way, in nanoseconds. Its thread is in no servant.
 const GIVING_WAY_NS: u64 = 20_000_000;
 
+/// What a connection is looked at for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    /// For a message that does not arrive.
+    pub(crate) is_for_partial: bool,
+    /// The connection has been silent since the last look for silent ones.
+    pub(crate) is_silent: bool,
+}
+
 /// The outcome of accepting a connection.
 #[derive(Debug)]
 pub(crate) enum Admission {
@@ -151,13 +160,13 @@ impl Server {
         self.looks.period()
     }
 
-    /// Examines some connections, from place `from` on. Calls `look` with each, and with true if it has been silent since the last look.
-    /// Returns the place of the next look; `None` at the end.
+    /// Examines some connections, from place `from` on. Calls `look` with each, and with what the look is for. Returns the place of the
+    /// next look; `None` at the end.
     #[cold]
     pub(crate) fn look_at_connections(
         &self,
         from: usize,
-        mut look: impl FnMut(&Session, bool),
+        mut look: impl FnMut(&Session, Look),
     ) -> Option<usize> {
         if from == 0 {
             self.looks.begin();
@@ -168,7 +177,14 @@ impl Server {
             if self.looks.is_for_silent() && !is_silent {
                 session.note_look();
             }
-            look(&session, is_silent);
+            let is_for_partial = self.looks.is_for_partial();
+            look(
+                &session,
+                Look {
+                    is_for_partial,
+                    is_silent,
+                },
+            );
         }
         next
     }

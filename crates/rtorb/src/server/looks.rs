@@ -8,7 +8,9 @@ use core::time::Duration;
 #[derive(Debug)]
 pub(super) struct LookSchedule {
     period: Duration,
-    /// One of so many looks is also for silent connections.
+    /// One of so many looks is for messages that do not arrive.
+    partial_every: u32,
+    /// One of so many looks is for silent connections.
     silent_every: u32,
     /// The number of looks that have begun.
     begun: AtomicU32,
@@ -17,12 +19,17 @@ pub(super) struct LookSchedule {
 impl LookSchedule {
     /// A time passes in full between two looks that it takes: it is therefore at least half of the limit.
     pub(super) fn new(limits: &Limits) -> Self {
-        let silent = limits.idle_buffer_time / 2;
-        let period = silent.min(limits.receive_timeout / 2);
-        let silent_every = silent.as_nanos() / period.as_nanos().max(1);
+        let (partial, silent) = (limits.receive_timeout / 2, limits.idle_buffer_time / 2);
+        let period = silent.min(partial);
+        let every = |time: Duration| {
+            // Rounded up: no look comes too early.
+            let looks = time.as_nanos().div_ceil(period.as_nanos().max(1));
+            u32::try_from(looks).unwrap_or(u32::MAX).max(1)
+        };
         Self {
             period,
-            silent_every: u32::try_from(silent_every).unwrap_or(u32::MAX).max(1),
+            partial_every: every(partial),
+            silent_every: every(silent),
             begun: AtomicU32::new(0),
         }
     }
@@ -37,7 +44,18 @@ impl LookSchedule {
         self.begun.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// True if the look that has begun is also for silent connections.
+    /// True if the look that has begun is for messages that do not arrive.
+    pub(super) fn is_for_partial(&self) -> bool {
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("message-cut") {
+            return true;
+        }
+        self.begun
+            .load(Ordering::Relaxed)
+            .is_multiple_of(self.partial_every)
+    }
+
+    /// True if the look that has begun is for silent connections.
     pub(super) fn is_for_silent(&self) -> bool {
         self.begun
             .load(Ordering::Relaxed)
@@ -50,21 +68,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn silent_connections_are_looked_at_as_often_as_their_own_limit_says() {
+    fn each_kind_is_looked_at_as_often_as_its_own_limit_says() {
         let looks = |receive, idle| {
             LookSchedule::new(&Limits::with(|limits| {
                 limits.receive_timeout = Duration::from_secs(receive);
                 limits.idle_buffer_time = Duration::from_secs(idle);
             }))
         };
-        for (receive, idle, period, every) in [(60, 300, 30, 5), (300, 60, 30, 1), (10, 10, 5, 1)] {
+        for (receive, idle, period, partial_every, silent_every) in [
+            (60, 300, 30, 1, 5),
+            (300, 60, 30, 5, 1),
+            (10, 10, 5, 1, 1),
+            (70, 20, 10, 4, 1),
+        ] {
             let looks = looks(receive, idle);
             assert_eq!(looks.period(), Duration::from_secs(period));
-            let silent = (0..20).filter(|_| {
+            let (mut partial, mut silent) = (0, 0);
+            for _ in 0..20 {
                 looks.begin();
-                looks.is_for_silent()
-            });
-            assert_eq!(silent.count(), 20 / every, "{receive} and {idle}");
+                partial += usize::from(looks.is_for_partial());
+                silent += usize::from(looks.is_for_silent());
+            }
+            let counts = (20 / partial_every, 20 / silent_every);
+            assert_eq!((partial, silent), counts, "{receive} and {idle}");
         }
     }
 }

@@ -7,7 +7,7 @@
 //! served in place again. The states are those of [`ServerConnection`](rtorb_wire::connection::ServerConnection).
 
 use crate::server::{
-    Next, Readiness, Reading, ServedConnection, Session, TakenRequest, Workspace, site,
+    Look, Next, Readiness, Reading, ServedConnection, Session, TakenRequest, Workspace, site,
 };
 use rtorb_os::recheck_lock::{RecheckGuard, RecheckLock};
 use rustix::io::Errno;
@@ -139,14 +139,16 @@ impl Connection {
     /// Ends the connection if a message does not arrive in time, and gives the memory of a silent connection back. Does nothing to a
     /// connection that is in use.
     #[cold]
-    pub(crate) fn look(&self, is_silent: bool) {
+    pub(crate) fn look(&self, look: Look) {
         let Some(mut reader) = self.lock.try_lock() else {
             return;
         };
         if reader.reading.has_partial() {
-            self.session.state.note_partial();
-            self.session.look_at_partial();
-        } else if is_silent && self.session.is_silent() {
+            if look.is_for_partial {
+                self.session.state.note_partial();
+                self.session.look_at_partial();
+            }
+        } else if look.is_silent && self.session.is_silent() {
             reader.reading.give_buffer_back(&self.session);
             self.session.trim();
         }

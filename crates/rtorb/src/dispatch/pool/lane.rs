@@ -242,9 +242,9 @@ impl Lane {
     #[cold]
     pub(crate) fn look_at_connections(&self, orb: &ServerCore) {
         let from = self.next_look.load(Ordering::Relaxed);
-        let next = self.server.look_at_connections(from, |session, is_silent| {
+        let next = self.server.look_at_connections(from, |session, look| {
             if let Some(connection) = session.token().and_then(|token| self.connection(token)) {
-                connection.look(is_silent);
+                connection.look(look);
             }
         });
         self.next_look.store(next.unwrap_or(0), Ordering::Relaxed);
