@@ -353,6 +353,11 @@ mod tests {
     use crate::transport::{Stream, tcp};
     use rtorb_tests::raw::Request;
 
+    const FOR_PARTIAL: Look = Look {
+        is_for_partial: true,
+        is_silent: false,
+    };
+
     /// A connection that a server has accepted, and its client's end.
     fn accepted(orb: &Orb) -> (ServedConnection, Stream) {
         orb.root_poa().expect("it listens");
@@ -386,23 +391,23 @@ mod tests {
         for split in [1, 12, request.len() - 1] {
             // Each request arrives in parts, with looks between them.
             send(&request[..split]);
-            connection.look(false);
+            connection.look(FOR_PARTIAL);
             send(&request[split..]);
-            connection.look(false);
+            connection.look(FOR_PARTIAL);
             assert!(!state.gives_way(), "{split}: the request is whole");
         }
         for look in 0..5 {
-            connection.look(false);
+            connection.look(FOR_PARTIAL);
             assert!(!state.gives_way(), "{look}: it sends nothing");
         }
         send(&request[..20]);
-        connection.look(false);
+        connection.look(FOR_PARTIAL);
         assert!(!state.gives_way(), "it has just begun");
         // One more byte is no excuse.
         send(&request[20..21]);
-        connection.look(false);
+        connection.look(FOR_PARTIAL);
         assert!(state.gives_way());
-        connection.look(false);
+        connection.look(FOR_PARTIAL);
         assert_eq!(
             orb.connection_counts().slow_senders,
             1,
