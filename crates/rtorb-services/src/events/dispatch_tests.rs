@@ -152,6 +152,16 @@ impl Bench {
         }
     }
 
+    /// Waits until the lanes' threads have delivered all events. A lane that is stopped forgets the consumers that wait.
+    fn await_delivery(&self) {
+        let late_ns = monotonic_ns() + 20_000_000_000;
+        let waits = |(consumer, _): &(Arc<Consumer>, _)| consumer.counts().waiting > 0;
+        while self.undistributed() > 0 || self.consumers.iter().any(waits) {
+            assert!(monotonic_ns() < late_ns, "an event still waits");
+            std::thread::yield_now();
+        }
+    }
+
     fn taken(&self, number: usize) -> Vec<i32> {
         let taken = self.consumers[number].1.taken();
         taken.into_iter().map(|set| set[0]).collect()
@@ -394,6 +404,7 @@ fn concurrent_suppliers_and_lanes_keep_every_order() {
             for supplier in suppliers {
                 supplier.join().expect("no panic");
             }
+            bench.await_delivery();
             bench.lanes.iter().for_each(|lane| lane.stop());
             for lane in lanes {
                 lane.join().expect("no panic");
