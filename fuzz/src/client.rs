@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::sync::{LazyLock, Mutex};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -75,8 +75,8 @@ impl Client {
 struct Caller {
     orb: Orb,
     reference: String,
-    types: std::sync::Arc<Types>,
-    replies: SyncSender<Vec<u8>>,
+    types: Arc<Types>,
+    replies: Arc<Mutex<Vec<u8>>>,
     _folder: TempDir,
 }
 
@@ -85,8 +85,9 @@ impl Caller {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let socket = folder.path().join("socket");
         let listener = UnixListener::bind(&socket).expect("a free path");
-        let (replies, next) = sync_channel(1);
-        thread::spawn(move || reply_to_all(&listener, &next));
+        let replies = Arc::default();
+        let sent = Arc::clone(&replies);
+        thread::spawn(move || reply_to_all(&listener, &sent));
         let orb = Orb::builder().round_trip_timeout(Some(TIMEOUT)).build();
         let mut types = Types::standard();
         types
@@ -107,7 +108,7 @@ impl Caller {
         if !input.starts_with(b"GIOP") && !input.is_empty() {
             input.remove(0);
         }
-        self.replies.send(input).expect("the fake server runs");
+        *self.replies.lock().expect("the fake server runs") = input;
         let Ok(object) = self.orb.string_to_object(&self.reference) else {
             return;
         };
@@ -167,35 +168,30 @@ const INTERFACES: [&str; 7] = [
 /// Bindings that a client takes from a server that goes on for ever.
 const BINDINGS_MAX: usize = 16;
 
-/// Serves one connection after the other. The first connection of an input gets its replies, and later ones what is left.
-fn reply_to_all(listener: &UnixListener, inputs: &Receiver<Vec<u8>>) {
-    let mut left = Vec::new();
+/// Serves one connection after the other. All get the replies of the newest input, each reply once.
+fn reply_to_all(listener: &UnixListener, replies: &Mutex<Vec<u8>>) {
     for stream in listener.incoming().flatten() {
-        while let Ok(input) = inputs.try_recv() {
-            left = input;
-        }
-        left = reply(stream, left);
+        reply(stream, replies);
     }
 }
 
-/// Replies to the requests of a connection, and returns what it did not send.
-fn reply(mut stream: UnixStream, replies: Vec<u8>) -> Vec<u8> {
-    let mut rest = &replies[..];
+/// Replies to the requests of a connection until there are no more replies.
+fn reply(mut stream: UnixStream, replies: &Mutex<Vec<u8>>) {
     while let Some(request) = next_message(&mut stream) {
-        let Some(whole) = messages(rest).next() else {
+        let mut left = replies.lock().expect("the client runs");
+        let Some(whole) = messages(&left).next().map(|whole| whole.len()) else {
             // No message: bytes that the client did not expect.
-            let _ = stream.write_all(rest);
-            return Vec::new();
+            let _ = stream.write_all(&left);
+            left.clear();
+            return;
         };
-        let (message, behind) = rest.split_at(whole.len());
-        rest = behind;
-        let mut message = message.to_vec();
+        let mut message: Vec<u8> = left.drain(..whole).collect();
+        drop(left);
         answer(&mut message, &request);
         if stream.write_all(&message).is_err() {
-            break;
+            return;
         }
     }
-    rest.to_vec()
 }
 
 /// Gives a reply of GIOP 1.2 the id of the request, unless a reserved flag of its header is set.

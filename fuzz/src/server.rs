@@ -68,7 +68,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const REPLY: u8 = 1;
 
 /// A request of GIOP 1.0 for `_non_existent` of the object `cubit`.
-const GOOD_REQUEST: &[u8] = b"GIOP\x01\0\x01\0\x2d\0\0\0\
+const GOOD_REQUEST: &[u8] = b"GIOP\x01\0\x01\0\x30\0\0\0\
     \0\0\0\0\x01\0\0\0\x01\0\0\0\x05\0\0\0cubit\0\0\0\x0e\0\0\0_non_existent\0\0\0\0\0\0\0";
 
 /// The server that serves all inputs.
