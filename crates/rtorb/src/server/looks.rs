@@ -17,13 +17,13 @@ pub(super) struct LookSchedule {
 }
 
 impl LookSchedule {
-    /// A time passes in full between two looks that it takes: it is therefore at least half of the limit.
+    /// Looks for each kind at intervals of a quarter to a half of its limit, so that two intervals are within the limit.
     pub(super) fn new(limits: &Limits) -> Self {
         let (partial, silent) = (limits.receive_timeout / 2, limits.idle_buffer_time / 2);
         let period = silent.min(partial);
         let every = |time: Duration| {
-            // Rounded up: no look comes too early.
-            let looks = time.as_nanos().div_ceil(period.as_nanos().max(1));
+            // Rounded down: no look comes too late.
+            let looks = time.as_nanos() / period.as_nanos().max(1);
             u32::try_from(looks).unwrap_or(u32::MAX).max(1)
         };
         Self {
@@ -79,7 +79,7 @@ mod tests {
             (60, 300, 30, 1, 5),
             (300, 60, 30, 5, 1),
             (10, 10, 5, 1, 1),
-            (70, 20, 10, 4, 1),
+            (70, 20, 10, 3, 1),
         ] {
             let looks = looks(receive, idle);
             assert_eq!(looks.period(), Duration::from_secs(period));
