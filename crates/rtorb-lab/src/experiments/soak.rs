@@ -317,14 +317,14 @@ const SAYS: Statements = Statements {
             0.0,
             DESCRIPTORS,
         )
-        .of("tenth=10, counted=descriptors", "The {what} have no more descriptors in the last tenth than in the second."),
+        .of("tenth=10, counted=descriptors", "Descriptors of the {what}: no more in the last tenth than in the second."),
         Declaration::count(
             "threads.{what}",
             Metric::of(P50).with(&[Less(P50, "tenth=2")]),
             0.0,
             THREADS,
         )
-        .of("tenth=10, counted=threads", "The {what} have no more threads in the last tenth than in the second."),
+        .of("tenth=10, counted=threads", "Threads of the {what}: no more in the last tenth than in the second."),
     ],
     ..Statements::NONE
 };
