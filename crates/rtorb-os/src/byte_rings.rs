@@ -189,7 +189,8 @@ impl Sender {
         let rings = &*self.rings;
         let sent = rings.sent.load(Ordering::Relaxed);
         let bytes = parts.iter().map(|part| part.len()).sum();
-        let mut room = rings.capacity - (sent - self.taken) as usize;
+        // The peer wrote `taken`, at most the capacity before `sent`: that may be before 0.
+        let mut room = rings.capacity - sent.wrapping_sub(self.taken) as usize;
         if room < bytes {
             (room, self.taken) = rings.room()?;
         }

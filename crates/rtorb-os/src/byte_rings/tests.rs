@@ -215,6 +215,17 @@ fn positions_that_cannot_be_are_an_error() {
 }
 
 #[test]
+fn a_peer_that_has_taken_bytes_before_the_first_leaves_less_room_and_causes_no_panic() {
+    let (mut maker, _opener, _file) = pair(CAPACITY_MIN);
+    assert_eq!(send(&mut maker, &[7; 10]), 10);
+    let peer = &maker.rings.outgoing().receiver;
+    peer.position.store(u64::MAX - 5, Ordering::SeqCst);
+    let bytes = [7; CAPACITY_MIN];
+    assert_eq!(send(&mut maker, &bytes), CAPACITY_MIN - 16);
+    assert_eq!(send(&mut maker, &bytes), 0);
+}
+
+#[test]
 fn a_peer_that_scribbles_while_it_is_read_causes_errors_and_nothing_worse() {
     for seed in 0..200 {
         let (maker, mut opener, _file) = pair(CAPACITY_MIN);
