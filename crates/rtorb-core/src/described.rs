@@ -1,4 +1,4 @@
-//! What a servant tells of itself.
+//! The description of a servant: its interface, and whether it is a proxy.
 
 use rtorb_wire::Ior;
 

@@ -112,6 +112,10 @@ impl Ends {
         }
     }
 
+    pub(crate) fn failures(&self) -> u32 {
+        self.failed.values().sum()
+    }
+
     /// Adds the calls that were made after these.
     pub(crate) fn join(&mut self, later: Self) {
         self.returned += later.returned;

@@ -46,7 +46,7 @@ fn calls_with(row: &str, fault: impl FnOnce(&Faults), ways: &[&str]) {
     let Some(hosts) = hosts(1) else { return };
     fault(&hosts.link.faults);
     let ends = Ends::of_calls(&ledger(&hosts.reference), |ends| {
-        ends.returned + ends.failed.values().sum::<u32>() == 300
+        ends.returned + ends.failures() == 300
     });
     ends.check(row, hosts.server.notes.count(), ways);
     assert!(ends.returned > 250, "{row}: {ends:?}");
@@ -78,7 +78,7 @@ fn a_partition_that_ends() {
     let ledger = ledger(&hosts.reference);
     let mut ends = Ends::of_calls(&ledger, |ends| ends.returned == 50);
     faults.cut.store(true, Ordering::Relaxed);
-    let cut = Ends::of_calls(&ledger, |ends| ends.failed.values().sum::<u32>() == 3);
+    let cut = Ends::of_calls(&ledger, |ends| ends.failures() == 3);
     faults.cut.store(false, Ordering::Relaxed);
     let after = Ends::of_calls(&ledger, |ends| ends.returned_since == 50);
     for part in [cut, after] {
@@ -96,7 +96,7 @@ fn a_server_whose_host_is_gone_is_half_open() {
     // Nobody says that the connection has ended.
     hosts.link.faults.cut.store(true, Ordering::Relaxed);
     thread::sleep(TIMEOUT);
-    let cut = Ends::of_calls(&ledger, |ends| ends.failed.values().sum::<u32>() == 5);
+    let cut = Ends::of_calls(&ledger, |ends| ends.failures() == 5);
     ends.join(cut);
     let ways = ["Timeout Maybe", "Timeout No"];
     ends.check("half-open", hosts.server.notes.count(), &ways);

@@ -171,20 +171,19 @@ impl Server {
         if from == 0 {
             self.looks.begin();
         }
+        let is_for_partial = self.looks.is_for_partial();
+        let is_for_silent = self.looks.is_for_silent();
         let (sessions, next) = self.connections.some(from);
         for session in sessions {
-            let is_silent = self.looks.is_for_silent() && session.is_silent();
-            if self.looks.is_for_silent() && !is_silent {
+            let is_silent = is_for_silent && session.is_silent();
+            if is_for_silent && !is_silent {
                 session.note_look();
             }
-            let is_for_partial = self.looks.is_for_partial();
-            look(
-                &session,
-                Look {
-                    is_for_partial,
-                    is_silent,
-                },
-            );
+            let wanted = Look {
+                is_for_partial,
+                is_silent,
+            };
+            look(&session, wanted);
         }
         next
     }

@@ -215,11 +215,7 @@ fn ended(session: &Session, error: ReceiveError) -> Next {
         error,
         ReceiveError::Malformed(_) | ReceiveError::OutOfPlace(_)
     ) {
-        session
-            .orb
-            .state
-            .connections
-            .note(ConnectionOutcome::Malformed);
+        session.count(ConnectionOutcome::Malformed);
         session.say_error();
     }
     Next::Over

@@ -260,6 +260,11 @@ impl Session {
         self.stream.end_receiving();
     }
 
+    /// Counts what happened to the connection.
+    pub(super) fn count(&self, outcome: ConnectionOutcome) {
+        self.orb.state.connections.note(outcome);
+    }
+
     /// Ends the connection with CloseConnection if a part of a message was looked at before, and the rest has not come since.
     #[cold]
     pub(crate) fn look_at_partial(&self) {
@@ -268,10 +273,7 @@ impl Session {
                 WARN,
                 "a connection is closed: a message did not arrive within Limits::receive_timeout"
             );
-            self.orb
-                .state
-                .connections
-                .note(ConnectionOutcome::SlowSender);
+            self.count(ConnectionOutcome::SlowSender);
             self.give_way();
         }
     }
@@ -337,10 +339,7 @@ impl Session {
     pub(super) fn give_up(&self) {
         let mut sending = self.sending.lock();
         if !sending.outbox.is_empty() && sending.deadline_ns <= monotonic_ns() {
-            self.orb
-                .state
-                .connections
-                .note(ConnectionOutcome::SlowReceiver);
+            self.count(ConnectionOutcome::SlowReceiver);
             self.abandon(&mut sending);
         }
     }
@@ -436,10 +435,7 @@ impl Session {
         sending.outbox.advance(unsent);
         sent.map_err(|unsent| {
             if unsent.errno == Errno::AGAIN {
-                self.orb
-                    .state
-                    .connections
-                    .note(ConnectionOutcome::SlowReceiver);
+                self.count(ConnectionOutcome::SlowReceiver);
             }
             self.stream.shut();
             unsent.errno
