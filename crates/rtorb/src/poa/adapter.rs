@@ -17,7 +17,7 @@ use crate::timing::{EarlyCalls, Enforcement, OperationTiming};
 use core::fmt;
 use rtorb_core::{Interface, Tie};
 use rtorb_os::set_once::SetOnce;
-use rtorb_os::slab::Key;
+use rtorb_os::slab::{Entered, Key};
 use rtorb_os::sync::Mutex;
 use rtorb_wire::ior::Ior;
 use std::collections::HashMap;
@@ -188,14 +188,7 @@ impl Poa {
     /// [`PoaError::WrongAdapter`] for a reference of another adapter; [`PoaError::ObjectNotActive`].
     pub fn deactivate(&self, object: &ObjectRef) -> Result<(), PoaError> {
         let place = self.place_of(object)?;
-        let id = {
-            let active = self.core.server.objects.enter(place);
-            let active = active.ok_or(PoaError::ObjectNotActive)?;
-            if !self.adapter.is(&*active.adapter) {
-                return Err(PoaError::WrongAdapter);
-            }
-            active.id.clone()
-        };
+        let id = self.enter(place)?.id.clone();
         self.end(&id, Some(place))
     }
 
@@ -209,9 +202,8 @@ impl Poa {
 
     /// True if the reference is of an active object of this adapter.
     pub fn is_active(&self, object: &ObjectRef) -> bool {
-        let place = self.place_of(object).ok();
-        let active = place.and_then(|place| self.core.server.objects.enter(place));
-        active.is_some_and(|active| self.adapter.is(&*active.adapter))
+        let active = self.place_of(object).and_then(|place| self.enter(place));
+        active.is_ok()
     }
 
     /// Makes a reference to an object that may be activated later.
@@ -587,6 +579,16 @@ impl Poa {
                 .ok_or(PoaError::ObjectNotActive),
         }
     }
+
+    /// Enters the table at an active object of this adapter.
+    pub(super) fn enter(&self, place: Key) -> Result<Entered<'_, ActiveObject>, PoaError> {
+        let active = self.core.server.objects.enter(place);
+        let active = active.ok_or(PoaError::ObjectNotActive)?;
+        if !self.adapter.is(&*active.adapter) {
+            return Err(PoaError::WrongAdapter);
+        }
+        Ok(active)
+    }
 }
 
 /// The root adapter's name.
@@ -594,7 +596,7 @@ const ROOT: &str = "RootPOA";
 
 impl Adapter {
     /// True if `other` is this adapter.
-    pub(super) fn is(&self, other: &dyn ObjectAdapter) -> bool {
+    fn is(&self, other: &dyn ObjectAdapter) -> bool {
         core::ptr::addr_eq(self, other)
     }
 

@@ -22,13 +22,16 @@ impl Poa {
     pub fn change_priority(&self, object: &ObjectRef, priority: Priority) -> Result<(), PoaError> {
         self.check_declares()?;
         let place = self.place_of(object)?;
+        let new = self.adapter.rt.call_priority(&self.core, Some(priority))?;
+        // Entered before the lock is taken, and so left after it: the last user of a deactivated object drops its servant, whose
+        // destructor may call this adapter.
+        let active = self.enter(place)?;
         // A change and an activation exclude each other.
         let mut objects = self.adapter.objects.lock();
-        let new = self.adapter.rt.call_priority(&self.core, Some(priority))?;
-        let active = self.core.server.objects.enter(place);
-        let active = active.ok_or(PoaError::ObjectNotActive)?;
-        if !self.adapter.is(&*active.adapter) {
-            return Err(PoaError::WrongAdapter);
+        let now = objects.by_id.get(&active.id);
+        if now.is_some_and(|now| *now != place) {
+            // It has ended, and another object has its id.
+            return Err(PoaError::ObjectNotActive);
         }
         if let Some(promised) = objects.promised.get_mut(&active.id) {
             *promised = priority;
@@ -44,6 +47,8 @@ impl Poa {
     pub fn change_server_priority(&self, priority: Priority) -> Result<(), PoaError> {
         let adapter = &self.adapter;
         PoaError::wrong_policy_unless(adapter.rt.model().is_some())?;
+        // Left after the lock, as in `change_priority`.
+        let entered: Vec<_>;
         let objects = adapter.objects.lock();
         if objects.destroyed {
             return Err(destroyed().into());
@@ -51,12 +56,10 @@ impl Poa {
         adapter.rt.change_server_priority(&self.core, priority)?;
         let new = adapter.rt.call_priority(&self.core, None)?;
         let table = &self.core.server.objects;
-        for place in objects.by_id.values().chain(&objects.locator) {
-            if let Some(active) = table.enter(*place)
-                && !active.priority.is_own()
-            {
-                active.priority.change_to(&new);
-            }
+        let places = objects.by_id.values().chain(&objects.locator);
+        entered = places.filter_map(|place| table.enter(*place)).collect();
+        for active in entered.iter().filter(|active| !active.priority.is_own()) {
+            active.priority.change_to(&new);
         }
         Ok(())
     }
