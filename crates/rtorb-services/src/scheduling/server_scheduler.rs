@@ -114,6 +114,7 @@ impl ServerScheduler {
         policies: PoaPolicies,
     ) -> Result<Poa, PoaError> {
         let mut known = self.0.objects.lock();
+        known.make_room();
         let pool = self.0.pool.map(Policy::Threadpool);
         let policies = pool.into_iter().fold(policies, PoaPolicies::with);
         let poa = parent.create_poa(
@@ -145,6 +146,7 @@ impl ServerScheduler {
         name: &str,
     ) -> Result<I, CosSchedulingError> {
         let mut known = self.0.objects.lock();
+        known.make_room();
         let priority = priority_of(&known.schedule, name)?;
         let object: I = poa.activate_with_priority(servant, priority)?;
         known.objects.push(ScheduledObject {
@@ -173,12 +175,33 @@ impl ServerScheduler {
     }
 }
 
+impl ScheduledObjects {
+    fn forget_ended_objects(&mut self) {
+        self.objects.retain(|it| it.poa.is_active(&it.object));
+    }
+
+    /// Forgets what has ended before the lists grow: a server may make and end objects for years.
+    fn make_room(&mut self) {
+        if self.objects.len() == self.objects.capacity() {
+            self.forget_ended_objects();
+        }
+        if self.adapters.len() == self.adapters.capacity() {
+            self.set_server_priority(least_urgent(&self.schedule));
+        }
+    }
+
+    /// Sets the priority of objects without a name. Forgets the adapters that are destroyed.
+    fn set_server_priority(&mut self, priority: Priority) {
+        let adapters = &mut self.adapters;
+        adapters.retain(|poa| poa.change_server_priority(priority).is_ok());
+    }
+}
+
 impl ScheduledServer {
-    /// Prepares a change: checks it, and adds the lanes that it needs. In words, why it cannot be made.
+    /// Prepares a change: checks it, and adds the lanes that it needs. Returns the reason in words if it cannot be made.
     pub(super) fn prepare(&self, schedule: Arc<Schedule>) -> Result<ServerChange<'_>, String> {
         let mut known = self.objects.lock();
-        let is_active = |it: &ScheduledObject| it.poa.is_active(&it.object);
-        known.objects.retain(is_active);
+        known.forget_ended_objects();
         let unknown = |scheduled: &&ScheduledObject| schedule.priority(&scheduled.name).is_none();
         if let Some(scheduled) = known.objects.iter().find(unknown) {
             return Err(format!(
@@ -208,7 +231,7 @@ impl ScheduledServer {
                 None => missing.push(lane),
                 Some(known) if known.static_threads < lane.static_threads => {
                     return Err(format!(
-                        "the lane of priority {} has {} threads, and the new level needs {}: the threads of a lane do not change while it                          runs, so restart the server",
+                        "the lane of priority {} has {} threads, and the new level needs {}: the threads of a lane do not change while it runs, so restart the server",
                         lane.lane_priority, known.static_threads, lane.static_threads
                     ));
                 }
@@ -235,9 +258,7 @@ impl ServerChange<'_> {
         }
         // An adapter that is destroyed has none either.
         let otherwise = least_urgent(schedule);
-        self.known
-            .adapters
-            .retain(|poa| poa.change_server_priority(otherwise).is_ok());
+        self.known.set_server_priority(otherwise);
         self.known.schedule = self.schedule;
     }
 }
@@ -246,4 +267,41 @@ impl ServerChange<'_> {
 fn least_urgent(schedule: &Schedule) -> Priority {
     let priorities = schedule.lane_priorities();
     priorities.last().copied().unwrap_or(Priority::MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduling::Description;
+    use rtorb_tests::relay::{Served, has_priorities};
+    use rtorb_tests::scratch::Scratch;
+    use rtorb_tests::stubs::Relay;
+
+    #[test]
+    fn objects_and_adapters_that_have_ended_do_not_stay() {
+        if !has_priorities() {
+            return;
+        }
+        let scratch = Scratch::new();
+        let file = scratch.join("described.toml");
+        let text = r#"operation = [{ name = "fast", period = "5ms", worst = "10us" }]"#;
+        std::fs::write(&file, text).expect("written");
+        let described = Description::read(&file).expect("it is right");
+        let computed = Schedule::compute(&described).expect("it can be met");
+        let served = Served::by(Orb::builder());
+        let scheduler = ServerScheduler::new(&served.orb, computed.schedule).expect("a pool");
+        for number in 0..100 {
+            let poa =
+                scheduler.create_poa(&served.root, &format!("A{number}"), PoaPolicies::default());
+            let poa = poa.expect("a free name");
+            let relay: Relay = scheduler
+                .schedule_object(&poa, served.relayer("fast"), "fast")
+                .expect("it is known");
+            poa.deactivate(relay.as_object()).expect("it is active");
+            poa.destroy();
+        }
+        let known = scheduler.0.objects.lock();
+        let (objects, adapters) = (known.objects.len(), known.adapters.len());
+        assert!(objects <= 4 && adapters <= 4, "{objects} and {adapters}");
+    }
 }
