@@ -114,7 +114,7 @@ impl Pools {
         Ok(id)
     }
 
-    /// Adds a lane that `start` starts to a running pool, as a pool of one lane. Callers exclude each other for each pool.
+    /// Adds a lane that `start` starts to a running pool, as a pool of one lane, and returns it. Callers exclude each other for each pool.
     ///
     /// # Errors
     /// NO_RESOURCES beyond the bounds on threads and lanes; BAD_INV_ORDER 4 once the pool is stopped; the error of `start`.
@@ -123,13 +123,14 @@ impl Pools {
         pool: &Pool,
         threads: u64,
         start: impl FnOnce() -> Result<Arc<Pool>, SystemException>,
-    ) -> Result<(), SystemException> {
+    ) -> Result<Arc<Pool>, SystemException> {
         self.table.lock().count_threads(threads, self.threads_max)?;
         let added = start().and_then(|lane| {
             pool.add(&lane).inspect_err(|_| {
                 lane.stop();
                 lane.join();
-            })
+            })?;
+            Ok(lane)
         });
         let mut table = self.table.lock();
         match table.running.get_mut(&pool.config.id) {

@@ -3,11 +3,11 @@
 use super::config::check_lanes;
 use super::lane_levels::{check_levels, check_reserved_cpus};
 use super::rt_orb::RtOrb;
-use crate::dispatch::pool::{self, Intake, LaneConfig, Pool, PoolConfig};
-use crate::exception::{Cause, Phase, SystemException, local};
+use crate::dispatch::pool::{Intake, LaneConfig, Pool, PoolConfig};
+use crate::exception::{SystemException, local};
 use crate::poa::goes_by;
-use crate::realtime::{InvalidThreadpool, ThreadpoolId, ThreadpoolLane, of_mapping, refusal};
-use crate::transport::ConnectionOptions;
+use crate::realtime::{InvalidThreadpool, Priority, ThreadpoolId, ThreadpoolLane, of_mapping};
+use crate::transport::{ConnectionOptions, Listener};
 use std::sync::Arc;
 
 impl RtOrb {
@@ -29,46 +29,44 @@ impl RtOrb {
         let core = &self.orb.core.adapters;
         core.server.check_running()?;
         let wrong = |reason: String| local::WRONG_LANES.with_detail(reason);
-        let pool = match pool {
-            Some(id) => core
-                .pools
-                .running(id)
-                .ok_or_else(|| wrong(InvalidThreadpool { id }.to_string()))?,
-            None => core
-                .own_pool()
-                .map(Arc::clone)
-                .ok_or_else(|| wrong(NO_LANES.to_owned()))?,
+        let none = || {
+            pool.map_or_else(
+                || NO_LANES.to_owned(),
+                |id| InvalidThreadpool { id }.to_string(),
+            )
         };
+        let pool = self.pool(pool).ok_or_else(|| wrong(none()))?;
         let _one = pool.growing.lock();
         let config = self.added(&pool, &lane).map_err(wrong)?;
         let threads = u64::from(lane.static_threads) + u64::from(lane.dynamic_threads);
-        core.pools.add_lane(&pool, threads, || {
-            let listeners = core
-                .pools
-                .open_lane(pool.config.id, pool.all_lanes().count())?;
-            let added = Pool::open(&core.server, config, vec![listeners]);
-            let added = added.map_err(|errno| {
-                local::DESCRIPTOR_REFUSED.with_cause(Cause::host(Phase::Listen, errno))
-            })?;
-            pool::begin(&core.server, &added).map_err(refusal)?;
-            Ok(added)
+        let added = core.pools.add_lane(&pool, threads, || {
+            let number = pool.all_lanes().count();
+            let listeners = core.pools.open_lane(pool.config.id, number)?;
+            self.begin(config, vec![listeners])
         })?;
-        self.set_options(&pool, &lane);
+        for listener in added.lanes.iter().flat_map(|lane| &lane.server.listeners) {
+            self.set_options(&pool, lane.lane_priority, listener);
+        }
         Ok(())
     }
 
     /// Returns the priorities of the lanes of a pool, or with `None` of the ORB's own, with their static threads. Those that were
     /// [added](Self::add_lane) come last.
     pub fn lanes(&self, pool: Option<ThreadpoolId>) -> Vec<ThreadpoolLane> {
-        let core = &self.orb.core.adapters;
-        let pool = match pool {
-            Some(id) => core.pools.running(id),
-            None => core.own_pool().map(Arc::clone),
-        };
+        let pool = self.pool(pool);
         let lanes = pool
             .iter()
             .flat_map(|pool| pool.all_configs().filter_map(lane));
         lanes.collect()
+    }
+
+    /// Returns a pool, or with `None` the ORB's own.
+    fn pool(&self, id: Option<ThreadpoolId>) -> Option<Arc<Pool>> {
+        let core = &self.orb.core.adapters;
+        match id {
+            Some(id) => core.pools.running(id),
+            None => core.own_pool().map(Arc::clone),
+        }
     }
 
     /// The configuration of the lane as a pool of its own; in words, why it cannot be added.
@@ -105,29 +103,22 @@ impl RtOrb {
         })
     }
 
-    /// Gives new connections of the lane the options that those of the other lanes have. An adapter that is made from now on does it
-    /// itself.
-    fn set_options(&self, pool: &Pool, added: &ThreadpoolLane) {
+    /// Gives new connections of a listener of the added lane the options that those of the other lanes have. An adapter that is made
+    /// from now on does it itself.
+    fn set_options(&self, pool: &Pool, priority: Priority, listener: &Listener) {
+        let mut known = pool
+            .all_lanes()
+            .flat_map(|lane| &lane.server.listeners)
+            .filter_map(Listener::options);
+        let Some(options) = known.find(|known| goes_by(&listener.bound, known.protocol)) else {
+            return;
+        };
         let rt = &self.orb.core.adapters.server.rt;
-        let listeners = || pool.all_lanes().flat_map(|lane| &lane.server.listeners);
-        let is_added = |lane: &&pool::Lane| lane.priority == Some(added.lane_priority);
-        for lane in pool.all_lanes().filter(is_added) {
-            for listener in &lane.server.listeners {
-                let others = listeners().filter_map(|other| other.options());
-                let alike =
-                    |options: &&ConnectionOptions| goes_by(&listener.bound, options.protocol);
-                if let Some(options) = others.into_iter().find(alike) {
-                    let marks = options
-                        .marks
-                        .map(|_| rt.network_priority(added.lane_priority));
-                    // If the host refuses, it has refused the same to no other lane: the connections have the defaults.
-                    let _ = listener.set_options(ConnectionOptions {
-                        protocol: options.protocol,
-                        marks,
-                    });
-                }
-            }
-        }
+        // If the host refuses, it has refused the same to no other lane: the connections have the defaults.
+        let _ = listener.set_options(ConnectionOptions {
+            protocol: options.protocol,
+            marks: options.marks.map(|_| rt.network_priority(priority)),
+        });
     }
 }
 

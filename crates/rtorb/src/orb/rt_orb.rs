@@ -13,7 +13,9 @@ use crate::realtime::{
 };
 use crate::server::is_in_upcall;
 use crate::strategies::RequestOrder;
+use crate::transport::Listener;
 use rtorb_os::thread::ThreadConfig;
+use std::sync::Arc;
 
 /// The RT-CORBA side of an ORB: the initial reference `RTORB`; cheap to clone.
 ///
@@ -199,12 +201,22 @@ impl RtOrb {
                 }),
             };
             let listeners = core.pools.open_endpoints(&config)?;
-            let pool = Pool::open(&core.server, config, listeners).map_err(|errno| {
-                local::DESCRIPTOR_REFUSED.with_cause(Cause::host(Phase::Listen, errno))
-            })?;
-            pool::begin(&core.server, &pool).map_err(refusal)?;
-            Ok(pool)
+            self.begin(config, listeners)
         })
+    }
+
+    /// Opens a pool with the listening endpoints of each lane, and starts its threads.
+    pub(super) fn begin(
+        &self,
+        config: PoolConfig,
+        listeners: Vec<Vec<Listener>>,
+    ) -> Result<Arc<Pool>, SystemException> {
+        let server = &self.orb.core.adapters.server;
+        let pool = Pool::open(server, config, listeners).map_err(|errno| {
+            local::DESCRIPTOR_REFUSED.with_cause(Cause::host(Phase::Listen, errno))
+        })?;
+        pool::begin(server, &pool).map_err(refusal)?;
+        Ok(pool)
     }
 
     fn check(&self, pool: &LanedThreadpool) -> Result<(), String> {
