@@ -14,9 +14,8 @@ use std::sync::Arc;
 /// The checked RT-CORBA policies of one adapter.
 #[derive(Debug, Default)]
 pub(crate) struct RtPolicies {
-    model: Option<PriorityModel>,
-    /// With a model, the server's priority. It may change.
-    server_priority: ServerPriority,
+    /// The priority model, and the server's priority, which may change.
+    model: Option<(PriorityModel, ServerPriority)>,
     /// The adapter's own pool, lent from the ORB.
     pub(crate) pool: Option<Arc<Pool>>,
     /// Empty without the policy.
@@ -50,12 +49,9 @@ impl RtPolicies {
         }
         checked?;
         Ok(Self {
-            model: chosen.model.map(|(_, (model, _))| model),
-            server_priority: chosen
+            model: chosen
                 .model
-                .map_or_else(ServerPriority::default, |(_, (_, priority))| {
-                    ServerPriority::new(priority)
-                }),
+                .map(|(_, (model, priority))| (model, ServerPriority::new(priority))),
             pool: lent,
             bands: chosen
                 .bands
@@ -67,7 +63,8 @@ impl RtPolicies {
 
     /// The priority model, and the server's priority.
     pub(crate) fn model(&self) -> Option<(PriorityModel, Priority)> {
-        self.model.map(|model| (model, self.server_priority.get()))
+        let model = self.model.as_ref();
+        model.map(|(model, priority)| (*model, priority.get()))
     }
 
     /// Changes the server's priority.
@@ -83,7 +80,9 @@ impl RtPolicies {
         if self.declares() {
             self.check_own(orb, Some(priority))?;
         }
-        self.server_priority.set(priority);
+        if let Some((_, server_priority)) = &self.model {
+            server_priority.set(priority);
+        }
         Ok(())
     }
 
@@ -110,7 +109,7 @@ impl RtPolicies {
 
     /// True if objects have a priority: their adapter's, or one of their own.
     pub(super) fn declares(&self) -> bool {
-        self.model == Some(PriorityModel::ServerDeclared)
+        matches!(self.model, Some((PriorityModel::ServerDeclared, _)))
     }
 
     /// The priority of calls of an object, with one of its own or its adapter's.

@@ -19,7 +19,7 @@ pub(crate) enum CallPriority {
 pub(crate) struct DeclaredPriority(AtomicU32);
 
 /// The priority of an adapter's objects that have none of their own, or of requests without a priority.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ServerPriority(AtomicI16);
 
 impl DeclaredPriority {
