@@ -12,24 +12,20 @@ use super::operations::Calls;
 use super::timing::{LOCAL, is_timing, unquoted};
 
 impl Checker<'_> {
-    /// Reads the requirements that an interface states for its operations. Reports the times among them.
+    /// Reads the requirements that an interface states for its operations, without times: `check_annotations` reports those.
     pub(super) fn interface_requirements(
         &mut self,
         preamble: &Preamble,
         flavour: InterfaceFlavour,
     ) -> Timing {
-        let of_interface: Vec<Annotation> = (preamble.annotations.iter())
-            .filter(|one| is_timing(one) && !is_time(one))
-            .cloned()
-            .collect();
         if flavour == InterfaceFlavour::Local {
-            for annotation in &of_interface {
+            for annotation in preamble.annotations.iter().filter(|one| is_general(one)) {
                 self.effective.insert(annotation.location);
                 self.misplaced(annotation, LOCAL);
             }
             return Timing::default();
         }
-        self.requirements(&of_interface)
+        self.requirements(&preamble.annotations, is_general)
     }
 
     /// Gives the requirements of an interface to its operations and attributes.
@@ -149,6 +145,11 @@ pub(super) fn places(annotation: &Annotation) -> &'static str {
     }
 }
 
+/// True for a requirement that an interface may state: any but a time.
+fn is_general(annotation: &Annotation) -> bool {
+    is_timing(annotation) && !is_time(annotation)
+}
+
 fn is_time(annotation: &Annotation) -> bool {
     TIMES.contains(&annotation.name.as_str())
 }
@@ -161,7 +162,7 @@ const STATISTICAL: &str = "statistical";
 const DSCP_MAX: u32 = 63;
 /// A request without arguments has about 64 bytes.
 const MESSAGE_BYTES: RangeInclusive<u32> = 64..=u32::MAX;
-/// More requests than any queue holds.
+/// No queue of the ORB holds more requests.
 const QUEUE_MAX: u32 = 1 << 16;
-/// The ORB keeps the last so many late calls of an operation.
+/// The ORB keeps the numbers of at most this many late calls of an operation.
 const MISSES_MAX: u32 = 64;

@@ -24,7 +24,7 @@ impl Checker<'_> {
             }
             return Timing::default();
         }
-        let timing = self.requirements(annotations);
+        let timing = self.requirements(annotations, is_timing);
         self.check_order(annotations, timing);
         if timing.deadline_ns.is_none() {
             self.check_miss_ratio(annotations, "the operation has none");
@@ -32,11 +32,15 @@ impl Checker<'_> {
         timing
     }
 
-    /// Reads the requirements in annotations, each at most once.
-    pub(super) fn requirements(&mut self, annotations: &[Annotation]) -> Timing {
+    /// Reads those of the annotations that `is_read` selects, each at most once.
+    pub(super) fn requirements(
+        &mut self,
+        annotations: &[Annotation],
+        is_read: fn(&Annotation) -> bool,
+    ) -> Timing {
         let mut timing = Timing::default();
         for (at, annotation) in annotations.iter().enumerate() {
-            if !is_timing(annotation) {
+            if !is_read(annotation) {
                 continue;
             }
             self.effective.insert(annotation.location);
