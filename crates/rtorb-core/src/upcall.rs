@@ -81,12 +81,9 @@ fn serve_implicit<'m, U: Upcall<'m>>(
         Ok(upcall.servant(object))
     };
     match request.operation {
-        b"_is_a" | b"_non_existent" | b"_not_existent" | b"_repository_id" | b"_interface"
-        | b"_component" | b"_domain_managers"
-            if servant.is_some_and(Described::is_proxy) =>
-        {
-            None
-        }
+        b"_bind_priority_band" => Some(bind_band(request, call)),
+        // The other object answers.
+        _ if servant.is_some_and(Described::is_proxy) => None,
         b"_is_a" => Some(present().and_then(|servant| {
             let is_a = servant.is_a(&call.arguments().str()?);
             call.reply(|w| w.primitive(u8::from(is_a)))
@@ -99,7 +96,6 @@ fn serve_implicit<'m, U: Upcall<'m>>(
             let id = servant.repository_id();
             call.reply(|w| id.encode(w))
         })),
-        b"_bind_priority_band" => Some(bind_band(request, call)),
         b"_interface" => Some(present().and_then(|servant| {
             let definition = servant.interface_definition();
             let definition = definition.ok_or(local::NO_REPOSITORY)?;
