@@ -16,6 +16,14 @@ use serde::de::IgnoredAny;
 use crate::named_file::file_error;
 use crate::orb_options::usage;
 
+/// The error of options for a system of components that are given with a file of operations.
+pub(crate) fn not_for_operations(file: &Path, options: &str) -> anyhow::Error {
+    usage(format!(
+        "{} is a file of operations: {options} are for a system of components",
+        file.display()
+    ))
+}
+
 /// The platforms and interfaces of a system.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct PlatformOptions {

@@ -19,7 +19,7 @@ use crate::named_file::{self, file_error};
 use crate::orb_options::usage;
 use crate::output::{line, warn};
 use crate::reference::{CallOptions, object};
-use crate::system_options::{FILE_BYTES_MAX, has_components};
+use crate::system_options::{FILE_BYTES_MAX, has_components, not_for_operations};
 
 /// Change a running system to another file, without a restart and without losing a request.
 ///
@@ -84,10 +84,10 @@ impl Apply {
     /// Checks a file of operations, and prints all mistakes with their lines.
     fn check_operations(&self) -> anyhow::Result<()> {
         if self.options.is_given() {
-            return Err(usage(format!(
-                "{} has operations, whose file says all: --profile, --costs, --ideal, --strategy and -I are for a system of components",
-                self.file.display()
-            )));
+            return Err(not_for_operations(
+                &self.file,
+                "--profile, --costs, --ideal, --strategy and -I",
+            ));
         }
         Description::read(&self.file).map_err(file_error)?;
         Ok(())

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Args;
 use rtorb::Orb;
 use rtorb_services::scheduling::{Admission, Scheduling, SchedulingConfig};
@@ -87,16 +86,15 @@ impl Serve {
 
     /// Starts the thread that reads the file again on SIGHUP, if there is a file.
     fn reload_on_hangup(&self, service: &Scheduling) -> anyhow::Result<Option<Reload>> {
-        if self.system.file.is_none() {
+        let Some(file) = self.system.file.clone() else {
             return Ok(None);
-        }
-        let (file, service) = (self.system.clone(), service.clone());
+        };
+        let (system, service) = (self.system.clone(), service.clone());
         let admission = self.admission();
         Reload::start(move || {
-            let changed = file.read().and_then(|system| {
-                let system = system.context("there is a file")?;
-                Ok(service.apply(system, admission)?)
-            });
+            let changed = system
+                .read_from(&file)
+                .and_then(|described| Ok(service.apply(described, admission)?));
             match changed {
                 Ok(change) => note!("{}", reload::words(&change)),
                 Err(error) => warn(format!("the system stays as it was: {error}")),

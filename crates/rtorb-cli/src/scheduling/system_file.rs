@@ -1,6 +1,6 @@
 //! The file of the system that a scheduling service runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rtorb_sched::Strategy;
@@ -9,7 +9,7 @@ use rtorb_services::scheduling::{DescribedSystem, Description, ModelledSystem};
 use super::{strategies, strategy};
 use crate::named_file::{self, file_error};
 use crate::orb_options::usage;
-use crate::system_options::{FILE_BYTES_MAX, PlatformOptions, has_components};
+use crate::system_options::{FILE_BYTES_MAX, PlatformOptions, has_components, not_for_operations};
 
 /// The file of a system, and how it is read: again, if it may have changed.
 #[derive(Clone, Debug, Args)]
@@ -33,30 +33,33 @@ impl SystemFile {
 
     /// Reads the system, if there is a file.
     pub(super) fn read(&self) -> anyhow::Result<Option<DescribedSystem>> {
-        let Some(file) = &self.file else {
-            if self.platform.is_given() {
-                return Err(usage(
-                    "--profile, --costs, --ideal and -I are for a file of components: give one with --file",
-                ));
-            }
-            return Ok(None);
-        };
+        match &self.file {
+            Some(file) => self.read_from(file).map(Some),
+            None if self.platform.is_given() => Err(usage(
+                "--profile, --costs, --ideal and -I are for a file of components: give one with --file",
+            )),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads the system in this file.
+    pub(super) fn read_from(&self, file: &Path) -> anyhow::Result<DescribedSystem> {
         let text = named_file::read_text(file, FILE_BYTES_MAX)?;
         let described = if has_components(&text) {
             let system = self.platform.system(file)?;
             let platforms = self.platform.platforms(file, &system)?;
             ModelledSystem { system, platforms }.into()
         } else if self.platform.is_given() {
-            return Err(usage(format!(
-                "{} has operations, whose file says all: --profile, --costs, --ideal and -I are for a system of components",
-                file.display()
-            )));
+            return Err(not_for_operations(
+                file,
+                "--profile, --costs, --ideal and -I",
+            ));
         } else {
             DescribedSystem::from(Description::read(file).map_err(file_error)?)
         };
-        Ok(Some(match self.strategy()? {
+        Ok(match self.strategy()? {
             Some(strategy) => described.with_strategy(strategy),
             None => described,
-        }))
+        })
     }
 }
