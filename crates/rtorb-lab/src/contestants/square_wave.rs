@@ -48,20 +48,6 @@ pub enum Path {
     Event,
 }
 
-impl Path {
-    /// Every path.
-    pub const ALL: [Self; 2] = [Self::Call, Self::Event];
-
-    /// The value of the label `path`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Call => "call",
-            Self::Event => "event",
-        }
-    }
-}
-
 /// A square wave on one of the supplier's inputs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wave {

@@ -67,11 +67,10 @@ fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
     let (transport, size) = (Transport::of(cell), cell.number(SIZE));
     let is_event = cell.is(PATH, EVENT);
     let has_two = cell.number(RECEIVERS) == 2;
-    let is_crossed = [is_event, has_two, size > 0]
-        .map(u8::from)
-        .iter()
-        .sum::<u8>()
-        > 1;
+    let beside_plain = [is_event, has_two, size > 0]
+        .into_iter()
+        .filter(|is_so| *is_so);
+    let is_crossed = beside_plain.count() > 1;
     // An emulated machine has the load that it was booted for.
     let is_emulated = effort.seeds().is_some();
     let is_elsewhere = is_emulated && (cell.is("load", NONE) || transport == Transport::Shm);
@@ -85,17 +84,16 @@ fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
 
 fn notes(context: &Context) -> Vec<String> {
     let is_host = context.effort.seeds().is_none();
-    let is_real_time = context.launcher.placement.fifo.is_some();
     let others = [
         (is_host, COLD),
         (true, MEETINGS),
         (true, ONE_WAY),
         (context.launcher.agent().is_none(), ON_ONE_CPU),
-        (!is_real_time, NOT_REAL_TIME),
     ];
     let others = others.into_iter().filter(|(is_so, _)| *is_so);
     let mut notes = system::notes(context);
     notes.extend(others.map(|(_, note)| note.to_owned()));
+    notes.extend(context.without_fifo(NOT_REAL_TIME));
     notes
 }
 
@@ -111,15 +109,16 @@ const LOW_CALLS: [&str; 2] = ["in_progress", "none"];
 const PERIOD_NS: u64 = 1_000_000;
 /// Longer than a call takes.
 const LEAD_NS_MAX: u64 = 100_000;
-const COLD: &str = "Alone, the high receiver finds colder caches than while the low one's calls run the same code: this may make its \
-                    median with the low one smaller, and hide as much of a wait.";
+const COLD: &str = "Without the low receiver's calls, which run the same code, the high receiver finds colder caches. So its median may be \
+                    smaller with the low receiver than without it, and this difference can hide a wait of the same length.";
 const MEETINGS: &str = "Whether there is priority inversion is judged within the runs with both receivers, by what the low one's call did \
                         when the high one's edge came: `in_progress`, or `none`. Caches are as warm in both. Edges between a low edge \
                         and the moment at which its thread ran are of neither kind, since one timer interrupt may serve both.";
-const ONE_WAY: &str = "Nobody answers an event: its series have no `round_trip`. The channel sends an event on as it comes, in the thread \
-                       that received it, where consumer and supplier are equally urgent.";
-const ON_ONE_CPU: &str = "On this one CPU the channel sends an event on once the supplier, which waits for no answer, sleeps until its next \
-                          edge: `request` counts that, and a call has none of it.";
+const ONE_WAY: &str = "An event has no reply, so its series have no `round_trip`. Where consumer and supplier have the same priority, the \
+                       thread of the channel that receives an event sends it on at once.";
+const ON_ONE_CPU: &str = "All processes share this one CPU. A supplier does not wait for a reply to its event, so the channel sends the event \
+                          on only when the supplier sleeps until its next edge. `request` of an event contains that time; `request` of a \
+                          call does not.";
 const NOT_REAL_TIME: &str =
     "Without SCHED_FIFO no call has a priority: `role` says what was asked for.";
 

@@ -4,7 +4,6 @@ use super::oscilloscope::Oscilloscope;
 use super::pulse::Pulse;
 use super::receiver::Receiver;
 use super::supplier::Supplier;
-use super::system::NO_CHANNEL;
 use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, is_tcp, lock_memory, number};
 
 /// From a digital input to a digital output.
@@ -57,3 +56,6 @@ pub(crate) const ROLES: &[Role] = &[
         supplier.serve()
     }),
 ];
+
+/// In the place of a channel's reference.
+const NO_CHANNEL: &str = "none";

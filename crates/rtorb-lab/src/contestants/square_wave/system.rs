@@ -73,7 +73,7 @@ pub struct System {
     // In this order: the supplier is ended before the receivers that it is connected to.
     supplier: Process,
     receivers: Vec<Output>,
-    channel: Option<Channel>,
+    channel: Channel,
     /// Sees the outputs of hosts whose clocks are unknown.
     screen: Option<Screen>,
 }
@@ -86,7 +86,7 @@ struct Output {
 }
 
 impl System {
-    /// Starts the processes, with a receiver for each role.
+    /// Starts the processes, with a receiver for each role. Edges go by calls, or by events through the channel.
     ///
     /// # Errors
     /// That they do not start.
@@ -94,26 +94,14 @@ impl System {
         context: &Context,
         transport: Transport,
         roles: &[Role],
-    ) -> Result<Self, LabError> {
-        Self::start_with(context, transport, roles, None)
-    }
-
-    /// The same with an event channel, through which edges may go too.
-    ///
-    /// # Errors
-    /// As [`Self::start`].
-    pub fn start_with(
-        context: &Context,
-        transport: Transport,
-        roles: &[Role],
-        channel: Option<Channel>,
+        channel: Channel,
     ) -> Result<Self, LabError> {
         let (screen, mut ports) = start_screen(context, roles)?;
         let starting = Starting {
             context,
             transport,
             real_time: context.launcher.is_real_time(),
-            channel: channel.as_ref().map_or(NO_CHANNEL, Channel::reference),
+            channel: channel.reference(),
         };
         let mut receivers = Vec::new();
         let mut supplier_role = ["put-supplier", starting.channel]
@@ -122,9 +110,7 @@ impl System {
         for (number, role) in roles.iter().enumerate() {
             let (mut receiver, pulse) = starting.receiver(number, *role, &mut ports)?;
             supplier_role.extend([pulse.to_string(), receiver.process.text().to_owned()]);
-            if channel.is_some() {
-                ask::<()>(&mut receiver.process, &Asked::Connect)?;
-            }
+            ask::<()>(&mut receiver.process, &Asked::Connect)?;
             receivers.push(receiver);
         }
         let name = format!("{} supplier", transport.label());
@@ -176,8 +162,7 @@ impl System {
             .chain([&self.supplier])
             .flat_map(Process::scheduling_by_priority)
             .collect();
-        let of_channel = self.channel.iter();
-        scheduling.extend(of_channel.flat_map(|channel| channel.scheduling([])));
+        scheduling.extend(self.channel.scheduling([]));
         self.go(run)?;
         Ok(scheduling)
     }
@@ -421,8 +406,7 @@ const LINES_THERE: &str =
 pub const HOSTS: usize = 3;
 /// The number of the event channel's host.
 pub const CHANNEL_HOST: usize = 2;
-/// In the place of a channel's reference.
-pub(crate) const NO_CHANNEL: &str = "none";
+
 /// For the last event of a run, or the connection of a consumer.
 const EVENTS_TIMEOUT: Duration = Duration::from_secs(5);
 /// Beyond the run itself: until all have answered.

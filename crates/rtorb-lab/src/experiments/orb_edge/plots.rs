@@ -51,7 +51,7 @@ fn of_receivers() -> [Plot; 4] {
             )
         },
         Plot {
-            caption: "The high receiver alone, and while the low one is called too. Not for this alone do the lines differ: alone, caches are colder."
+            caption: "The high receiver alone, and while the low one is called too. The lines differ for another reason too: caches are colder when the high receiver is alone."
                 .to_owned(),
             choose: words(&["transport"]),
             lines: words(&[RECEIVERS, "load"]),
@@ -77,7 +77,7 @@ fn of_data_and_events() -> [Plot; 3] {
             caption: "From the edge on the input until the output is set.".to_owned(),
             // No size and 64 KiB are on no scale of numbers together.
             x: SIZE.to_owned(),
-            x_title: "octets of data in a call".to_owned(),
+            x_title: "bytes of data in a call".to_owned(),
             choose: words(&["load"]),
             values: vec![Min, P50, P99, Max],
             ..plot(

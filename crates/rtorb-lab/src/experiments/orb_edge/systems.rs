@@ -39,7 +39,7 @@ impl Systems {
             } else {
                 Channel::start(context, transport, "edges", &served)?
             };
-            System::start_with(context, transport, roles, Some(channel))
+            System::start(context, transport, roles, channel)
         };
         let transports = Transport::OF_ORB.into_iter();
         let transports = transports.filter(is_possible).filter(is_planned);
@@ -129,7 +129,7 @@ fn parts(waves: &[Latencies], path: Path, load: &LabelValue) -> Vec<(Labels, Vec
     let mut all = Vec::new();
     for (role, wave) in Role::ALL.into_iter().zip(waves) {
         let parts = Part::ALL.iter().zip(&wave.parts_ns);
-        // Nobody answers an event.
+        // An event has no reply.
         let parts = parts.filter(|(part, _)| path == Path::Call || **part != Part::RoundTrip);
         all.extend(parts.map(|(part, times_ns)| (labels(role, part.name()), times_ns.clone())));
     }
@@ -150,6 +150,7 @@ fn parts(waves: &[Latencies], path: Path, load: &LabelValue) -> Vec<(Labels, Vec
 
 const FEW_EDGES: usize = 10;
 const ONE_WAVE: &str = "There is one receiver, since lines of GPIO were given for one wave.";
+
 #[cfg(test)]
 mod tests {
     use super::*;
