@@ -12,8 +12,9 @@ mod reservation;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-/// What a program prints that measures real-time threads; `None`, with a message, if the host refuses what one of these words is about.
-/// Such programs run one after the other: each takes the CPU from the others.
+/// Runs a program that measures real-time threads, and returns its output. Returns `None`, with a message, if it fails and its message
+/// contains one of `refusals`: the host refuses what it needs. Such programs run one after the other, because each takes the CPU from
+/// the others.
 fn measured(program: &str, arguments: &[&str], refusals: &[&str]) -> Option<String> {
     static MEASURING: Mutex<()> = Mutex::new(());
     let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);

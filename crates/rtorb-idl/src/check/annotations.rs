@@ -91,7 +91,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports requirements of what is no interface, operation or attribute. Warns about other annotations without an
+    /// Reports requirements that stand before anything but an interface, operation or attribute. Warns about other annotations without an
     /// effect: once for each name that never has an effect.
     pub(super) fn check_annotations(&mut self, all: &[Annotation]) {
         if !self.is_whole {

@@ -140,23 +140,27 @@ impl Bench {
             consumer.resume();
         }
         let late_ns = monotonic_ns() + 20_000_000_000;
-        let waits = |(consumer, _): &(Arc<Consumer>, _)| consumer.counts().waiting > 0;
         loop {
             assert!(monotonic_ns() < late_ns, "an event still waits");
             // As the keeper does.
             self.consumers.iter().for_each(|(it, _)| it.opened());
             let is_busy = (0..LANES.len()).fold(false, |is_busy, lane| self.step(lane) | is_busy);
-            if !is_busy && self.undistributed() == 0 && !self.consumers.iter().any(waits) {
+            if !is_busy && !self.has_waiting() {
                 return;
             }
         }
     }
 
+    /// True if an event waits.
+    fn has_waiting(&self) -> bool {
+        let waits = |(consumer, _): &(Arc<Consumer>, _)| consumer.counts().waiting > 0;
+        self.undistributed() > 0 || self.consumers.iter().any(waits)
+    }
+
     /// Waits until the lanes' threads have delivered all events. A lane that is stopped forgets the consumers that wait.
     fn await_delivery(&self) {
         let late_ns = monotonic_ns() + 20_000_000_000;
-        let waits = |(consumer, _): &(Arc<Consumer>, _)| consumer.counts().waiting > 0;
-        while self.undistributed() > 0 || self.consumers.iter().any(waits) {
+        while self.has_waiting() {
             assert!(monotonic_ns() < late_ns, "an event still waits");
             std::thread::yield_now();
         }

@@ -172,8 +172,8 @@ impl SchedulerState {
         Ok(change)
     }
 
-    /// Publishes a schedule, changes the servers and reorders the channels, or does nothing. No client connects to a channel meanwhile,
-    /// and no server schedules an object.
+    /// Publishes a schedule, changes the servers and reorders the channels. If one cannot change, only the lanes that were added
+    /// stay. No client connects to a channel meanwhile, and no server schedules an object.
     fn switch(&self, computed: PublishedSchedule) -> Result<(), SystemChangeError> {
         let mut channels = self.channels.lock();
         let channels = living(&mut channels);
@@ -202,7 +202,7 @@ impl SchedulerState {
     }
 }
 
-/// What is still there, in order. The others are removed.
+/// Returns those that still exist, in order, and removes the others.
 fn living<T>(known: &mut Vec<Weak<T>>) -> Vec<Arc<T>> {
     known.retain(|known| known.strong_count() > 0);
     known.iter().filter_map(Weak::upgrade).collect()

@@ -14,7 +14,8 @@ pub enum CosSchedulingError {
     /// The schedule has no operation with that name, or no CORBA priority for it (UnknownName).
     #[error("UnknownName: the schedule has no CORBA priority for {0:?}")]
     UnknownName(String),
-    /// The new schedule does not fit objects and lanes of the running server. Nothing has changed.
+    /// The new schedule does not fit objects and lanes of the running server. No priority has changed; lanes that were
+    /// added stay.
     #[error("{0}")]
     CannotChange(String),
     /// The adapter refuses.

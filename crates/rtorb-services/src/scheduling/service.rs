@@ -93,7 +93,8 @@ impl Scheduling {
     }
 
     /// Replaces all operations by those of another system: the priorities, the order in each level, and the modes of the channels
-    /// and servers that follow ([`reorder_channel`](Self::reorder_channel), [`change_server`](Self::change_server)). Handles follow the names. A request for a priority gets the old one or the new one.
+    /// and servers that follow ([`reorder_channel`](Self::reorder_channel), [`change_server`](Self::change_server)). Handles follow
+    /// the names. A request for a priority gets the old one or the new one.
     ///
     /// A service that runs operations of one processor cannot change to a system of components, nor back.
     ///

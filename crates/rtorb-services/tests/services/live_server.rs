@@ -183,7 +183,7 @@ fn a_change_that_the_server_cannot_make_changes_nothing() {
         assert_eq!(way(Orb::builder(), &a, None), Ok(vec![(30, 30)]));
     }
     assert_eq!(way(Orb::builder(), &other, None), Ok(vec![(29, 29)]));
-    // A third level, of which objects without a name get the priority; and an object that has ended keeps nothing.
+    // Objects without a name get the priority of the third level. An object that has ended does not prevent a change.
     let third = mode(&[("a", "8ms"), ("b", "5ms"), ("c", "9ms")], 1);
     let changed = service.apply(third, Admission::RefuseUnproven);
     changed.expect("it has room for a lane");

@@ -72,7 +72,8 @@ impl UtcTime {
             .saturating_mul(TICK_NS)
     }
 
-    /// As [`latest_unix_ns`](Self::latest_unix_ns), at once; `None` for a time before 1970 or after 2530.
+    /// As [`latest_unix_ns`](Self::latest_unix_ns), without saturating arithmetic, which costs more. Returns `None` for a time before
+    /// 1970 or after 2530.
     #[inline]
     pub const fn near_unix_ns(self) -> Option<u64> {
         let latest = self.ticks.wrapping_add(self.inaccuracy_ticks);

@@ -163,7 +163,7 @@ impl RunningThread {
             // A lane was made before this thread was registered, so `keep_above` did not raise it.
             apply_policy(current)
         };
-        // The application's hook for warnings may come to `keep_above`.
+        // The application's hook for warnings may make a lane, and `keep_above` takes this lock.
         drop(running);
         let running = Self(rt);
         // Without best effort, nothing reports the refusal: the thread keeps its priority.

@@ -33,7 +33,7 @@ pub struct OperationCounts {
     pub delays: u64,
     /// Calls that were refused: because they arrived too early, or because the host refused what their budgets need. Servers only.
     pub refusals: u64,
-    /// Late calls with which more calls were late than the operation allows (`@statistical`).
+    /// Late calls that came after as many late calls as the operation allows (`@statistical`).
     pub ratio_violations: u64,
     /// Calls that were refused because as many waited in queues of the ORB as the operation allows (`@queue`). Servers only.
     pub queue_refusals: u64,

@@ -434,7 +434,7 @@ impl Observer<'_> {
         }
     }
 
-    /// Counts a late call. Reports it, unless so many may be late.
+    /// Counts a late call. Reports it, unless `@statistical` allows it.
     #[cold]
     fn judge_late(&self, counters: &Counters, deadline_ns: u64, response_ns: u64) {
         let misses = &counters.deadline_misses;

@@ -66,7 +66,7 @@ pub(super) fn explain(
     }
 }
 
-/// Says what the operation of a behaviour allows, if some of its calls may be late. A bound on the response says nothing of how many are.
+/// Says what the operation of a behaviour allows, if some of its calls may be late. A bound on the response time does not say how many calls are late.
 fn allowed(behaviour: &Behaviour) -> String {
     behaviour.miss_ratio.map_or_else(String::new, |ratio| {
         format!(

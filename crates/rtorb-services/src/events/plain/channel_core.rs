@@ -346,7 +346,7 @@ impl PlainCore {
                 let state = self.state.lock();
                 (state.changes, state.lost)
             };
-            // A channel that does not answer takes the time of one call, which the clients of this one wait for.
+            // If the channel does not reply, this takes `push_timeout`, and the clients of this plain channel wait meanwhile.
             if is_linked || is_lost || monotonic_ns() >= next_link_ns {
                 is_linked = self.relink(&mut link);
                 next_link_ns = monotonic_ns() + RETRY_NS;
@@ -412,7 +412,7 @@ impl PlainCore {
         }
     }
 
-    /// Becomes a consumer of the channel if it has consumers itself, or no longer is one. Returns false if it must try again.
+    /// Connects to the channel as a consumer if this channel has consumers, and disconnects if it has none. Returns false if it must try again.
     fn join_as_consumer(self: &Arc<Self>, link: &mut ChannelLink, has_consumers: bool) -> bool {
         match (&link.consumer, has_consumers) {
             (None, true) => link.consumer = self.subscribe().ok(),
