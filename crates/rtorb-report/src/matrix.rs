@@ -5,7 +5,7 @@ use rtorb_results::campaign::{PREFIX, RATIO, RATIO_OF_MEDIANS, SYSTEM};
 use rtorb_results::summary::TitledTable;
 use rtorb_results::summary::words::shown;
 use rtorb_results::table::Table;
-use rtorb_results::{Labels, Results, Series};
+use rtorb_results::{Labels, Results, Series, is_part};
 
 /// The worst wake-up by load of `kernel/os/wakeup`, the median cost by service of `kernel/os/services`; other results have none.
 #[must_use]
@@ -111,7 +111,7 @@ impl<'a> Matrix<'a> {
 
     fn series(&self) -> impl Iterator<Item = &'a Series> {
         let timed = self.results.series.iter();
-        timed.filter(|series| series.unit == "ns" && has_all(&series.labels, &self.of))
+        timed.filter(|series| series.unit == "ns" && is_part(&self.of, &series.labels))
     }
 
     fn cell(&self, row: &str, system: &str) -> Option<String> {
@@ -124,7 +124,7 @@ impl<'a> Matrix<'a> {
     fn ratio(&self, row: &str, system: &str) -> Option<String> {
         let found = self.results.derived.iter().find(|derived| {
             derived.name == self.ratio
-                && has_all(&derived.labels, &self.of)
+                && is_part(&self.of, &derived.labels)
                 && is(&derived.labels, self.rows, row)
                 && is(&derived.labels, SYSTEM, system)
         })?;
@@ -142,11 +142,6 @@ fn note(names: &mut Vec<String>, labels: &Labels, label: &str) {
     {
         names.push(name);
     }
-}
-
-fn has_all(labels: &Labels, of: &Labels) -> bool {
-    of.iter()
-        .all(|(name, value)| labels.get(name) == Some(value))
 }
 
 fn is(labels: &Labels, name: &str, value: &str) -> bool {

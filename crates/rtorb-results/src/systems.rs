@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::campaign::{SYSTEM, System};
 use crate::summary::words::{part_of, said_of, values_of, varying};
-use crate::{LabelValue, Labels, Results, Series, TimeUnit};
+use crate::{LabelValue, Labels, Results, Series, TimeUnit, is_part};
 
 /// What was found of one operating system: an ordinary results file an experiment, with the series of every load in it.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,17 +96,14 @@ impl<'a> Gathered<'a> {
     #[must_use]
     pub fn matching(&self, of: &Labels) -> Vec<&Series> {
         let names_part = of.contains_key("part");
-        let is_part = |series: &Series| {
+        let is_of_part = |series: &Series| {
             let part = series.labels.get("part");
             part.is_some_and(|part| *part != LabelValue::from("call"))
         };
-        let has_all = |series: &&Series| {
-            of.iter()
-                .all(|(name, value)| series.labels.get(name) == Some(value))
-        };
+        let has_all = |series: &&Series| is_part(of, &series.labels);
         let found = self.series.iter().filter(has_all);
         found
-            .filter(|series| names_part || !is_part(series))
+            .filter(|series| names_part || !is_of_part(series))
             .collect()
     }
 

@@ -2,7 +2,6 @@
 
 use rtorb::thread::{SchedPolicy, ThreadConfig};
 use rtorb::{Interface, ObjectRef, Orb, OrbBuilder};
-use rtorb_os::thread::JoinHandle;
 
 use crate::contestants::CALL_TIMEOUT;
 use crate::contestants::real_time::as_this_thread;
@@ -21,7 +20,7 @@ pub(super) fn bounded(builder: OrbBuilder) -> OrbBuilder {
 /// What the ORB said.
 pub(super) fn open<I: Interface<Object = ObjectRef>>(
     builder: OrbBuilder,
-    references: &[&str],
+    references: &[impl AsRef<str>],
 ) -> Result<Vec<I>, String> {
     let orb = bounded(builder)
         .build()
@@ -35,30 +34,21 @@ pub(super) fn open<I: Interface<Object = ObjectRef>>(
 /// That one of them is none.
 pub(super) fn typed<I: Interface<Object = ObjectRef>>(
     orb: &Orb,
-    references: &[&str],
+    references: &[impl AsRef<str>],
 ) -> Result<Vec<I>, String> {
-    let object = |reference: &&str| {
-        let object = orb.string_to_object(reference);
+    let objects = references.iter().map(|reference| {
+        let object = orb.string_to_object(reference.as_ref());
         object
             .map(I::unchecked_narrow)
             .map_err(|exception| exception.to_string())
-    };
-    references.iter().map(object).collect()
+    });
+    objects.collect()
 }
 
-/// Threads of this SCHED_FIFO priority, by which their calls have that CORBA priority.
+/// The configuration of a thread with this SCHED_FIFO priority, by which its calls have that CORBA priority. 0 leaves its scheduling.
 pub(super) fn fifo(priority: u8) -> ThreadConfig {
     ThreadConfig {
-        policy: Some(SchedPolicy::Fifo(priority)),
+        policy: (priority > 0).then_some(SchedPolicy::Fifo(priority)),
         ..ThreadConfig::default()
     }
-}
-
-/// The result of a thread, once it has ended.
-///
-/// # Errors
-/// Its error, or that it panicked.
-pub(super) fn joined<T>(thread: JoinHandle<Option<Result<T, String>>>) -> Result<T, String> {
-    let result = thread.join().ok().flatten();
-    result.ok_or("a client panicked")?
 }

@@ -3,9 +3,13 @@
 //! The laboratory asks in two steps, so that nothing but the run itself is measured: threads are made and warmed up in the
 //! first, and wait at a barrier until the second.
 
+use std::time::Duration;
+
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
+use crate::error::LabError;
+use crate::processes::Process;
 use crate::processes::questions::Reply;
 
 pub mod clients;
@@ -94,6 +98,17 @@ pub enum Releases {
     /// Only the latest is: for load, which must not pile up beyond what the CPU can do. Those that are skipped are counted, and each
     /// is as late as the reply to the latest.
     Latest,
+}
+
+/// Has a process of clients start those of a run, which wait at the barrier.
+pub(crate) fn prepare(clients: &mut Process, run: &Run) -> Result<(), LabError> {
+    clients.ask(&ClientsQuestion::Prepare(run.clone()), Duration::ZERO)
+}
+
+/// Opens the barrier, and returns what the clients have measured.
+pub(crate) fn go(clients: &mut Process, duration: Duration) -> Result<Ran, LabError> {
+    let reply = clients.ask_for_series(&ClientsQuestion::Go, duration)?;
+    Ran::of(reply).map_err(|what| LabError::process(clients.name(), what))
 }
 
 impl Run {

@@ -40,7 +40,7 @@ impl Server {
         self.run_with(move |_: IgnoredAny| Err::<(), _>(counts_alone.to_owned()))
     }
 
-    /// The same of one that answers other questions too.
+    /// As [`Self::run`], and answers other questions too.
     ///
     /// # Errors
     /// What the host refused.

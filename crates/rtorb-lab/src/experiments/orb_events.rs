@@ -62,13 +62,11 @@ pub(super) fn served(context: &Context, roles: &[Role]) -> Served {
 }
 
 /// A table of medians of a part, without rows and columns.
-fn table(id: &str, title: &str, part: &str) -> TableView {
+fn table_of_part(id: &str, title: &str, part: &str) -> TableView {
     TableView {
-        id: id.to_owned(),
-        title: title.to_owned(),
         of: labels([("part", part.into())]),
         values: vec![CellValue::Median, CellValue::P99],
-        ..TableView::default()
+        ..table(id, title)
     }
 }
 
@@ -77,7 +75,7 @@ fn table_of(derived: &str, id: &str, title: &str) -> TableView {
     TableView {
         derived: derived.to_owned(),
         of: Labels::new(),
-        ..table(id, title, "")
+        ..table_of_part(id, title, "")
     }
 }
 

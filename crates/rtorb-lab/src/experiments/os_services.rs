@@ -1,6 +1,6 @@
 //! `os/services`: the cost of the services of the operating system that an ORB needs: a system call, a switch of threads, a
-//! contended mutex, a wake-up, and bytes to another thread and back; the last two also where the other thread has another CPU, as a
-//! call to a component there pays it.
+//! contended mutex, a wake-up, and bytes to another thread and back; the last two also with the other thread on
+//! another CPU, which is the cost of a call to a component there.
 //!
 //! Under a load there are pauses between samples: real-time threads that never sleep would leave it no time. With another CPU there
 //! are always pauses: both CPUs are kept awake, or may sleep. In a virtual machine, a CPU that sleeps is given away.
@@ -121,24 +121,25 @@ impl Subject for OneProbe {
     fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
         let context = turn.context;
         let fifo = context.launcher.placement.fifo;
-        let other = cell.has(PEER).then(|| context.other_cpu());
-        if other == Some(None) {
-            return Ok(Sampled::default());
+        let mut other = None;
+        if cell.has(PEER) {
+            let Some(cpu) = context.other_cpu() else {
+                return Ok(Sampled::default());
+            };
+            let awake = cell.is(PEER, "awake");
+            other = Some(OtherCpu { cpu, awake });
         }
         let question = Question {
             service: Service::of(cell),
             samples: turn.samples as u32,
             low_priority: fifo.map(|probe| probe.saturating_sub(BELOW_PROBE).max(1)),
             pause_ns_max: match () {
-                () if cell.has(PEER) => PAUSE_NS_MAX_OF_TWO,
+                () if other.is_some() => PAUSE_NS_MAX_OF_TWO,
                 () if context.load.is_none() => 0,
                 () => PAUSE_NS_MAX,
             },
             seed: turn.seed(),
-            other: other.flatten().map(|cpu| OtherCpu {
-                cpu,
-                awake: cell.is(PEER, "awake"),
-            }),
+            other,
         };
         let answer = self.probe.ask(&question, WITHIN)?;
         self.not_in_turn += answer.numbers.get(NOT_IN_TURN).unwrap_or(&0.0);
@@ -147,12 +148,10 @@ impl Subject for OneProbe {
             warm_up: Some(u64::from(WARM_UP)),
             ..Sampled::of(answer)
         };
-        if question.other.is_some() {
-            let elsewhere = labels([("cpu", "other".into())]);
-            sampled
-                .parts
-                .iter_mut()
-                .for_each(|(of, _)| of.extend(elsewhere.clone()));
+        if other.is_some() {
+            for (of, _) in &mut sampled.parts {
+                of.insert("cpu".to_owned(), "other".into());
+            }
         }
         Ok(sampled)
     }
@@ -249,6 +248,6 @@ const PAUSE_NS_MAX_OF_TWO: u64 = 400_000;
 const WITHIN: Duration = Duration::from_nanos(BUDGET_NS);
 /// Leaves the CPU to others between questions, so that real-time throttling never has a reason.
 const PAUSE: Duration = Duration::from_millis(2);
-const ONE_CPU: &str = "There is no other CPU: the process may use one only.";
+const ONE_CPU: &str = "This process may use only one CPU, so no thread can run on another.";
 const NO_FIFO: &str = "Without SCHED_FIFO on one CPU, a thread that is woken need not run at once, and a yield need not let the other thread \
                        run: what others do meanwhile is in the samples.";

@@ -10,11 +10,10 @@ use rtorb_results::cells::Cells;
 use rtorb_results::claim::Grounds;
 use rtorb_results::{LostRound, labels_with};
 
-use super::orb_footprint::memory::Memory;
-use crate::contestants::rates::{
-    ClientsQuestion, FirstReleases, Group, Ran, Releases, Run, priority_of_pair,
-};
-use crate::experiment::{Experiment, Outcome, Progress, Said};
+use super::orb_footprint::memory::{Memory, PRIVATE_DIRTY};
+use crate::contestants::event_channel::system::priority_on;
+use crate::contestants::rates::{self, FirstReleases, Group, Releases, Run, priority_of_pair};
+use crate::experiment::{Experiment, Progress, Said, is_complete};
 use crate::experiments::prelude::*;
 use crate::processes::Process;
 
@@ -103,9 +102,7 @@ impl Experiment for Soak {
     fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
         let mut soaked = Soaked::default();
         let done = self.measure(context, &mut soaked, progress);
-        let complete = match done {
-            Ok(()) => true,
-            Err(LabError::Interrupted) => false,
+        let complete = match is_complete(done) {
             // What was measured before tells more than the failure alone.
             Err(error) if soaked.cells.all().next().is_some() => {
                 soaked.lost.push(LostRound {
@@ -115,7 +112,7 @@ impl Experiment for Soak {
                 });
                 false
             }
-            Err(error) => return Err(error),
+            done => done?,
         };
         Ok(soaked.outcome(complete, self.parts_of_tenth()))
     }
@@ -126,7 +123,8 @@ struct Pair {
     // In this order: the clients are ended before the server that they are connected to.
     clients: Process,
     server: Process,
-    has_priorities: bool,
+    /// 0 if threads have no priorities.
+    urgent_priority: u8,
 }
 
 impl Pair {
@@ -139,7 +137,7 @@ impl Pair {
         Ok(Self {
             clients,
             server,
-            has_priorities: launcher.placement.fifo.is_some(),
+            urgent_priority: priority_on(context, priority_of_pair(0)),
         })
     }
 
@@ -157,9 +155,7 @@ impl Pair {
             first: FirstReleases::Spread,
             groups: self.groups(),
         };
-        let prepare = ClientsQuestion::Prepare(run);
-        self.clients
-            .ask::<Option<serde::de::IgnoredAny>>(&prepare, Duration::ZERO)?;
+        rates::prepare(&mut self.clients, &run)?;
         for (what, process) in [("server", &self.server), ("clients", &self.clients)] {
             for (counted, unit, count) in counts(process)? {
                 let labels = labels_of(tenth, what, counted);
@@ -174,10 +170,7 @@ impl Pair {
                 .scheduling
                 .extend(self.clients.scheduling_by_priority());
         }
-        let reply = self
-            .clients
-            .ask_for_series(&ClientsQuestion::Go, duration)?;
-        let ran = Ran::of(reply).map_err(|what| LabError::process(self.clients.name(), what))?;
+        let ran = rates::go(&mut self.clients, duration)?;
         for (call, times) in CALLS.into_iter().zip(ran.groups) {
             let labels = labels([("tenth", tenth.into()), ("call", call.into())]);
             soaked
@@ -189,25 +182,22 @@ impl Pair {
 
     /// An urgent client that calls at 1 kHz, and others that call as often as they can.
     fn groups(&self) -> Vec<Group> {
-        let group = |pair, clients, period_ns, releases| Group {
+        let urgent = Group {
             object: 0,
-            priority: if self.has_priorities {
-                priority_of_pair(pair)
-            } else {
-                0
-            },
-            clients,
-            period_ns,
+            priority: self.urgent_priority,
+            clients: 1,
+            period_ns: 1_000_000,
             calls: 1,
-            releases,
+            releases: Releases::Each,
         };
-        vec![
-            group(0, 1, 1_000_000, Releases::Each),
-            Group {
-                priority: 0,
-                ..group(1, LOW_CLIENTS, 200_000, Releases::Latest)
-            },
-        ]
+        let others = Group {
+            priority: 0,
+            clients: LOW_CLIENTS,
+            period_ns: 200_000,
+            releases: Releases::Latest,
+            ..urgent
+        };
+        vec![urgent, others]
     }
 }
 
@@ -220,7 +210,7 @@ fn counts(process: &Process) -> Result<[(&'static str, &'static str, u64); 3], L
     };
     let memory = Memory::of(process.id()).ok_or_else(gone)?;
     Ok([
-        (MEMORY, "bytes", memory.private_dirty),
+        (PRIVATE_DIRTY, "bytes", memory.private_dirty),
         (DESCRIPTORS, DESCRIPTORS, entries("fd")?),
         (THREADS, THREADS, entries("task")?),
     ])
@@ -247,7 +237,7 @@ impl Soaked {
             claims: said.claims,
             conclusions: said.conclusions,
             series: self.cells.series(&Labels::new()),
-            columns: vec!["tenth".to_owned()],
+            columns: words(&["tenth"]),
             plots: vec![plot()],
             notes: vec![NOTE.to_owned()],
             lost: self.lost,
@@ -271,7 +261,7 @@ fn planned() -> Vec<Labels> {
         let of_tenth = labels([("tenth", tenth.into())]);
         let calls = CALLS.map(|call| labels_with(&of_tenth, [("call", call.into())]));
         let counts = ["server", "clients"].into_iter().flat_map(move |what| {
-            [MEMORY, DESCRIPTORS, THREADS].map(|counted| labels_of(tenth, what, counted))
+            [PRIVATE_DIRTY, DESCRIPTORS, THREADS].map(|counted| labels_of(tenth, what, counted))
         });
         counts.chain(calls)
     };
@@ -284,9 +274,9 @@ const SAYS: Statements = Statements {
         HighlightOf {
             what: "an urgent call in the last tenth, 99 of 100 within",
             of: "tenth=10, call=urgent",
-            metric: Metric::of(P99).with(&[Times(1e-3)]),
+            metric: P99_US,
             unit: "us",
-            beside: Words::with("in the first: {0}", &[(Metric::of(P99).with(&[Times(1e-3)]).at("tenth=1"), "us")]),
+            beside: Words::with("in the first: {0}", &[(P99_US.at("tenth=1"), "us")]),
         },
         HighlightOf {
             what: "memory of the server in the last tenth that it shares with no other process",
@@ -334,7 +324,7 @@ fn plot() -> Plot {
         caption: "99 of 100 calls came back within this time, counted from their releases."
             .to_owned(),
         kind: PlotKind::Lines,
-        lines: vec!["call".to_owned()],
+        lines: words(&["call"]),
         x: "tenth".to_owned(),
         x_title: "tenths of the time".to_owned(),
         values: vec![StatisticName::P99],
@@ -348,7 +338,6 @@ const PART_S_MAX: f64 = 60.0;
 const LOW_CLIENTS: usize = 8;
 /// The groups of clients, in order.
 const CALLS: [&str; 2] = ["urgent", "other"];
-const MEMORY: &str = "private_dirty";
 const DESCRIPTORS: &str = "descriptors";
 const THREADS: &str = "threads";
 const NOTE: &str = "Each part has new clients: threads that connect, call, and end. The first tenth warms the allocator up, so counts are compared with the second.";
@@ -369,7 +358,7 @@ mod tests {
         }
     }
 
-    /// The cells of a soak in which the server's memory or descriptors grow by a tenth in each tenth.
+    /// The verdicts on a soak in which one thing grows: in each tenth it is as many times the first value as the number of the tenth.
     fn claims(grown: &str) -> Vec<(String, rtorb_results::Verdict)> {
         let mut soaked = Soaked::default();
         for (tenth, round) in (1..=TENTHS).flat_map(|tenth| (0..6).map(move |round| (tenth, round)))
@@ -382,7 +371,7 @@ mod tests {
                     .add(&labels, round, &[1_000 * factor; 2_000], 0);
             }
             for what in ["server", "clients"] {
-                for counted in [MEMORY, DESCRIPTORS, THREADS] {
+                for counted in [PRIVATE_DIRTY, DESCRIPTORS, THREADS] {
                     let factor = if grown == counted { tenth } else { 1 };
                     let labels = labels_of(tenth, what, counted);
                     let count = (100 * factor) as f64;
@@ -399,7 +388,7 @@ mod tests {
         let starts = [
             ("nothing", "-"),
             ("urgent", "tail"),
-            (MEMORY, "memory"),
+            (PRIVATE_DIRTY, "memory"),
             (DESCRIPTORS, "descriptors"),
             (THREADS, "threads"),
         ];

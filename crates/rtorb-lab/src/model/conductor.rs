@@ -22,6 +22,7 @@ use crate::contestants::event_channel::Served;
 use crate::error::LabError;
 use crate::experiment::{Context, Progress};
 use crate::processes::questions::Reply;
+use crate::processes::readable::nanoseconds;
 use crate::processes::{Launcher, Process};
 
 /// What a run brought, before anybody judges it.
@@ -223,7 +224,7 @@ impl Running {
     }
 
     fn go(&mut self, duration: Duration) -> Result<Times, LabError> {
-        let duration_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX / 4);
+        let duration_ns = nanoseconds(duration);
         let start_ns = monotonic_ns() + BARRIER_NS;
         let times = Times {
             start_ns,
@@ -283,13 +284,12 @@ impl Running {
 }
 
 fn finish_component(component: &mut Process, evidence: &mut Evidence) -> Result<(), LabError> {
-    let finish = ComponentQuestion::Finish;
-    let Reply { value, series } = component.ask_for_series(&finish, Duration::ZERO)?;
+    let Reply { value, series } =
+        component.ask_for_series::<Option<Seen>>(&ComponentQuestion::Finish, Duration::ZERO)?;
     let (Some(seen), [jobs, gaps]) = (value, &series[..]) else {
         let what = "did not say what it has seen";
         return Err(LabError::process(component.name(), what));
     };
-    let seen: Seen = seen;
     evidence.jobs.extend(records::read::<5, Job>(jobs));
     // What was done for practice is no job.
     let gaps = records::read::<3, JobGap>(gaps);

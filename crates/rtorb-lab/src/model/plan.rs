@@ -196,7 +196,7 @@ impl Plan {
                     None => lanes(system, &tree, index, loading(index))?,
                 },
                 levels: levels[index],
-                mutexes: mutexes(system, &tree, (index, levels[index])),
+                mutexes: mutexes(system, &tree, index, levels[index]),
                 behaviours: behaviours(
                     system,
                     &tree,
@@ -352,7 +352,8 @@ fn lanes(
 fn mutexes(
     system: &System,
     tree: &Tree,
-    (component, levels): (usize, Option<Levels>),
+    component: usize,
+    levels: Option<Levels>,
 ) -> Vec<Option<u8>> {
     let ours = system
         .resources

@@ -131,6 +131,13 @@ impl<const WORDS: usize> Kept<WORDS> {
         let words = self.room[..self.counts().0].iter().flatten();
         words.map(|word| word.load(Ordering::Relaxed)).collect()
     }
+
+    /// The numbers of all that are kept, and how many records had no room; None if a record came meanwhile.
+    pub(crate) fn all(&self) -> Option<(Vec<u64>, usize)> {
+        let numbers = self.numbers();
+        let (kept, no_room) = self.counts();
+        (numbers.len() == kept * WORDS).then_some((numbers, no_room))
+    }
 }
 
 /// Reads back the records of these numbers.

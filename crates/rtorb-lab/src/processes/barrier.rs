@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 
-/// Threads at a barrier. When it opens, each gets an `S`, such as the time of the beginning; it ends with a `T`. If this is dropped
-/// before, they end.
+/// Threads that wait at a barrier. When it opens, each gets an `S`, such as the start time, and works; its result is a `T`. If this is
+/// dropped before, the threads end without work.
 #[derive(Debug)]
 pub(crate) struct Barrier<S, T> {
     waiting: Vec<(Sender<S>, JoinHandle<Ended<T>>)>,
@@ -14,7 +14,8 @@ pub(crate) struct Barrier<S, T> {
     ready: Receiver<Result<(), String>>,
 }
 
-/// The result of a thread as `spawn` has it; within, `None` if the barrier never opened.
+/// What `spawn` makes of a thread's result. The outer `None`: it did not get its scheduling. The inner `None`: it could not prepare
+/// itself, or the barrier never opened.
 type Ended<T> = Option<Option<T>>;
 
 impl<S, T> Default for Barrier<S, T> {
@@ -29,7 +30,7 @@ impl<S, T> Default for Barrier<S, T> {
 }
 
 impl<S: Send + Clone + 'static, T: Send + 'static> Barrier<S, T> {
-    /// Starts a thread: it prepares itself, and does what that returns once the barrier opens.
+    /// Starts a thread. It runs `prepare`, waits at the barrier, and then runs what `prepare` returned.
     ///
     /// # Errors
     /// What the host refused.
@@ -61,7 +62,7 @@ impl<S: Send + Clone + 'static, T: Send + 'static> Barrier<S, T> {
         self.waiting.len()
     }
 
-    /// Waits until a thread more is ready.
+    /// Waits until one more thread is ready.
     ///
     /// # Errors
     /// Why it is not.
@@ -70,7 +71,7 @@ impl<S: Send + Clone + 'static, T: Send + 'static> Barrier<S, T> {
         ready.map_err(|_| "a thread was not ready in time".to_owned())?
     }
 
-    /// Waits until as many are ready as there are.
+    /// Waits until all threads are ready.
     ///
     /// # Errors
     /// Why one is not.
@@ -88,7 +89,8 @@ impl<S: Send + Clone + 'static, T: Send + 'static> Barrier<S, T> {
             .map_err(|_| "a thread has ended before the start".to_owned())
     }
 
-    /// Waits for the ends of all: what they return, in the order in which they were added. A thread that was not let begin ends now.
+    /// Waits until all threads have ended, and returns their results in the order in which they were added. `None`: the thread panicked,
+    /// could not prepare itself, or never began. Threads that still wait at the barrier end now.
     pub(crate) fn join(self) -> Vec<Option<T>> {
         let ended = self.waiting.into_iter().map(|(open, thread)| {
             drop(open);

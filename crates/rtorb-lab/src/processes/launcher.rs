@@ -35,8 +35,8 @@ impl Launcher {
         self.spawn(name, role)?.ready()
     }
 
-    /// The same of a server in one of the roles that listen over TCP: on the first agent, or here if there is none. It must be told to
-    /// listen on [`Self::server_socket`].
+    /// Starts a server in one of the roles that listen over TCP, and waits until it is ready. It runs on the first agent, or here if there
+    /// is none. Its role must name [`Self::server_socket`].
     ///
     /// # Errors
     /// As [`Self::start`], or that there is no agent any more.
@@ -68,7 +68,7 @@ impl Launcher {
         ))
     }
 
-    /// The same where servers run.
+    /// As [`Self::spawn`], on the first agent, or here if there is none.
     ///
     /// # Errors
     /// As [`Self::spawn`], or that there is no agent any more.

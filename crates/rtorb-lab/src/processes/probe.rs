@@ -17,6 +17,7 @@ use crate::error::LabError;
 use crate::processes::child::Role;
 use crate::processes::computation::Computation;
 use crate::processes::questions::{self, Reply};
+use crate::processes::readable::nanoseconds;
 use crate::processes::{Launcher, Process};
 
 /// What a probe is asked. The experiment that asks defines it and how it is answered.
@@ -138,7 +139,7 @@ impl<Q: Question> Probe<Q> {
     /// # Errors
     /// As [`Self::ask`].
     pub(crate) fn calibrate(&mut self, lasting: Duration) -> Result<Computation, LabError> {
-        let computation_ns = u64::try_from(lasting.as_nanos()).unwrap_or(u64::MAX);
+        let computation_ns = nanoseconds(lasting);
         let answer = self.tell(&Line::Calibrate { computation_ns }, CALIBRATION)?;
         match answer.numbers.get(STEPS) {
             Some(steps) => Ok(Computation {

@@ -32,7 +32,7 @@ pub struct Process {
     output: File,
     /// What was read and not yet asked for.
     buffer: Vec<u8>,
-    /// What it said when it was ready.
+    /// The text of its `ready` line.
     text: String,
     interrupt: Interrupt,
     /// When it is lost, nothing that fails has another reason.
@@ -93,13 +93,13 @@ impl Process {
         Ok(())
     }
 
-    /// What it said when it was ready: by which others find it, such as a reference.
+    /// The text of its `ready` line, by which others find it: for example a reference.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The words of that: of a server with several objects, their references.
+    /// The words of [`Self::text`]: the references of a server with several objects.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         self.text.split_whitespace()
     }

@@ -8,8 +8,8 @@
 //! {"series":[2000],"value":{"wrong":0,"elapsed_ns":13370000}}       then 16,000 bytes
 //! ```
 //!
-//! What cannot be done is answered by `error TEXT`, and the next question can be asked. Every process of ours understands the
-//! question `"counts"`.
+//! What cannot be done is answered by `error TEXT`, and the next question can be asked. Every process of ours that answers
+//! questions understands `"counts"`.
 
 use std::io::{self, BufRead, Write};
 
@@ -202,7 +202,7 @@ pub(super) fn read_series(lengths: &[usize], bytes: &[u8]) -> Vec<Vec<u64>> {
 }
 
 const LINE_BYTES_USUAL: usize = 256;
-/// Half a gibibyte: more than the gaps of a watcher with many CPUs.
+/// Half a gibibyte: the gaps of 31 CPUs whose watchers are full.
 const NUMBERS_MAX: usize = 64 << 20;
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub(super) fn is_readable(source: BorrowedFd<'_>, wait: Duration) -> bool {
     readable([Some(source)], wait) == [true]
 }
 
-/// As a number; of a longer time than a number has room for, far more than anybody waits.
+/// Returns the time in nanoseconds; 292 years for one that does not fit.
 pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX / 2)
 }

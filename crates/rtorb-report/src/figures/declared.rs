@@ -9,7 +9,7 @@ use rtorb_results::summary::words::{
 };
 use rtorb_results::{
     Derived, LabelValue, Labels, Plot, PlotKind, PublishedPoints, Results, Series, StatisticName,
-    distinct,
+    distinct, is_part,
 };
 
 use super::{Figure, LINE_COLORS, Scales, TAIL_CAPTION, choice, id, known_color};
@@ -475,11 +475,7 @@ impl Scale {
 fn series_of<'a>(results: &'a Results, plot: &Plot) -> Vec<&'a Series> {
     let has_x = matches!(plot.kind, PlotKind::Lines | PlotKind::Bars);
     let has_all = |one: &&Series| {
-        (!has_x || one.labels.contains_key(&plot.x))
-            && plot
-                .of
-                .iter()
-                .all(|(name, value)| one.labels.get(name) == Some(value))
+        (!has_x || one.labels.contains_key(&plot.x)) && is_part(&plot.of, &one.labels)
     };
     if plot.of.contains_key("part") || plot.choose.iter().any(|name| name == "part") {
         results.series.iter().filter(has_all).collect()

@@ -4,7 +4,7 @@ use super::calls;
 use super::columns::with_unit;
 use super::words::{part_of, parts_of, said_of, shown, unit_in, values_of};
 use crate::table::Table;
-use crate::{CellValue, Derived, Labels, Results, Series, TableView};
+use crate::{CellValue, Derived, Labels, Results, Series, TableView, is_part};
 
 /// A table with what a reader must know of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ fn filled(results: &Results, view: &TableView) -> TitledTable {
 }
 
 fn of_series(results: &Results, view: &TableView) -> (Table, String) {
-    let of_view = |one: &&Series| has_all(&one.labels, &view.of);
+    let of_view = |one: &&Series| is_part(&view.of, &one.labels);
     let series: Vec<&Series> = if view.of.contains_key("part") {
         results.series.iter().filter(of_view).collect()
     } else {
@@ -90,7 +90,7 @@ fn of_series(results: &Results, view: &TableView) -> (Table, String) {
 }
 
 fn of_derived(results: &Results, view: &TableView) -> Table {
-    let shown_here = |one: &&Derived| one.name == view.derived && has_all(&one.labels, &view.of);
+    let shown_here = |one: &&Derived| one.name == view.derived && is_part(&view.of, &one.labels);
     let found: Vec<&Derived> = results.derived.iter().filter(shown_here).collect();
     let parts = |names| parts_of(found.iter().map(|one| &one.labels), names);
     let rows = parts(&view.rows);
@@ -122,11 +122,6 @@ fn of_derived(results: &Results, view: &TableView) -> Table {
             })
             .collect(),
     }
-}
-
-fn has_all(labels: &Labels, of: &Labels) -> bool {
-    of.iter()
-        .all(|(name, value)| labels.get(name) == Some(value))
 }
 
 fn factor(derived: &Derived) -> String {

@@ -176,7 +176,7 @@ impl Consumers {
     /// # Errors
     /// That the process ended or was silent.
     pub fn work(&mut self, time: Duration) -> Result<(), LabError> {
-        let time_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let time_ns = nanoseconds(time);
         self.ask(&consumers::Question::Work(time_ns))
     }
 
@@ -293,8 +293,7 @@ pub fn within(
     timeout: Duration,
     mut is_so: impl FnMut() -> Result<bool, LabError>,
 ) -> Result<bool, LabError> {
-    let timeout_ns = nanoseconds(timeout);
-    let deadline_ns = monotonic_ns() + timeout_ns;
+    let deadline_ns = monotonic_ns() + nanoseconds(timeout);
     loop {
         if is_so()? {
             return Ok(true);

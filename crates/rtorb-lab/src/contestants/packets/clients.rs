@@ -12,7 +12,7 @@ use rtorb_os::thread::{JoinHandle, spawn};
 use rtorb_os::timer::PeriodicTimer;
 
 use super::{BULK, BULK_BYTES, Calls, Run, Traffic, URGENT, builder, tcp};
-use crate::contestants::clients::{fifo, joined, open};
+use crate::contestants::clients::{fifo, open};
 use crate::contestants::cubit::idl::Cubit;
 use crate::contestants::releases::planned_ns;
 use crate::processes::barrier::Barrier;
@@ -194,6 +194,15 @@ const ANSWER: u8 = ARGUMENT.wrapping_mul(ARGUMENT).wrapping_mul(ARGUMENT);
 const CALLS_MAX: usize = 50_000;
 const BULK_CLIENTS_MAX: usize = 16;
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// The result of a thread, once it has ended.
+///
+/// # Errors
+/// Its error, or that it panicked.
+fn joined<T>(thread: JoinHandle<Option<Result<T, String>>>) -> Result<T, String> {
+    let result = thread.join().ok().flatten();
+    result.ok_or("a client panicked")?
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,11 @@
 //! The clients that call at a rate: one process, a thread for each client, released at absolute times.
 
-use rtorb::thread::{SchedPolicy, ThreadConfig};
 use rtorb::{Orb, Strategies};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::timer::{PeriodicTimer, Release};
 
 use super::{ClientsQuestion, Group, Ran, Releases, Run, RunEnd, Times, process_cpu_ns};
-use crate::contestants::clients::open;
+use crate::contestants::clients::{fifo, open};
 use crate::contestants::cubit::idl::Cubit;
 use crate::contestants::releases::planned_ns;
 use crate::processes::barrier::Barrier;
@@ -24,7 +23,7 @@ impl Clients {
     ///
     /// # Errors
     /// What the ORB said.
-    pub fn open(preset: &str, references: &[&str]) -> Result<Self, String> {
+    pub fn open(preset: &str, references: &[impl AsRef<str>]) -> Result<Self, String> {
         let strategies = Strategies::preset(preset).map_err(|error| error.to_string())?;
         Ok(Self {
             objects: open(Orb::builder().strategies(strategies), references)?,
@@ -85,12 +84,8 @@ impl Clients {
                     group: group.clone(),
                     duration_ns: run.duration_ns,
                 };
-                let config = ThreadConfig {
-                    policy: (group.priority > 0).then_some(SchedPolicy::Fifo(group.priority)),
-                    ..ThreadConfig::default()
-                };
                 let name = format!("client-{}", group.priority);
-                barrier.add(&name, &config, || client.prepare())?;
+                barrier.add(&name, &fifo(group.priority), || client.prepare())?;
                 of_groups.push(group_index);
             }
         }
@@ -206,6 +201,7 @@ mod tests {
     use super::*;
     use crate::contestants::rates::FirstReleases;
     use crate::contestants::rates::server::{RateObject, Server};
+    use rtorb::thread::ThreadConfig;
 
     fn group(object: usize, clients: usize, period_ns: u64, releases: Releases) -> Group {
         Group {
@@ -227,13 +223,7 @@ mod tests {
             &[object(true), object(false)],
         )
         .unwrap();
-        let references: Vec<&str> = server
-            .objects()
-            .references()
-            .iter()
-            .map(String::as_str)
-            .collect();
-        let mut clients = Clients::open("default", &references).unwrap();
+        let mut clients = Clients::open("default", server.objects().references()).unwrap();
         let serving = server.objects().orb().clone();
         let thread = spawn("server", &ThreadConfig::default(), move || serving.run()).unwrap();
         let run = Run {
@@ -275,13 +265,7 @@ mod tests {
         };
         let server = Server::open("iiop://127.0.0.1:0", "default", &[works]).unwrap();
         server.set_work(3 * PERIOD_NS);
-        let references: Vec<&str> = server
-            .objects()
-            .references()
-            .iter()
-            .map(String::as_str)
-            .collect();
-        let mut clients = Clients::open("default", &references).unwrap();
+        let mut clients = Clients::open("default", server.objects().references()).unwrap();
         let serving = server.objects().orb().clone();
         let thread = spawn("server", &ThreadConfig::default(), move || serving.run()).unwrap();
         let run = Run {
@@ -306,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_group_without_an_object_is_refused() {
-        let mut clients = Clients::open("default", &[]).unwrap();
+        let mut clients = Clients::open("default", &[""; 0]).unwrap();
         let run = Run {
             duration_ns: 1,
             round: 0,

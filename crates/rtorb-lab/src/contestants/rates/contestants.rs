@@ -9,9 +9,9 @@ use rtorb_results::ObtainedScheduling;
 
 use super::entrant::{Entrant, ServerPriorities, Software};
 use super::server::RateObject;
-use super::{ClientsQuestion, FirstReleases, Group, Ran, Run, ServerQuestion};
+use super::{FirstReleases, Group, Ran, Run, ServerQuestion};
 use crate::contestants::peers::omniorb::{self, OmniOrb};
-use crate::contestants::{Orb, start_server};
+use crate::contestants::{Orb, rates, start_server};
 use crate::error::LabError;
 use crate::processes::awake::Awake;
 use crate::processes::{Launcher, Process};
@@ -226,20 +226,16 @@ impl RateContestant {
     }
 
     fn prepare(&mut self, run: &Run) -> Result<(), LabError> {
-        let question = ClientsQuestion::Prepare(run.clone());
-        self.clients.ask(&question, Duration::ZERO)
+        rates::prepare(&mut self.clients, run)
     }
 
     fn go(&mut self, run: &Run) -> Result<Turn, LabError> {
         let duration = Duration::from_nanos(run.duration_ns);
         let awake = Awake::keep(self.cpu, duration + AWAKE_LONGER);
         let before_ns = self.server_cpu_ns()?;
-        let reply = self
-            .clients
-            .ask_for_series(&ClientsQuestion::Go, duration)?;
+        let ran = rates::go(&mut self.clients, duration)?;
         let server_ns = self.server_cpu_ns()?.saturating_sub(before_ns);
         drop(awake);
-        let ran = Ran::of(reply).map_err(|what| LabError::process(self.clients.name(), what))?;
         let share = |cpu_ns: u64| cpu_ns as f64 / ran.elapsed_ns.max(1) as f64;
         let cpu = if self.is_apart {
             CpuShares::Apart {

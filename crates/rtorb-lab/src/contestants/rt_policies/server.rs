@@ -19,7 +19,7 @@ use crate::processes::computation::Computation;
 ///
 /// # Errors
 /// What the ORB said.
-pub fn open(setting: Setting, endpoint: &str, next: &[&str]) -> Result<Server, String> {
+pub fn open(setting: Setting, endpoint: &str, next: &[impl AsRef<str>]) -> Result<Server, String> {
     let orb = bounded(Orb::builder())
         .listen(endpoint)
         .build()

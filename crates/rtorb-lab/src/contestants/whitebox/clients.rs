@@ -4,12 +4,12 @@ use std::error::Error;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::sync::{Arc, OnceLock};
 
-use rtorb::thread::{SchedPolicy, ThreadConfig};
 use rtorb::{Orb, Strategies};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 
 use super::{Priorities, Run};
 use crate::contestants::CALL_TIMEOUT;
+use crate::contestants::clients::fifo;
 use crate::contestants::cubit::idl::Cubit;
 use crate::processes::questions;
 
@@ -53,11 +53,7 @@ impl Clients {
                 finished: tell_finished.try_clone()?,
                 failure: Arc::clone(&failure),
             };
-            let config = ThreadConfig {
-                policy: (priority > 0).then_some(SchedPolicy::Fifo(priority)),
-                ..ThreadConfig::default()
-            };
-            rtorb_os::thread::spawn(name, &config, move || client.take_turns())?;
+            rtorb_os::thread::spawn(name, &fifo(priority), move || client.take_turns())?;
             turns.push(tell_turn);
         }
         Ok(Self {

@@ -119,8 +119,8 @@ impl Subject for Routes {
     }
 }
 
-/// Sends events, and returns the processor time that all but the first took in each of [`EXECUTIONS`], in nanoseconds; `None` where the
-/// kernel does not tell. Nobody is asked anything meanwhile: an answer takes time too.
+/// Sends events, and returns the processor time that all but the first took in each of [`EXECUTIONS`], in nanoseconds; `None` if the
+/// kernel does not account it. No process is asked anything meanwhile, because an answer takes processor time.
 fn execute(
     route: &mut Route,
     context: &Context,
@@ -165,12 +165,9 @@ const SAYS: Statements = Statements {
     highlights: &[HighlightOf {
         what: "an event over {transport} to {consumers} consumers",
         of: "what=event, payload_bytes=16",
-        metric: Metric::of(P50).with(&[Times(1e-3)]),
+        metric: US,
         unit: "us",
-        beside: Words::with(
-            "99 of 100 at most {0}",
-            &[(Metric::of(P99).with(&[Times(1e-3)]), "us")],
-        ),
+        beside: Words::with("99 of 100 at most {0}", &[(P99_US, "us")]),
     }],
     ..Statements::NONE
 };
@@ -224,10 +221,11 @@ const PAUSE_NS: u64 = 50_000_000;
 const WARM_UP_EVENTS: u64 = 5;
 const EVENTS_REMEMBERED: usize = 512;
 const TIMEOUT: Duration = Duration::from_secs(10);
-const ONE_WAY: &str = "On one CPU and at one priority nobody takes the CPU from anybody: the channel has an event once the supplier sleeps, \
-                       and consumers have it once the channel does. What is executed is read from the kernel's sums of each process \
-                       (schedstat) over a round: interrupts are in it.";
-const UNTOLD: &str = "The kernel does not tell the processor time of threads (CONFIG_SCHED_INFO): what is executed by whom is missing.";
+const ONE_WAY: &str = "All processes have the same priority on one CPU, so none preempts another: the channel gets an event when the supplier \
+                       sleeps, and the consumers get it when the channel sleeps. Processor times are differences of the kernel's sums \
+                       for each process (schedstat) over a round; they include interrupts.";
+const UNTOLD: &str = "This kernel does not account the processor time of threads (CONFIG_SCHED_INFO), so the processor times of supplier, \
+                      channel and consumers are missing.";
 
 #[cfg(test)]
 mod tests {

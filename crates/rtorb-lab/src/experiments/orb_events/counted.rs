@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::route::Route;
-use super::{served, table};
+use super::{served, table_of_part};
 use crate::contestants::Transport;
 use crate::contestants::event_channel::{Sending, Served};
 use crate::contestants::square_wave::system::Role;
@@ -34,7 +34,7 @@ pub(super) const STUDY: Study<Counters> = Study {
             rows: words(&["counted"]),
             columns: words(&[CONSUMERS]),
             values: vec![CellValue::Median],
-            ..table("counts", "What an event costs besides time", COUNT)
+            ..table_of_part("counts", "What an event costs besides time", COUNT)
         }]
     },
     says: SAYS,
@@ -164,14 +164,14 @@ const SAYS: Statements = Statements {
 const CONSUMERS: &str = "consumers";
 /// The value of the label `part`.
 const COUNT: &str = "count";
-/// The number of events that counts are of, and that system calls are of.
+/// The numbers of events over which counts were taken, and over which system calls were traced.
 const EVENTS: &str = "events";
 const TRACED: &str = "traced_events";
 const SYSTEM_CALLS: &str = "system_calls";
 const PERIOD_NS: u64 = 500_000;
 /// A hundred times what it takes to ask for the counts.
 const PAUSE_NS: u64 = 50_000_000;
-/// Longer than it takes to attach strace, and to be rid of it.
+/// Longer than it takes to attach and detach strace.
 const TRACE_PAUSE_NS: u64 = 400_000_000;
 const WARM_UP_EVENTS: u64 = 100;
 /// Fewer, since every system call stops its thread twice.

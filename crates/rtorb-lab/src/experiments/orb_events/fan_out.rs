@@ -2,7 +2,7 @@
 
 use rtorb_results::labels_with;
 
-use super::{served, table};
+use super::{served, table_of_part};
 use crate::contestants::Transport;
 use crate::contestants::event_channel::consumers::NOT_RECEIVED;
 use crate::contestants::event_channel::system::{
@@ -43,14 +43,14 @@ pub(super) const STUDY: Study<Crowds> = Study {
                     .to_owned(),
                 rows: words(&[PRIORITIES, CONSUMERS]),
                 columns: words(&["receipt"]),
-                ..table("fan-out", "One event to many consumers", FAN_OUT)
+                ..table_of_part("fan-out", "One event to many consumers", FAN_OUT)
             },
             TableView {
                 caption: "One event after another, as fast as they can be sent, until the last consumer has the last one.".to_owned(),
                 rows: words(&[CONSUMERS]),
                 columns: words(&[PRIORITIES]),
                 values: vec![CellValue::CallsPerSecond],
-                ..table("sustained", "Events a second", SUSTAINED)
+                ..table_of_part("sustained", "Events a second", SUSTAINED)
             },
         ]
     },

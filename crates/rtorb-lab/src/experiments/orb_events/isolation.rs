@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rtorb_os::clock::monotonic_ns;
 
-use super::{served, table, table_of};
+use super::{served, table_of, table_of_part};
 use crate::contestants::Transport;
 use crate::contestants::event_channel::consumers::NOT_RECEIVED;
 use crate::contestants::event_channel::system::{
@@ -55,7 +55,7 @@ pub(super) const STUDY: Study<Neighbourhoods> = Study {
                 caption: format!("From sending an event until the urgent consumer has it. {OTHERS}"),
                 rows: words(&[FLOOD]),
                 columns: words(&["transport"]),
-                ..table("isolation", "The urgent consumer beside others", ISOLATION)
+                ..table_of_part("isolation", "The urgent consumer beside others", ISOLATION)
             },
             TableView {
                 caption: "The 99th percentile beside others, by that alone in the same round: the median over rounds.".to_owned(),

@@ -38,8 +38,8 @@ impl Route {
         })
     }
 
-    /// Has one event sent, a pause made, so many more events sent, and a pause made again; returns when the first one has come. What
-    /// that one makes, and what is unmade after the last one, belongs to no event.
+    /// Starts to send one event, a pause, `events` more events, and a pause. Returns when the first event has arrived. Setup happens
+    /// with the first event and teardown after the last pause, so neither counts as a cost of the events between them.
     pub(super) fn begin(&mut self, events: u64, sending: &Sending) -> Result<(), LabError> {
         let [consumers] = &mut self.consumers;
         consumers.clear()?;

@@ -2,13 +2,13 @@
 
 use rtorb_host::system::{field, read};
 
-/// Octets, from `/proc/PID/smaps_rollup` (proc_pid_smaps(5)).
+/// Bytes, from `/proc/PID/smaps_rollup` (proc_pid_smaps(5)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::experiments) struct Memory {
     /// Resident: pages that are in memory now, whoever else has them too.
-    pub(in crate::experiments) rss: u64,
+    pub(super) rss: u64,
     /// The same with each shared page divided by the number of processes that have it.
-    pub(in crate::experiments) pss: u64,
+    pub(super) pss: u64,
     /// Written, and in no other process: what this one alone costs.
     pub(in crate::experiments) private_dirty: u64,
 }
@@ -43,7 +43,7 @@ impl Memory {
 }
 
 /// The one that says what a process costs.
-pub(super) const PRIVATE_DIRTY: &str = "private_dirty";
+pub(in crate::experiments) const PRIVATE_DIRTY: &str = "private_dirty";
 
 #[cfg(test)]
 mod tests {

@@ -30,21 +30,14 @@ impl probe::Question for Question {
 
     fn answer(&self) -> Result<Answer, String> {
         if !self.references.is_empty() {
-            let references: Vec<&str> = self.references.iter().map(String::as_str).collect();
-            return self.count(&references);
+            return self.count(&self.references);
         }
         let objects: Vec<RateObject> = objects(self.real_time, self.low_clients).collect();
         let server = Server::open("iiop://127.0.0.1:0", PRESET, &objects)?;
         let orb = server.objects().orb().clone();
         let serving = spawn("server", &ThreadConfig::default(), move || orb.run());
         let serving = serving.map_err(|refused| refused.to_string())?;
-        let references: Vec<&str> = server
-            .objects()
-            .references()
-            .iter()
-            .map(String::as_str)
-            .collect();
-        let counted = self.count(&references);
+        let counted = self.count(server.objects().references());
         server.objects().orb().shutdown();
         // It ends with the ORB.
         let _ = serving.join();
@@ -53,7 +46,7 @@ impl probe::Question for Question {
 }
 
 impl Question {
-    fn count(&self, references: &[&str]) -> Result<Answer, String> {
+    fn count(&self, references: &[String]) -> Result<Answer, String> {
         let mut clients = Clients::open(PRESET, references)?;
         let last = references.len().saturating_sub(1);
         let group = |(object, client): (usize, usize)| Group {

@@ -14,7 +14,7 @@ pub(super) const SAYS: Statements = Statements {
         of: "what=jitter, timers=20, pattern=non_harmonic, resolution_us=1000",
         metric: US,
         unit: "us",
-        beside: Words::with("mean {0}", &[(Metric::of(Mean).with(&[Times(1e-3)]), "us")]),
+        beside: Words::with("mean {0}", &[(MEAN_US, "us")]),
     }],
     derived: &[
         quotient("lowest_to_highest_p50", LOWEST, TO_HIGHEST),
@@ -55,10 +55,7 @@ pub(super) const SAYS: Statements = Statements {
             what: "a bound, QNX; here the lowest of 20 tasks, {pattern}, {resolution_us} us",
             published: "always bounded by twice the clock resolution",
             of: "what=jitter, priority=lowest, timers=20",
-            ours: Words::with(
-                "at most {0}",
-                &[(Metric::of(Max).with(&[Times(1e-3), Largest]), "us")],
-            ),
+            ours: Words::with("at most {0}", &[(MAX_US, "us")]),
             ..P3
         },
         PublishedOf {

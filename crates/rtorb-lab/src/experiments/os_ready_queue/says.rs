@@ -1,7 +1,6 @@
 //! Whether the switch grows with the ready queue, and with the resolution of the clock.
 
-use rtorb_results::metric::Statistic;
-use rtorb_results::metric::Step;
+use rtorb_results::metric::{Statistic, Step};
 
 use crate::experiments::prelude::*;
 
@@ -9,7 +8,7 @@ pub(super) const SAYS: Statements = Statements {
     highlights: &[HighlightOf {
         what: "context switch with 20 tasks, resolution {resolution_us} us",
         of: LONGEST,
-        metric: Metric::of(P50).with(&[Times(1e-3)]),
+        metric: US,
         unit: "us",
         beside: Words::with("{0} that with 2", &[(QUEUE[1], "ratio")]),
     }],

@@ -23,8 +23,8 @@ mod round_trips;
 mod wakeups;
 mod yields;
 
-/// What to time. The answer has one set of samples, or two of a switch: each from just before the service was asked for until it was had, with one
-/// reading of the clock in it.
+/// What to time. The answer has one set of samples; that of a switch has two. A sample lasts from just before the service was asked for
+/// until it was had, and contains one reading of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     /// What is asked of the operating system.
@@ -182,12 +182,12 @@ impl Samples {
         now_ns: u64,
     ) -> bool {
         let goes_on = self.keep(hand_over_ns, now_ns);
-        self.stand_beside(without_ns);
+        self.set_without(without_ns);
         goes_on
     }
 
     /// Sets the time of the same calls without the hand-over beside that of the last one.
-    fn stand_beside(&mut self, without_ns: u64) {
+    fn set_without(&mut self, without_ns: u64) {
         let last = self.without_ns.get_mut(self.taken.saturating_sub(1));
         last.into_iter().for_each(|last| *last = without_ns);
     }

@@ -192,8 +192,9 @@ pub(super) fn own_deadline_ns(system: &System, behaviour: usize) -> u64 {
     })
 }
 
-/// Checks that the most urgent job of the component locks each mutex with a ceiling: then whoever holds one keeps all other jobs waiting, and
-/// the analysis says so. Otherwise a more urgent job would wait too, for which the ceiling has no priority.
+/// Checks that the most urgent job of the component locks each mutex with a ceiling. The ceiling is the highest level: while a job holds
+/// the mutex, no other job runs. The analysis says the same only if the most urgent job locks it; otherwise it lets more urgent jobs
+/// preempt the holder, and the run cannot.
 fn check_ceilings(
     system: &System,
     component: usize,
@@ -217,8 +218,8 @@ fn check_ceilings(
         let has_ceiling = resource.component == component && resource.locking == Locking::Ceiling;
         if has_ceiling && !most_urgent.clone().any(|(name, _)| locks(name, index)) {
             return Err(format!(
-                "{} of {} has a ceiling, and {}, which has the shortest deadline of its CPU, does not lock it: a lane by deadline has no \
-                 priority between its jobs. Write mutex = \"inheritance\" to run the system",
+                "{} of {} has a ceiling, and {}, which has the shortest deadline of its CPU, does not lock it but would wait for it in a run: \
+                 there, a ceiling is above all jobs of the CPU. Write mutex = \"inheritance\" to run the system",
                 resource.name,
                 system.components[component].name,
                 most_urgent

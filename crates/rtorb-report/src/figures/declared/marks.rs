@@ -3,16 +3,15 @@
 use plotly::Scatter;
 use plotly::common::{DashType, Line, Mode};
 use rtorb_results::summary::words::shown;
-use rtorb_results::{Derived, Plot, Results, Series};
+use rtorb_results::{Derived, Plot, Results, Series, is_part};
 
 use super::{Scale, steps};
 
 /// The derived numbers that a plot marks and whose labels all of these series have.
 pub(super) fn of<'a>(results: &'a Results, plot: &Plot, series: &[&Series]) -> Vec<&'a Derived> {
     let is_of_all = |mark: &&Derived| {
-        mark.labels
-            .iter()
-            .all(|(name, value)| series.iter().all(|one| one.labels.get(name) == Some(value)))
+        let mut all = series.iter();
+        all.all(|one| is_part(&mark.labels, &one.labels))
     };
     let of_name = |name: &String| {
         let named = results.derived.iter().filter(move |one| one.name == *name);

@@ -158,7 +158,7 @@ impl<L: Lock> Shared<L> {
             self.mutex.held(|| {
                 goes_on = samples.end(self.begin_ns.load(Acquire));
             });
-            samples.stand_beside(self.free_ns.load(Acquire));
+            samples.set_without(self.free_ns.load(Acquire));
             if !goes_on {
                 self.over.store(true, Release);
             }
