@@ -3,19 +3,35 @@
 use std::hint::spin_loop;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use cargo_metadata::Message;
 use xshell::{Shell, cmd};
 
-/// Runs the test programs of these packages, by default of all, so many times; prints a line for each program.
-pub(crate) fn run(sh: &Shell, runs: u32, packages: &[String]) -> anyhow::Result<()> {
-    let programs = build(sh, packages)?;
+/// What to run.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Options {
+    /// The number of runs of each test program.
+    #[arg(long, default_value_t = 1)]
+    runs: u32,
+    /// The number of test programs that run at the same time.
+    #[arg(long, default_value_t = 1)]
+    at_once: usize,
+    /// The packages; by default all.
+    #[arg(short, long = "package")]
+    packages: Vec<String>,
+}
+
+/// Runs the test programs in rounds; prints each failure and slow test, a line for each round, and one for each program.
+pub(crate) fn run(sh: &Shell, options: &Options) -> anyhow::Result<()> {
+    let programs = build(sh, &options.packages)?;
+    let mut reports = vec![Report::default(); programs.len()];
     let spinning = AtomicBool::new(true);
-    let reports: Vec<Report> = thread::scope(|scope| {
+    thread::scope(|scope| {
         let cpus = thread::available_parallelism().map_or(1, usize::from);
         for _ in 0..THREADS_OF_CPU * cpus {
             scope.spawn(|| {
@@ -24,20 +40,42 @@ pub(crate) fn run(sh: &Shell, runs: u32, packages: &[String]) -> anyhow::Result<
                 }
             });
         }
-        let reports = programs.iter().map(|program| program.run(runs));
-        let reports = reports.collect::<anyhow::Result<_>>();
+        let done = (1..=options.runs).try_for_each(|number| {
+            let begun = Instant::now();
+            round(&programs, options.at_once, &mut reports)?;
+            let faults: u32 = reports.iter().map(Report::faults).sum();
+            let (runs, took) = (options.runs, begun.elapsed().as_secs());
+            println!("round {number} of {runs} took {took} s; failed or slow so far: {faults}");
+            anyhow::Ok(())
+        });
         spinning.store(false, Ordering::Relaxed);
-        reports
+        done
     })?;
-    let (mut failures, mut runs) = (0, 0);
     for (program, report) in programs.iter().zip(&reports) {
         println!("{}", report.line(&program.name));
-        failures += report.failures;
-        runs += report.runs;
     }
-    println!("{runs} runs of programs, {failures} failed");
-    ensure!(failures == 0, "{failures} runs of test programs failed");
+    let faults: u32 = reports.iter().map(Report::faults).sum();
+    ensure!(faults == 0, "{faults} runs or tests failed or were slow");
     Ok(())
+}
+
+/// Runs each program once, so many at the same time.
+fn round(programs: &[Program], at_once: usize, reports: &mut [Report]) -> anyhow::Result<()> {
+    let waiting = Mutex::new(programs.iter().zip(reports));
+    let next = || waiting.lock().ok()?.next();
+    thread::scope(|scope| {
+        let one_after_another = || -> anyhow::Result<()> {
+            while let Some((program, report)) = next() {
+                program.run(report)?;
+            }
+            Ok(())
+        };
+        let threads: Vec<_> = (0..at_once.max(1))
+            .map(|_| scope.spawn(one_after_another))
+            .collect();
+        let mut ends = threads.into_iter().map(ScopedJoinHandle::join);
+        ends.try_for_each(|end| end.unwrap_or_else(|_| bail!("a thread panicked")))
+    })
 }
 
 /// A program of tests.
@@ -83,27 +121,25 @@ fn build(sh: &Shell, packages: &[String]) -> anyhow::Result<Vec<Program>> {
 }
 
 impl Program {
-    /// Runs the program so many times, and prints each failure and each slow test.
-    fn run(&self, runs: u32) -> anyhow::Result<Report> {
-        let mut report = Report::default();
-        for _ in 0..runs {
-            let begun = Instant::now();
-            let output = self.command().output()?;
-            let took = begun.elapsed();
-            let text = [output.stdout, output.stderr].concat();
-            let text = String::from_utf8_lossy(&text);
-            report.note(took, output.status.success());
-            if !output.status.success() {
-                println!("== {} failed ({})", self.name, output.status);
-                if !text.lines().any(|line| line.ends_with(FAILED)) {
-                    let tail: Vec<_> = text.lines().rev().take(20).collect();
-                    tail.iter().rev().for_each(|line| println!("{line}"));
-                }
+    /// Runs the program once, and prints each failure and each slow test.
+    fn run(&self, report: &mut Report) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        let output = self.command().output()?;
+        let took = begun.elapsed();
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text);
+        let slow = text.lines().filter(|line| line.contains(SLOW)).count();
+        report.note(took, output.status.success(), slow);
+        if !output.status.success() {
+            println!("== {} failed ({})", self.name, output.status);
+            if !text.lines().any(|line| line.ends_with(FAILED)) {
+                let tail: Vec<_> = text.lines().rev().take(20).collect();
+                tail.iter().rev().for_each(|line| println!("{line}"));
             }
-            let shown = text.lines().filter(|line| is_shown(line));
-            shown.for_each(|line| println!("{}: {line}", self.name));
         }
-        Ok(report)
+        let shown = text.lines().filter(|line| is_shown(line));
+        shown.for_each(|line| println!("{}: {line}", self.name));
+        Ok(())
     }
 
     /// The program as cargo would run it, for at most half an hour.
@@ -119,34 +155,41 @@ impl Program {
 
 /// True for a line of the test harness that names a failed or a slow test, and for the reason of a failure.
 fn is_shown(line: &str) -> bool {
-    line.ends_with(FAILED)
-        || line.contains("has been running for over")
-        || line.contains("panicked at")
+    line.ends_with(FAILED) || line.contains(SLOW) || line.contains("panicked at")
 }
 
 /// The runs of a program.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Report {
     runs: u32,
     failures: u32,
+    /// Tests that ran for more than a minute.
+    slow: u32,
     longest: Duration,
 }
 
 impl Report {
-    fn note(&mut self, took: Duration, is_success: bool) {
+    fn note(&mut self, took: Duration, is_success: bool, slow: usize) {
         self.runs += 1;
         self.failures += u32::from(!is_success);
+        self.slow += u32::try_from(slow).unwrap_or(u32::MAX);
         self.longest = self.longest.max(took);
+    }
+
+    /// The failed runs and the slow tests.
+    fn faults(&self) -> u32 {
+        self.failures + self.slow
     }
 
     fn line(&self, name: &str) -> String {
         let Self {
             runs,
             failures,
+            slow,
             longest,
         } = self;
         format!(
-            "{name}: {runs} runs, {failures} failed, the longest took {:.1} s",
+            "{name}: {runs} runs, {failures} failed, {slow} tests above 60 s, the longest run took {:.1} s",
             longest.as_secs_f64()
         )
     }
@@ -161,19 +204,22 @@ const LONGEST: &str = "1800";
 /// The end of the harness's line about a failed test.
 const FAILED: &str = "... FAILED";
 
+/// What the harness says of a test that takes more than a minute.
+const SLOW: &str = "has been running for over";
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::path::Path;
 
     #[test]
-    fn failures_and_the_longest_run_are_counted() {
+    fn failures_slow_tests_and_the_longest_run_are_counted() {
         let mut report = Report::default();
-        for (seconds, is_success) in [(1, true), (3, false), (2, true)] {
-            report.note(Duration::from_secs(seconds), is_success);
+        for (seconds, is_success, slow) in [(1, true, 0), (3, false, 2), (2, true, 0)] {
+            report.note(Duration::from_secs(seconds), is_success, slow);
         }
-        let line = "p/t: 3 runs, 1 failed, the longest took 3.0 s";
-        assert_eq!(report.line("p/t"), line);
+        let line = "p/t: 3 runs, 1 failed, 2 tests above 60 s, the longest run took 3.0 s";
+        assert_eq!((report.line("p/t").as_str(), report.faults()), (line, 3));
     }
 
     #[test]
@@ -184,13 +230,18 @@ mod tests {
     }
 
     #[test]
-    fn a_program_runs_in_the_folder_of_its_package() {
-        let program = Program {
-            name: "p/t".to_owned(),
-            path: "/bin/true".into(),
+    fn each_program_runs_once_in_a_round() {
+        let program = |path: &str| Program {
+            name: path.to_owned(),
+            path: path.into(),
             folder: Path::new("/").into(),
         };
-        let report = program.run(2).expect("it is there");
-        assert_eq!((report.runs, report.failures), (2, 0));
+        let programs = [program("/bin/true"), program("/bin/false")];
+        let mut reports = vec![Report::default(); 2];
+        for at_once in [0, 1, 3] {
+            round(&programs, at_once, &mut reports).expect("they are there");
+        }
+        let counts = reports.iter().map(|report| (report.runs, report.failures));
+        assert!(counts.eq([(3, 0), (3, 3)]));
     }
 }

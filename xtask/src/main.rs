@@ -40,14 +40,7 @@ enum Task {
     /// Makes a site of the pages below docs/, and checks their links and their code.
     Book,
     /// Runs all tests beside twice as many busy threads as there are CPUs.
-    Busy {
-        /// The number of runs of each test program.
-        #[arg(long, default_value_t = 1)]
-        runs: u32,
-        /// The packages; by default all.
-        #[arg(short, long = "package")]
-        packages: Vec<String>,
-    },
+    Busy(busy::Options),
     /// Runs what the gate runs, once the peers are installed.
     Ci,
     /// Runs the tests with a new seed, so that random tests draw new cases.
@@ -123,7 +116,7 @@ fn main() -> anyhow::Result<()> {
     let sh = &workspace()?;
     match Task::parse() {
         Task::Book => book::run(sh),
-        Task::Busy { runs, packages } => busy::run(sh, runs, &packages),
+        Task::Busy(options) => busy::run(sh, &options),
         Task::Ci => ci::run(sh),
         Task::Draw { arguments } => draw::run(sh, arguments),
         Task::Features => features::run(sh),
