@@ -14,7 +14,7 @@ use xshell::{Shell, cmd};
 
 /// What to run.
 #[derive(clap::Args, Debug)]
-pub(crate) struct Options {
+pub(crate) struct Rounds {
     /// The number of runs of each test program.
     #[arg(long, default_value_t = 1)]
     runs: u32,
@@ -27,8 +27,8 @@ pub(crate) struct Options {
 }
 
 /// Runs the test programs in rounds; prints each failure and slow test, a line for each round, and one for each program.
-pub(crate) fn run(sh: &Shell, options: &Options) -> anyhow::Result<()> {
-    let programs = build(sh, &options.packages)?;
+pub(crate) fn run(sh: &Shell, rounds: &Rounds) -> anyhow::Result<()> {
+    let programs = build(sh, &rounds.packages)?;
     let mut reports = vec![Report::default(); programs.len()];
     let spinning = AtomicBool::new(true);
     thread::scope(|scope| {
@@ -40,11 +40,11 @@ pub(crate) fn run(sh: &Shell, options: &Options) -> anyhow::Result<()> {
                 }
             });
         }
-        let done = (1..=options.runs).try_for_each(|number| {
+        let done = (1..=rounds.runs).try_for_each(|number| {
             let begun = Instant::now();
-            round(&programs, options.at_once, &mut reports)?;
+            round(&programs, rounds.at_once, &mut reports)?;
             let faults: u32 = reports.iter().map(Report::faults).sum();
-            let (runs, took) = (options.runs, begun.elapsed().as_secs());
+            let (runs, took) = (rounds.runs, begun.elapsed().as_secs());
             println!("round {number} of {runs} took {took} s; failed or slow so far: {faults}");
             anyhow::Ok(())
         });

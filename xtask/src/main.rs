@@ -40,7 +40,7 @@ enum Task {
     /// Makes a site of the pages below docs/, and checks their links and their code.
     Book,
     /// Runs all tests beside twice as many busy threads as there are CPUs.
-    Busy(busy::Options),
+    Busy(busy::Rounds),
     /// Runs what the gate runs, once the peers are installed.
     Ci,
     /// Runs the tests with a new seed, so that random tests draw new cases.
@@ -116,7 +116,7 @@ fn main() -> anyhow::Result<()> {
     let sh = &workspace()?;
     match Task::parse() {
         Task::Book => book::run(sh),
-        Task::Busy(options) => busy::run(sh, &options),
+        Task::Busy(rounds) => busy::run(sh, &rounds),
         Task::Ci => ci::run(sh),
         Task::Draw { arguments } => draw::run(sh, arguments),
         Task::Features => features::run(sh),
