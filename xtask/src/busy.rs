@@ -143,9 +143,12 @@ impl Program {
     }
 
     /// The program as cargo would run it, for at most half an hour.
+    ///
+    /// It has a session of its own, as if another terminal had started the load: the kernel then shares the CPUs between sessions.
     fn command(&self) -> Command {
-        let mut command = Command::new("timeout");
-        command.arg(LONGEST).arg(&self.path);
+        let mut command = Command::new("setsid");
+        command.args(["--wait", "timeout", LONGEST]);
+        command.arg(&self.path);
         command.current_dir(&self.folder);
         command.env("CARGO_MANIFEST_DIR", &self.folder);
         command.stdin(Stdio::null());

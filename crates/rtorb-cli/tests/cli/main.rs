@@ -13,6 +13,7 @@ mod contestants;
 mod cubit;
 mod deadlines;
 mod events;
+mod experiments;
 mod idl;
 mod ior;
 mod kernels;

@@ -9,9 +9,12 @@ use rustix::process::{Pid, Signal, kill_process};
 /// The command under test.
 pub(crate) fn rtorb() -> assert_cmd::Command {
     let mut command = assert_cmd::Command::new(assert_cmd::cargo::cargo_bin!("rtorb"));
-    command.timeout(Duration::from_secs(60));
+    command.timeout(LONGEST);
     command
 }
+
+/// The longest that a command or its end may take beside whatever else the host does.
+const LONGEST: Duration = Duration::from_secs(180);
 
 /// What a command printed as JSON.
 pub(crate) fn json(output: &[u8]) -> serde_json::Value {
@@ -46,7 +49,7 @@ impl Running {
 
     /// Waits for its end and answers the exit status.
     pub(crate) fn ended(&mut self) -> Option<i32> {
-        let status = within(Duration::from_secs(20), || self.0.try_wait().unwrap());
+        let status = within(LONGEST, || self.0.try_wait().unwrap());
         status.expect("it ends in time").code()
     }
 }
