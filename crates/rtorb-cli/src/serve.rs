@@ -113,7 +113,7 @@ impl Source {
     fn read(&self) -> anyhow::Result<(&Path, String)> {
         let path = self.answers.as_deref().or(self.replay.as_deref());
         let path = path.ok_or_else(|| usage("give --answers FILE or --replay FILE"))?;
-        Ok((path, read_text(path, FILE_OCTETS_MAX)?))
+        Ok((path, read_text(path, FILE_BYTES_MAX)?))
     }
 }
 
@@ -134,7 +134,7 @@ fn report(stand_in: &StandIn, is_complete: bool) -> ExitCode {
 }
 
 /// Bound on the size of a table or a session.
-const FILE_OCTETS_MAX: u64 = 1 << 30;
+const FILE_BYTES_MAX: u64 = 1 << 30;
 
 const EXAMPLES: &str = "Examples:
   rtorb serve --idl valve.idl --interface Plant::Valve --answers valve.toml --ior-file valve.ior

@@ -40,7 +40,7 @@ pub(crate) type Results<'f> =
     &'f mut dyn FnMut(ReplyStatus, &mut Reader<'_>) -> Result<(), DecodeError>;
 
 impl Client {
-    /// A client whose messages have at most `message_bytes_max` octets. It takes its memory now.
+    /// A client whose messages have at most `message_bytes_max` bytes. It takes its memory now.
     #[must_use]
     pub fn new(link: Box<dyn Link + Send>, message_bytes_max: usize) -> Self {
         Self {

@@ -1,6 +1,6 @@
 //! CORBA objects and calls without an operating system.
 //!
-//! The crate has no thread, no socket and no clock of its own. The application has a [`Link`]: whatever carries octets to one peer and back, such as
+//! The crate has no thread, no socket and no clock of its own. The application has a [`Link`]: whatever carries bytes to one peer and back, such as
 //! a serial line, or a stream of a network stack. A [`Server`] serves the objects of a fixed table on it, in the task that calls it. A
 //! [`Client`] calls objects at the other end. In `build.rs`, the IDL compiler generates the code of the application's interfaces for this
 //! crate: `rtorb_idl::Compiler::new().runtime("rtorb_embedded")`.

@@ -1,24 +1,24 @@
-//! What carries octets to the peer and back.
+//! What carries bytes to the peer and back.
 
 use rtorb_wire::Writer;
 use rtorb_wire::connection::ReceiveLimits;
 
-/// A stream of octets to one peer. The application implements it, for example over a serial line.
+/// A stream of bytes to one peer. The application implements it, for example over a serial line.
 pub trait Link {
-    /// Sends all octets, and waits until they are taken.
+    /// Sends all bytes, and waits until they are taken.
     ///
     /// # Errors
     /// When the peer does not take them in the time that the link allows, or the link is broken.
-    fn send(&mut self, octets: &[u8]) -> Result<(), LinkError>;
+    fn send(&mut self, bytes: &[u8]) -> Result<(), LinkError>;
 
-    /// Receives at least one octet into `into`, and waits for it. Returns how many; 0 when the peer has ended the stream.
+    /// Receives at least one byte into `into`, and waits for it. Returns how many; 0 when the peer has ended the stream.
     ///
     /// # Errors
     /// When none comes in the time that the link allows, or the link is broken.
     fn receive(&mut self, into: &mut [u8]) -> Result<usize, LinkError>;
 }
 
-/// Why a link did not carry octets.
+/// Why a link did not carry bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkError {
     /// The time passed that the link allows.
@@ -27,7 +27,7 @@ pub enum LinkError {
     Broken,
 }
 
-/// Sends a finished message: the writer's own octets, with those of its values between them.
+/// Sends a finished message: the writer's own bytes, with those of its values between them.
 pub(crate) fn send(link: &mut dyn Link, message: &Writer<'_>) -> Result<(), LinkError> {
     let (own, lent) = message.parts();
     let mut from = 0;
@@ -42,7 +42,7 @@ pub(crate) fn send(link: &mut dyn Link, message: &Writer<'_>) -> Result<(), Link
     link.send(&own[from..])
 }
 
-/// What a receiver of messages of at most that many octets takes.
+/// What a receiver of messages of at most that many bytes takes.
 pub(crate) fn limits(message_bytes_max: usize) -> ReceiveLimits {
     ReceiveLimits {
         message_bytes_max,

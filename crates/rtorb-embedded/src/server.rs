@@ -93,7 +93,7 @@ pub enum Ended {
     Link(LinkError),
     /// The peer closed the connection.
     Closed,
-    /// The octets are not GIOP, or break a limit. The peer was told so (MessageError).
+    /// The bytes are not GIOP, or break a limit. The peer was told so (MessageError).
     Refused(ReceiveError),
 }
 
@@ -110,7 +110,7 @@ pub struct LinkResponder<'m> {
 }
 
 impl<'o> Server<'o> {
-    /// A server of those objects, whose messages have at most `message_bytes_max` octets. It takes its memory now.
+    /// A server of those objects, whose messages have at most `message_bytes_max` bytes. It takes its memory now.
     ///
     /// Messages of up to 8 KiB are received into memory that is there from the beginning; larger ones make the buffer grow, once.
     #[must_use]
@@ -186,7 +186,7 @@ impl<'o> Server<'o> {
     }
 }
 
-/// Tells the peer that its octets were not understood, unless it closed the connection.
+/// Tells the peer that its bytes were not understood, unless it closed the connection.
 fn refuse(link: &mut dyn Link, error: ReceiveError) -> Ended {
     if matches!(error, ReceiveError::Closed { .. }) {
         return Ended::Closed;
@@ -208,7 +208,7 @@ struct Answer<'m, 'o> {
 }
 
 impl<'m> Answer<'m, '_> {
-    /// Serves a request. The outer error is for octets that are no request.
+    /// Serves a request. The outer error is for bytes that are no request.
     fn request(
         self,
         code_sets: &mut CodeSetState,
@@ -258,7 +258,7 @@ impl<'m> Answer<'m, '_> {
         let written = giop::write_locate_reply(&mut w, version, request.request_id, status);
         let sent = match written {
             Ok(()) => link::send(link, &w),
-            // A reply of a few octets fits into every message.
+            // A reply of a few bytes fits into every message.
             Err(_) => Ok(()),
         };
         *self.out = w.into_buffer();

@@ -107,7 +107,7 @@ pub struct Host {
     /// Time that a hypervisor or the firmware took.
     #[serde(default)]
     pub stolen: StolenTime,
-    /// Octets of memory that this process may lock; `None` is without limit.
+    /// Bytes of memory that this process may lock; `None` is without limit.
     pub memory_lock_bytes: Option<u64>,
     /// The highest real-time priority that this process may ask for without the privilege.
     pub rtprio_limit: Option<u64>,
@@ -124,7 +124,7 @@ pub struct Host {
     /// Which of the capabilities that matter here this process has in effect.
     #[serde(default)]
     pub capabilities: Option<Vec<String>>,
-    /// Octets of memory.
+    /// Bytes of memory.
     pub memory_bytes: Option<u64>,
     /// What the kernel may do with memory under a running program.
     #[serde(default)]

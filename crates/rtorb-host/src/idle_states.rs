@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn four_octets_of_zero_are_written() {
+    fn four_bytes_of_zero_are_written() {
         let file = tempfile::NamedTempFile::new().unwrap();
         DmaLatency::may_be_held(file.path()).unwrap();
         assert_eq!(std::fs::read(file.path()).unwrap(), [0u8; 0]);

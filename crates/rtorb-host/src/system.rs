@@ -133,12 +133,12 @@ impl System {
             .collect()
     }
 
-    /// Eight octets at a place in a file, as the devices of model-specific registers give them.
+    /// Eight bytes at a place in a file, as the devices of model-specific registers give them.
     pub(crate) fn register(&self, absolute: &str, at: u64) -> Option<u64> {
-        let mut octets = [0; 8];
+        let mut bytes = [0; 8];
         let file = File::open(self.path(absolute)).ok()?;
-        file.read_exact_at(&mut octets, at).ok()?;
-        Some(u64::from_le_bytes(octets))
+        file.read_exact_at(&mut bytes, at).ok()?;
+        Some(u64::from_le_bytes(bytes))
     }
 
     /// What the kernel was started with, `None` when that is not visible: the value of the last `NAME=VALUE`, or an empty

@@ -42,7 +42,7 @@ pub(crate) struct Push {
     #[arg(long, value_name = "TEXT", value_parser = text::payload, conflicts_with = "size")]
     payload: Option<std::vec::Vec<u8>>,
     /// Size of the payload in bytes; the bytes are 0.
-    #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(0..=16_000_000))]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(0..=16_000_000))]
     size: Option<u32>,
     /// Text for the any of the events.
     #[arg(long, value_name = "TEXT")]
@@ -152,4 +152,4 @@ fn rate(text: &str) -> Result<f64, String> {
 
 const RATE_MIN_HZ: f64 = 0.001;
 const RATE_MAX_HZ: f64 = 1e6;
-const _: () = assert!(Number::OCTETS == 24, "the help says so");
+const _: () = assert!(Number::BYTES == 24, "the help says so");

@@ -43,7 +43,7 @@ pub(super) fn any(any: &Any) -> Option<String> {
     match any.value() {
         Ok(Value::Nothing) => None,
         Ok(Value::String(text) | Value::WString(text)) => Some(format!("{text:?}")),
-        Ok(Value::Octets(octets)) => Some(shown(&octets)),
+        Ok(Value::Octets(bytes)) => Some(shown(&bytes)),
         Ok(value) => Some(format!("{value:?}")),
         Err(error) => Some(format!("({error})")),
     }

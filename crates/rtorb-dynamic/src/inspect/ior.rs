@@ -34,7 +34,7 @@ pub struct Profile {
     pub tag: u32,
     /// What the tag stands for.
     pub name: String,
-    /// What it says: name and value, in the order of the octets.
+    /// What it says: name and value, in the order of the bytes.
     pub fields: Vec<NamedValue>,
     /// What it says of priorities, if anything.
     pub real_time: Option<RealTime>,
@@ -195,7 +195,7 @@ fn key_fields(key: &[u8]) -> Vec<NamedValue> {
         NamedValue::new("object_key", hex(key)),
         NamedValue::number("object_key_octets", key.len() as u64),
     ];
-    let mut runs = key.split(|octet| !is_printable(*octet));
+    let mut runs = key.split(|byte| !is_printable(*byte));
     if runs.any(|run| run.len() >= RUN_MIN) || runs_through(key) {
         fields.push(NamedValue::new("object_key_text", printable(key)));
     }
@@ -203,19 +203,19 @@ fn key_fields(key: &[u8]) -> Vec<NamedValue> {
 }
 
 /// The text of bytes: those that are not printable as `\xNN`.
-fn printable(octets: &[u8]) -> String {
-    let text = |octet: &u8| {
-        if is_printable(*octet) {
-            char::from(*octet).to_string()
+fn printable(bytes: &[u8]) -> String {
+    let text = |byte: &u8| {
+        if is_printable(*byte) {
+            char::from(*byte).to_string()
         } else {
-            format!("\\x{octet:02x}")
+            format!("\\x{byte:02x}")
         }
     };
-    octets.iter().map(text).collect()
+    bytes.iter().map(text).collect()
 }
 
-fn is_printable(octet: u8) -> bool {
-    (b' '..=b'~').contains(&octet)
+fn is_printable(byte: u8) -> bool {
+    (b' '..=b'~').contains(&byte)
 }
 
 fn runs_through(key: &[u8]) -> bool {
@@ -288,8 +288,8 @@ fn address(host: &str, port: u16) -> String {
     }
 }
 
-fn hex(octets: &[u8]) -> String {
-    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// References inside references: only what tells them apart.

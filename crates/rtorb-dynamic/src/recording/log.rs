@@ -18,7 +18,7 @@ pub struct Log {
 #[derive(Debug)]
 struct State {
     file: File,
-    octets: u64,
+    bytes: u64,
     is_broken: bool,
 }
 
@@ -45,7 +45,7 @@ impl Log {
     pub fn create(path: &Path, bytes_max: u64) -> io::Result<Self> {
         let state = State {
             file: File::create(path)?,
-            octets: 0,
+            bytes: 0,
             is_broken: false,
         };
         Ok(Self {
@@ -65,8 +65,8 @@ impl Log {
         if state.is_broken {
             return Ok(());
         }
-        state.octets += line.len() as u64;
-        let written = if state.octets > self.bytes_max {
+        state.bytes += line.len() as u64;
+        let written = if state.bytes > self.bytes_max {
             let bytes_max = self.bytes_max;
             Err(LogError::Full { bytes_max })
         } else {

@@ -86,13 +86,13 @@ impl Machine {
             ("/sys/devices/system/clocksource/clocksource0/available_clocksource", "tsc hpet acpi_pm"),
             ("/proc/stat", "cpu  100 0 100 1000 0 0 0 0 0 0\n"),
         ]);
-        machine.octets(
+        machine.bytes(
             "/proc/config.gz",
             &packed("CONFIG_PREEMPT_RT=y\n# CONFIG_KASAN is not set\n"),
         );
         let mut registers = vec![0; 0x34];
         registers.extend(41u64.to_le_bytes());
-        machine.octets("/dev/cpu/2/msr", &registers);
+        machine.bytes("/dev/cpu/2/msr", &registers);
         machine.governor("performance", 4);
         machine.kernel_thread(18, "migration/0", 99);
         machine.kernel_thread(40, "irq/30-eth0", 50);
@@ -270,7 +270,7 @@ impl Machine {
 
     /// Writes a file, or another in its place.
     pub(crate) fn file(&self, path: &str, text: &str) {
-        self.octets(path, text.as_bytes());
+        self.bytes(path, text.as_bytes());
     }
 
     /// Takes a file away.
@@ -330,10 +330,10 @@ impl Machine {
         }
     }
 
-    fn octets(&self, path: &str, octets: &[u8]) {
+    fn bytes(&self, path: &str, bytes: &[u8]) {
         let path = self.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, octets).unwrap();
+        fs::write(path, bytes).unwrap();
     }
 
     fn governor(&self, governor: &str, cpus: usize) {

@@ -71,7 +71,7 @@ impl Threads {
         let mut irqbalance = false;
         let mut handlers = Vec::new();
         let numbers = system.names("/proc").into_iter();
-        for number in numbers.filter(|name| name.bytes().all(|octet| octet.is_ascii_digit())) {
+        for number in numbers.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())) {
             // A process may end while it is looked at.
             let stat = system.read(&format!("/proc/{number}/stat"));
             let Some(process) = stat.as_deref().and_then(ProcessStat::parse) else {

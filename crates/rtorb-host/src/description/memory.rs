@@ -7,9 +7,9 @@ use crate::system::{System, field};
 /// What the kernel may do with memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryMoves {
-    /// Octets of swap in use or ready for it; 0 is no swap.
+    /// Bytes of swap in use or ready for it; 0 is no swap.
     pub swap_bytes: Option<u64>,
-    /// Octets that are swapped out.
+    /// Bytes that are swapped out.
     pub swap_used_bytes: Option<u64>,
     /// How readily the kernel swaps: 0 to 200.
     pub swappiness: Option<i64>,
@@ -33,7 +33,7 @@ impl MemoryMoves {
     }
 }
 
-/// Octets of memory.
+/// Bytes of memory.
 pub(super) fn total_bytes(system: &System) -> Option<u64> {
     bytes(&system.read("/proc/meminfo")?, "MemTotal")
 }

@@ -144,7 +144,7 @@ impl ChannelCore {
     /// Gives an event to all consumers that want it, the most urgent first. The calling thread has that priority.
     pub(crate) fn dispatch(&self, event: &Incoming<'_>, priority: Priority) {
         self.received.fetch_add(1, Ordering::Relaxed);
-        if event.message.octets.len() > self.config.event_bytes_max {
+        if event.message.bytes.len() > self.config.event_bytes_max {
             self.too_large.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -551,7 +551,7 @@ mod tests {
     use crate::events::client::Arrival;
     use crate::events::config::Dispatching;
     use crate::events::connection::{NotSent, SendProgress};
-    use crate::events::event::{Message, Octets};
+    use crate::events::event::{EncodedEvents, Message};
     use crate::events::priority_source::RtInfoIsPriority;
     use crate::events::timer_queue::TimerQueue;
     use crate::stubs::rtec_event::rtec_event_channel_admin::Dependency;
@@ -645,12 +645,12 @@ mod tests {
             }
             work(&core);
             let event = Arrival::default().event;
-            let octets = Octets::of(core::slice::from_ref(&event), CharCodeSet::Latin1);
-            let octets = octets.expect("it fits");
+            let bytes = EncodedEvents::of(core::slice::from_ref(&event), CharCodeSet::Latin1);
+            let bytes = bytes.expect("it fits");
             for _ in 0..3 {
                 let incoming = Incoming {
                     header: event.header,
-                    message: octets.message(),
+                    message: bytes.message(),
                 };
                 core.dispatch(&incoming, Priority::MIN);
                 assert_eq!(work(&core), dispatching == Dispatching::Lanes);

@@ -188,7 +188,7 @@ impl ChannelConfig {
     /// [`ChannelError::Config`] for the first value that is not.
     pub fn check(&self) -> Result<(), ChannelError> {
         if self.key.is_empty() || self.key.len() > KEY_BYTES_MAX {
-            return Err(wrong("key", &self.key, "1 to 255 octets"));
+            return Err(wrong("key", &self.key, "1 to 255 bytes"));
         }
         self.check_lanes()?;
         within("consumers_max", self.consumers_max, 1..=PEERS_MAX)?;

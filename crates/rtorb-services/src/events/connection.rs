@@ -98,7 +98,7 @@ impl RemoteConsumer {
     }
 
     /// Sends the bytes as they are; `None` if they do not fit the consumer.
-    fn push_octets(&self, message: Message<'_>) -> Option<Result<bool, SystemException>> {
+    fn push_bytes(&self, message: Message<'_>) -> Option<Result<bool, SystemException>> {
         let fits = Cell::new(true);
         let sent = self.events.invoke_oneway_at_once("push", |w| {
             fits.set(message.goes_into(w));
@@ -126,7 +126,7 @@ impl ConsumerConnection for RemoteConsumer {
         let sent = if needs_values {
             None
         } else {
-            self.push_octets(message)
+            self.push_bytes(message)
         };
         let sent = sent.unwrap_or_else(|| {
             self.needs_values.store(true, Ordering::Relaxed);

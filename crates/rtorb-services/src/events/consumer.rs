@@ -300,7 +300,7 @@ impl Consumer {
             events: state.counts(),
             forgotten: state.forgotten(),
             timeouts_missed: state.timeouts_missed(),
-            queued_octets: state.queue.octets(),
+            queued_octets: state.queue.bytes(),
         }
     }
 

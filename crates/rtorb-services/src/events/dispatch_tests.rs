@@ -4,10 +4,10 @@ use super::*;
 use crate::events::config::ChannelConfig;
 use crate::events::connection::ConsumerConnection;
 use crate::events::consumer::tests::{
-    FakeConnection, Manner, consumer_at, header, octets, service, wanting,
+    FakeConnection, Manner, bytes, consumer_at, header, service, wanting,
 };
 use crate::events::consumer::{Departure, Registration};
-use crate::events::event::Octets;
+use crate::events::event::EncodedEvents;
 use crate::events::filter::types;
 use crate::events::lane::Lane;
 use crate::events::statistics::Counts;
@@ -109,13 +109,13 @@ impl Bench {
     }
 
     fn push(&self, source: i32, at: i16) {
-        self.push_octets(source, &octets(source), at);
+        self.push_bytes(source, &bytes(source), at);
     }
 
-    fn push_octets(&self, source: i32, octets: &Octets, at: i16) {
+    fn push_bytes(&self, source: i32, bytes: &EncodedEvents, at: i16) {
         let event = Incoming {
             header: header(source),
-            message: octets.message(),
+            message: bytes.message(),
         };
         dispatch(
             &event,
@@ -212,10 +212,10 @@ fn the_cost_of_an_event_does_not_grow_with_less_urgent_consumers() {
             bench.connect(2);
         }
         bench.drain();
-        let octets = octets(1);
+        let bytes = bytes(1);
         let cost = || {
             bench.consumers[urgent].1.reserve();
-            heap_calls(|| lock_calls(|| bench.push_octets(1, &octets, 30)).1)
+            heap_calls(|| lock_calls(|| bench.push_bytes(1, &bytes, 30)).1)
         };
         cost();
         let costs = (cost(), cost());
@@ -237,11 +237,11 @@ fn the_lane_distributes_without_a_heap_call() {
         bench.connect(2);
     }
     bench.drain();
-    let octets = octets(1);
+    let bytes = bytes(1);
     for _ in 0..10 {
         bench.consumers.iter().for_each(|(_, fake)| fake.reserve());
         let (_, calls) = heap_calls(|| {
-            bench.push_octets(1, &octets, 30);
+            bench.push_bytes(1, &bytes, 30);
             bench.step(2)
         });
         assert_eq!(calls, 0);

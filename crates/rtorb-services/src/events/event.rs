@@ -1,10 +1,10 @@
 //! Events as values and as bytes.
 
 #[cfg(feature = "event-channel")]
-mod octets;
+mod bytes;
 
 #[cfg(feature = "event-channel")]
-pub(crate) use octets::{Form, Incoming, Message, Octets, read};
+pub(crate) use bytes::{EncodedEvents, Form, Incoming, Message, read};
 
 use crate::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};
 use rtorb::any::Any;

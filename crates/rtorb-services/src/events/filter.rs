@@ -71,7 +71,7 @@ pub use error::{Needed, Problem, SubscriptionError};
 pub use key::Key;
 pub use kind::FilterKind;
 pub use limits::FilterLimits;
-pub use memory::EventOctets;
+pub use memory::EventBytes;
 
 use crate::stubs::rtec_event::rtec_base::HandleT;
 use crate::stubs::rtec_event::rtec_event_channel_admin::ConsumerQos;
@@ -119,12 +119,12 @@ impl Subscription {
     pub fn accept(
         &mut self,
         header: &EventHeader,
-        octets: &[u8],
+        bytes: &[u8],
         now_ns: u64,
         deliver: &mut dyn FnMut(Delivery<'_>),
     ) {
         self.expire(now_ns, deliver);
-        let event = EventOctets { header, octets };
+        let event = EventBytes { header, bytes };
         let mut is_delivered = false;
         let mut is_set_back = false;
         for tree in &mut self.trees {
@@ -160,9 +160,9 @@ impl Subscription {
             self.timeouts_missed += missed;
             match verdict {
                 Verdict::Nothing => continue,
-                Verdict::Alone => deliver(Delivery::one(EventOctets {
+                Verdict::Alone => deliver(Delivery::one(EventBytes {
                     header: &event.header,
-                    octets: &event.octets,
+                    bytes: &event.bytes,
                 })),
                 Verdict::Together(conjunction) => deliver(tree.together(conjunction)),
             }

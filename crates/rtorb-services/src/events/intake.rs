@@ -109,7 +109,7 @@ impl Intake {
         drop(pending);
         let message = Message {
             form: entry.form,
-            octets: bytes,
+            bytes: bytes,
         };
         let _offered = Offered(&self.events);
         offer(&Incoming { header, message }, entry.came_ns);
@@ -129,7 +129,7 @@ impl Drop for Offered<'_> {
 mod tests {
     use super::*;
     use crate::events::client::Arrival;
-    use crate::events::event::Octets;
+    use crate::events::event::EncodedEvents;
     use rtorb::cdr::CharCodeSet;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -137,11 +137,11 @@ mod tests {
     fn an_event_whose_offer_panics_is_not_pending_for_ever() {
         let intake = Intake::new(&ChannelConfig::default());
         let event = Arrival::default().event;
-        let octets = Octets::of(core::slice::from_ref(&event), CharCodeSet::Latin1);
-        let octets = octets.expect("it fits");
+        let bytes = EncodedEvents::of(core::slice::from_ref(&event), CharCodeSet::Latin1);
+        let bytes = bytes.expect("it fits");
         let incoming = Incoming {
             header: event.header,
-            message: octets.message(),
+            message: bytes.message(),
         };
         intake.enqueue(&incoming, 1, |_, _| panic!("there is room"));
         let offered = catch_unwind(AssertUnwindSafe(|| {

@@ -14,16 +14,16 @@ pub struct Number {
 
 impl Number {
     /// The size of a number in bytes: a mark, the run and the index, the most significant byte first.
-    pub const OCTETS: usize = 24;
+    pub const BYTES: usize = 24;
 
     /// Writes it to the begin of a payload.
     ///
     /// # Panics
-    /// If the payload is shorter than [`OCTETS`](Self::OCTETS).
+    /// If the payload is shorter than [`BYTES`](Self::BYTES).
     pub fn write(self, payload: &mut [u8]) {
         payload[..8].copy_from_slice(&MARK);
         payload[8..16].copy_from_slice(&self.run.to_be_bytes());
-        payload[16..Self::OCTETS].copy_from_slice(&self.index.to_be_bytes());
+        payload[16..Self::BYTES].copy_from_slice(&self.index.to_be_bytes());
     }
 
     /// Reads the number at the begin of a payload, if there is one.
@@ -176,8 +176,8 @@ const GAPS_MAX: usize = 1024;
 mod tests {
     use super::*;
 
-    fn payload(run: u64, index: u64) -> [u8; Number::OCTETS] {
-        let mut payload = [0; Number::OCTETS];
+    fn payload(run: u64, index: u64) -> [u8; Number::BYTES] {
+        let mut payload = [0; Number::BYTES];
         Number { run, index }.write(&mut payload);
         payload
     }
@@ -196,10 +196,10 @@ mod tests {
             run: u64::MAX - 3,
             index: 1 << 40,
         };
-        let mut octets = [9; 30];
-        number.write(&mut octets);
-        assert_eq!(Number::read(&octets), Some(number));
-        assert_eq!(Number::read(&octets[..Number::OCTETS - 1]), None);
+        let mut bytes = [9; 30];
+        number.write(&mut bytes);
+        assert_eq!(Number::read(&bytes), Some(number));
+        assert_eq!(Number::read(&bytes[..Number::BYTES - 1]), None);
         assert_eq!(
             Number::read(b"some text that is longer than a number"),
             None

@@ -19,7 +19,7 @@ pub struct PushPlan {
     pub source: i32,
     /// The number of gateways that they may pass.
     pub ttl: i32,
-    /// Their payload. With `numbered`, a number replaces its first [`Number::OCTETS`] bytes.
+    /// Their payload. With `numbered`, a number replaces its first [`Number::BYTES`] bytes.
     pub payload: Vec<u8>,
     /// Their any.
     pub any_value: Any,
@@ -93,7 +93,7 @@ impl PushPlan {
     fn event(&self) -> Event {
         let mut payload = self.payload.clone();
         if self.numbered.is_some() {
-            payload.resize(payload.len().max(Number::OCTETS), 0);
+            payload.resize(payload.len().max(Number::BYTES), 0);
         }
         Event {
             header: EventHeader {

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(crate) struct EventQueue {
     /// A ring buffer of entries.
-    octets: Box<[u8]>,
+    bytes: Box<[u8]>,
     /// The begin of the oldest entry.
     head: usize,
     used: usize,
@@ -24,13 +24,13 @@ pub(crate) struct Entry {
     pub(crate) form: Form,
     /// The arrival time, in lanes whose order depends on it.
     pub(crate) came_ns: u64,
-    octets: usize,
+    bytes: usize,
 }
 
 impl EventQueue {
     pub(crate) fn new(entries_max: usize, bytes_max: usize) -> Self {
         Self {
-            octets: vec![0; bytes_max].into_boxed_slice(),
+            bytes: vec![0; bytes_max].into_boxed_slice(),
             head: 0,
             used: 0,
             entries: VecDeque::with_capacity(entries_max),
@@ -40,51 +40,51 @@ impl EventQueue {
     }
 
     /// True if there is room for that many bytes.
-    pub(crate) fn has_room(&self, octets: usize) -> bool {
-        self.entries.len() < self.entries_max && octets <= self.octets.len() - self.used
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        self.entries.len() < self.entries_max && bytes <= self.bytes.len() - self.used
     }
 
     /// True if there would be room in the empty queue.
-    pub(crate) fn could_have_room(&self, octets: usize) -> bool {
-        octets <= self.octets.len()
+    pub(crate) fn could_have_room(&self, bytes: usize) -> bool {
+        bytes <= self.bytes.len()
     }
 
     /// Adds a message. Returns false if there is no room.
     pub(crate) fn push(&mut self, message: Message<'_>, came_ns: u64) -> bool {
-        let octets = message.octets;
-        if !self.has_room(octets.len()) {
+        let bytes = message.bytes;
+        if !self.has_room(bytes.len()) {
             return false;
         }
         let begin = self.at(self.used);
-        let before_the_end = octets.len().min(self.octets.len() - begin);
-        let (first, rest) = octets.split_at(before_the_end);
-        self.octets[begin..][..first.len()].copy_from_slice(first);
-        self.octets[..rest.len()].copy_from_slice(rest);
-        self.used += octets.len();
+        let before_the_end = bytes.len().min(self.bytes.len() - begin);
+        let (first, rest) = bytes.split_at(before_the_end);
+        self.bytes[begin..][..first.len()].copy_from_slice(first);
+        self.bytes[..rest.len()].copy_from_slice(rest);
+        self.used += bytes.len();
         self.events += u64::from(message.form.events);
         self.entries.push_back(Entry {
             form: message.form,
             came_ns,
-            octets: octets.len(),
+            bytes: bytes.len(),
         });
         true
     }
 
     /// Takes the oldest entry and replaces the content of `into` with its bytes.
     pub(crate) fn pop(&mut self, into: &mut Vec<u8>) -> Option<Entry> {
-        let octets = self.entries.front()?.octets;
-        let before_the_end = octets.min(self.octets.len() - self.head);
+        let bytes = self.entries.front()?.bytes;
+        let before_the_end = bytes.min(self.bytes.len() - self.head);
         into.clear();
-        into.extend_from_slice(&self.octets[self.head..][..before_the_end]);
-        into.extend_from_slice(&self.octets[..octets - before_the_end]);
+        into.extend_from_slice(&self.bytes[self.head..][..before_the_end]);
+        into.extend_from_slice(&self.bytes[..bytes - before_the_end]);
         self.discard_oldest()
     }
 
     /// Discards the oldest entry.
     pub(crate) fn discard_oldest(&mut self) -> Option<Entry> {
         let oldest = self.entries.pop_front()?;
-        self.head = self.at(oldest.octets);
-        self.used -= oldest.octets;
+        self.head = self.at(oldest.bytes);
+        self.used -= oldest.bytes;
         self.events -= u64::from(oldest.form.events);
         Some(oldest)
     }
@@ -105,7 +105,7 @@ impl EventQueue {
     }
 
     /// Bytes of all entries.
-    pub(crate) fn octets(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.used as u64
     }
 
@@ -116,8 +116,8 @@ impl EventQueue {
     /// The index `ahead` bytes behind the head.
     fn at(&self, ahead: usize) -> usize {
         match self.head + ahead {
-            place if place < self.octets.len() => place,
-            place => place - self.octets.len(),
+            place if place < self.bytes.len() => place,
+            place => place - self.bytes.len(),
         }
     }
 }
@@ -128,12 +128,12 @@ mod tests {
     use proptest::prelude::*;
     use rtorb_instruments::heap::heap_calls;
 
-    fn message(octets: &[u8], events: u32) -> Message<'_> {
+    fn message(bytes: &[u8], events: u32) -> Message<'_> {
         let form = Form {
             events,
             ..Form::default()
         };
-        Message { form, octets }
+        Message { form, bytes }
     }
 
     #[derive(Clone, Debug)]
@@ -145,9 +145,9 @@ mod tests {
     }
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
-        let octets = proptest::collection::vec(any::<u8>(), 0..40);
+        let bytes = proptest::collection::vec(any::<u8>(), 0..40);
         let step = prop_oneof![
-            6 => (octets, 1u32..4).prop_map(|(octets, events)| Step::Push(octets, events)),
+            6 => (bytes, 1u32..4).prop_map(|(bytes, events)| Step::Push(bytes, events)),
             3 => Just(Step::Pop),
             1 => Just(Step::Discard),
             1 => Just(Step::Clear),
@@ -163,13 +163,13 @@ mod tests {
             let mut taken = Vec::new();
             for (number, step) in steps.into_iter().enumerate() {
                 match step {
-                    Step::Push(octets, events) => {
-                        let used: usize = model.iter().map(|(octets, _)| octets.len()).sum();
-                        let fits = model.len() < entries_max && used + octets.len() <= bytes_max;
-                        prop_assert_eq!(queue.has_room(octets.len()), fits);
-                        prop_assert_eq!(queue.push(message(&octets, events), number as u64), fits);
+                    Step::Push(bytes, events) => {
+                        let used: usize = model.iter().map(|(bytes, _)| bytes.len()).sum();
+                        let fits = model.len() < entries_max && used + bytes.len() <= bytes_max;
+                        prop_assert_eq!(queue.has_room(bytes.len()), fits);
+                        prop_assert_eq!(queue.push(message(&bytes, events), number as u64), fits);
                         if fits {
-                            model.push_back((octets, events));
+                            model.push_back((bytes, events));
                         }
                     }
                     Step::Pop => {

@@ -49,7 +49,7 @@ pub struct NamingStatistics {
     /// All contexts, with the root and contexts without a name.
     pub contexts: usize,
     /// Bytes of all names and references.
-    pub octets: usize,
+    pub bytes: usize,
     /// Changes made.
     pub changes: u64,
     /// Commits of these changes.
@@ -111,7 +111,7 @@ impl Naming {
         NamingStatistics {
             bindings: tree.len(),
             contexts: tree.contexts_len(),
-            octets: tree.octets(),
+            bytes: tree.bytes(),
             changes,
             commits,
             iterators,

@@ -83,7 +83,7 @@ pub(super) struct Draft<'t> {
     next_context: ContextId,
     bindings_len: usize,
     contexts_len: usize,
-    octets: usize,
+    bytes: usize,
     effects: Vec<Effect>,
 }
 
@@ -99,7 +99,7 @@ impl<'t> Draft<'t> {
             next_context: now.next_context(),
             bindings_len: now.len(),
             contexts_len: now.contexts_len(),
-            octets: now.octets(),
+            bytes: now.bytes(),
             effects: Vec::new(),
         }
     }
@@ -171,14 +171,14 @@ impl<'t> Draft<'t> {
     ) -> Result<ChangeOutcome, Refusal> {
         self.check_room(&place, Some((&bound, &target)))?;
         match &bound {
-            Some(bound) => self.octets -= bound.octets(),
+            Some(bound) => self.bytes -= bound.bytes(),
             None => {
-                self.octets += place.octets();
+                self.bytes += place.bytes();
                 self.bindings_len += 1;
                 self.count(place.context, 1);
             }
         }
-        self.octets += target.octets();
+        self.bytes += target.bytes();
         self.targets
             .insert(Arc::clone(&place), Some(target.clone()));
         self.effects.push(Effect::Bind(place, target));
@@ -186,7 +186,7 @@ impl<'t> Draft<'t> {
     }
 
     fn unbind(&mut self, place: Arc<BindingKey>, bound: &BindingTarget) -> ChangeOutcome {
-        self.octets -= place.octets() + bound.octets();
+        self.bytes -= place.bytes() + bound.bytes();
         self.bindings_len -= 1;
         self.count(place.context, -1);
         self.targets.insert(Arc::clone(&place), None);
@@ -236,15 +236,15 @@ impl<'t> Draft<'t> {
         place: &BindingKey,
         binding: Option<(&Option<BindingTarget>, &BindingTarget)>,
     ) -> Result<(), Refusal> {
-        let (bound, octets) = match binding {
-            Some((bound, target)) => (bound.as_ref(), target.octets()),
+        let (bound, bytes) = match binding {
+            Some((bound, target)) => (bound.as_ref(), target.bytes()),
             None => (None, 0),
         };
-        let (bindings_len, octets) = match bound {
-            Some(bound) => (self.bindings_len, self.octets - bound.octets() + octets),
-            None => (self.bindings_len + 1, self.octets + place.octets() + octets),
+        let (bindings_len, bytes) = match bound {
+            Some(bound) => (self.bindings_len, self.bytes - bound.bytes() + bytes),
+            None => (self.bindings_len + 1, self.bytes + place.bytes() + bytes),
         };
-        if bindings_len <= self.bounds.bindings_max && octets <= self.bounds.bytes_max {
+        if bindings_len <= self.bounds.bindings_max && bytes <= self.bounds.bytes_max {
             Ok(())
         } else {
             Err(Refusal::Full)

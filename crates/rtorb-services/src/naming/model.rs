@@ -199,7 +199,7 @@ fn directory() -> tempfile::TempDir {
 fn compare(tree: &Tree, model: &Model) {
     assert_eq!(tree.contexts_len(), model.contexts.len());
     assert_eq!(tree.next_context(), ContextId(model.next));
-    let mut octets = 0;
+    let mut bytes = 0;
     for (id, bindings) in &model.contexts {
         assert_eq!(tree.context_len(ContextId(*id)), Some(bindings.len()));
         for (name, bound) in bindings {
@@ -208,13 +208,13 @@ fn compare(tree: &Tree, model: &Model) {
             let wanted = target(*bound);
             let there = tree.target(context, &component);
             assert_eq!(there.as_ref(), Some(&wanted), "{id}: {name}");
-            octets += BindingKey { context, component }.octets() + wanted.octets();
+            bytes += BindingKey { context, component }.bytes() + wanted.bytes();
         }
         let mut cursor = tree.list(ContextId(*id)).expect("a context");
         assert_eq!(tree.read(&mut cursor, 1000).len(), bindings.len());
     }
     let bindings = model.contexts.values().map(BTreeMap::len).sum();
-    assert_eq!((tree.len(), tree.octets()), (bindings, octets));
+    assert_eq!((tree.len(), tree.bytes()), (bindings, bytes));
 }
 
 fn what() -> impl Strategy<Value = Operation> {

@@ -262,7 +262,7 @@ impl ServedBy<DirectContext> for NamingContextExt {
 
 /// Decodes a name.
 fn read_name(r: &mut Reader<'_>) -> Result<Vec<url::NameComponent>, DecodeError> {
-    let count = r.count(COMPONENT_OCTETS_MIN)?;
+    let count = r.count(COMPONENT_BYTES_MIN)?;
     (0..count)
         .map(|_| {
             Ok(url::NameComponent {
@@ -274,4 +274,4 @@ fn read_name(r: &mut Reader<'_>) -> Result<Vec<url::NameComponent>, DecodeError>
 }
 
 /// The size of two empty strings.
-const COMPONENT_OCTETS_MIN: usize = 10;
+const COMPONENT_BYTES_MIN: usize = 10;

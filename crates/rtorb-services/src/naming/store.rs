@@ -173,12 +173,12 @@ const CONTEXTS: TableDefinition<u64, ()> = TableDefinition::new("contexts");
 const BINDINGS: TableDefinition<(u64, &str, &str), &[u8]> = TableDefinition::new("bindings");
 
 /// The page cache. It is small, because a commit touches few pages and lookups use the tree in memory.
-const CACHE_OCTETS: usize = 16 << 20;
+const CACHE_BYTES: usize = 16 << 20;
 
 fn builder() -> redb::Builder {
     let mut builder = Database::builder();
     builder
-        .set_cache_size(CACHE_OCTETS)
+        .set_cache_size(CACHE_BYTES)
         // Otherwise redb trusts a damaged file and panics.
         .set_check_integrity_on_open(true);
     builder
@@ -284,11 +284,11 @@ fn load(database: &Database, config: &NamingConfig) -> Result<(Tree, u64), Store
             kind: kind.to_owned(),
         };
         let context = ContextId(context);
-        let target = from_octets(value.value()).ok_or_else(|| damaged(&component))?;
+        let target = from_bytes(value.value()).ok_or_else(|| damaged(&component))?;
         let place = Arc::new(BindingKey { context, component });
         tree.apply(Effect::Bind(place, target));
         check_bound("bindings", tree.len(), "bindings_max", config.bindings_max)?;
-        check_bound("octets", tree.octets(), "bytes_max", config.bytes_max)?;
+        check_bound("bytes", tree.bytes(), "bytes_max", config.bytes_max)?;
     }
     tree.set_next_context(ContextId(number(NEXT_CONTEXT)?));
     let identity = number(IDENTITY)?;
@@ -339,16 +339,16 @@ fn to_bytes(target: &BindingTarget, reference_bytes_max: usize) -> io::Result<Ve
         BindingTarget::Elsewhere(ior) => (ELSEWHERE, ior),
         BindingTarget::Context(id) => return Ok([&[CONTEXT][..], &id.0.to_le_bytes()].concat()),
     };
-    let mut w = Writer::new(Vec::new(), 2 * reference_bytes_max + OVERHEAD_OCTETS);
+    let mut w = Writer::new(Vec::new(), 2 * reference_bytes_max + OVERHEAD_BYTES);
     let written = w.encapsulation(|w| ior.encode(w));
     written.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
     // The encapsulation's length in front of it is not needed.
-    let octets = w.to_bytes();
-    Ok([&[tag][..], &octets[LENGTH_OCTETS..]].concat())
+    let bytes = w.to_bytes();
+    Ok([&[tag][..], &bytes[LENGTH_BYTES..]].concat())
 }
 
-fn from_octets(octets: &[u8]) -> Option<BindingTarget> {
-    let (tag, rest) = octets.split_first()?;
+fn from_bytes(bytes: &[u8]) -> Option<BindingTarget> {
+    let (tag, rest) = bytes.split_first()?;
     if *tag == CONTEXT {
         let id = u64::from_le_bytes(rest.try_into().ok()?);
         return Some(BindingTarget::Context(ContextId(id)));
@@ -367,10 +367,10 @@ const CONTEXT: u8 = 1;
 const ELSEWHERE: u8 = 2;
 
 /// The length in front of an encapsulation.
-const LENGTH_OCTETS: usize = 4;
+const LENGTH_BYTES: usize = 4;
 
 /// Lengths and padding of a reference, beside its bytes.
-const OVERHEAD_OCTETS: usize = 4096;
+const OVERHEAD_BYTES: usize = 4096;
 
 #[cfg(test)]
 mod tests {
@@ -499,7 +499,7 @@ mod tests {
         let (place, effects) = stored(directory.path());
         let whole = fs::read(&place).expect("readable");
         let mut refused = 0;
-        // All of the header, then every page at an octet that differs from page to page.
+        // All of the header, then every page at an byte that differs from page to page.
         let pages = 1..whole.len().div_ceil(PAGE_BYTES);
         let pages = pages.map(|page| page * PAGE_BYTES + page * 37 % 64);
         for at in (0..HEADER_BYTES).step_by(3).chain(pages) {
@@ -516,7 +516,7 @@ mod tests {
                 Err(_) => {
                     refused += 1;
                     let after = fs::read(&place).expect("readable");
-                    assert!(after == damaged, "written to, with octet {at} damaged");
+                    assert!(after == damaged, "written to, with byte {at} damaged");
                 }
             }
         }

@@ -94,7 +94,7 @@ pub(super) struct Tree {
     bindings: HashMap<Arc<BindingKey>, Binding, RandomState>,
     contexts: HashMap<ContextId, ContextNode, RandomState>,
     next_context: ContextId,
-    octets: usize,
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -143,7 +143,7 @@ impl Tree {
             bindings: HashMap::with_capacity_and_hasher(bindings_max, RandomState::new()),
             contexts,
             next_context: ContextId(ROOT.0 + 1),
-            octets: 0,
+            bytes: 0,
         }
     }
 
@@ -153,7 +153,7 @@ impl Tree {
             Effect::Bind(place, target) => self.bind(place, target),
             Effect::Unbind(place) => {
                 if let Some(binding) = self.bindings.remove(&*place) {
-                    self.octets -= place.octets() + binding.target.octets();
+                    self.bytes -= place.bytes() + binding.target.bytes();
                     if let Some(context) = self.contexts.get_mut(&place.context) {
                         context.places.remove(&binding.order);
                     }
@@ -190,8 +190,8 @@ impl Tree {
     }
 
     /// Bytes of all names and references.
-    pub(super) fn octets(&self) -> usize {
-        self.octets
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The number of bindings of a context; `None` if it is destroyed.
@@ -243,9 +243,9 @@ impl Tree {
     }
 
     fn bind(&mut self, place: Arc<BindingKey>, target: BindingTarget) {
-        let octets = target.octets();
+        let bytes = target.bytes();
         if let Some(binding) = self.bindings.get_mut(&*place) {
-            self.octets = self.octets - binding.target.octets() + octets;
+            self.bytes = self.bytes - binding.target.bytes() + bytes;
             binding.target = target;
             return;
         }
@@ -255,7 +255,7 @@ impl Tree {
         let order = context.next_order;
         context.next_order += 1;
         context.places.insert(order, Arc::clone(&place));
-        self.octets += place.octets() + octets;
+        self.bytes += place.bytes() + bytes;
         self.bindings.insert(place, Binding { target, order });
     }
 }
@@ -275,14 +275,14 @@ impl View for Tree {
 
 impl BindingKey {
     /// Bytes of its name.
-    pub(super) fn octets(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.component.id.len() + self.component.kind.len()
     }
 }
 
 impl BindingTarget {
     /// Bytes of its reference, about as much as it takes in memory and in the store.
-    pub(super) fn octets(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Object(ior) | Self::Elsewhere(ior) => bytes_of(ior),
             Self::Context(_) => 0,
@@ -355,14 +355,14 @@ mod tests {
     }
 
     #[test]
-    fn octets_are_counted_in_and_out() {
+    fn bytes_are_counted_in_and_out() {
         let mut tree = Tree::new(10);
         tree.apply(Effect::Bind(place(ROOT, "abc"), object("12345")));
-        assert_eq!(tree.octets(), 3 + 8 + 5);
+        assert_eq!(tree.bytes(), 3 + 8 + 5);
         tree.apply(Effect::Bind(place(ROOT, "abc"), object("1")));
-        assert_eq!(tree.octets(), 3 + 8 + 1);
+        assert_eq!(tree.bytes(), 3 + 8 + 1);
         tree.apply(Effect::Unbind(place(ROOT, "abc")));
-        assert_eq!((tree.octets(), tree.len()), (0, 0));
+        assert_eq!((tree.bytes(), tree.len()), (0, 0));
         assert_eq!(tree.context_len(ROOT), Some(0));
     }
 }

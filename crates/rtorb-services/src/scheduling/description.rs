@@ -147,7 +147,7 @@ fn calls(
 pub(super) fn check_name(name: &str) -> Result<(), String> {
     if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
         return Err(format!(
-            "{name:?} is no name: 1 to {NAME_BYTES_MAX} octets of text without control characters"
+            "{name:?} is no name: 1 to {NAME_BYTES_MAX} bytes of text without control characters"
         ));
     }
     Ok(())

@@ -526,7 +526,7 @@ checked_setters! {
     /// Splits larger messages into fragments of at most this many bytes; by default messages are not fragmented.
     ///
     /// It is for peers that cannot receive a large message in one piece. At least 24, rounded down to a multiple of 8.
-    fragment_bytes(octets: usize) => fragment_bytes = Count::new(octets);
+    fragment_bytes(bytes: usize) => fragment_bytes = Count::new(bytes);
 
     /// The highest GIOP version of requests, from 1.0 to 1.2; 1.2 by default.
     max_giop_version(version: Version) => max_version = giop_version(version);

@@ -63,7 +63,7 @@ where
     ) -> Result<(), SystemException> {
         let locator = self.servant();
         let operation = begin::<S, I>(operation, call, &locator.timing)?;
-        let servant = (locator.locate)(id.octets())?;
+        let servant = (locator.locate)(id.bytes())?;
         I::dispatch(&servant, operation, call)
     }
 
@@ -74,7 +74,7 @@ where
     /// Calls the locator. A panic in it becomes UNKNOWN for this request.
     fn check_presence(&self, id: &LocatedId) -> Result<(), SystemException> {
         let located = catch_unwind(AssertUnwindSafe(|| {
-            (self.servant().locate)(id.octets()).map(|_| ())
+            (self.servant().locate)(id.bytes()).map(|_| ())
         }));
         located.unwrap_or(Err(local::LOCATOR_PANICKED))
     }

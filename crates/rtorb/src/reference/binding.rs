@@ -353,7 +353,7 @@ fn own_or<'l, T>(own: &'l Vec<T>, exposed: &'l Vec<T>) -> &'l Vec<T> {
 
 fn protocol(exposed: &ior::ExposedProtocol) -> Protocol {
     // The standard's numbers are signed; negative ones have no meaning.
-    let size = |octets: i32| u32::try_from(octets).unwrap_or(0);
+    let size = |bytes: i32| u32::try_from(bytes).unwrap_or(0);
     match exposed.properties {
         ProtocolProperties::Tcp(tcp) => Protocol::Tcp(TcpProtocolProperties {
             send_buffer_size: size(tcp.send_buffer_bytes),

@@ -40,7 +40,7 @@ pub struct OrbResponder<'m> {
     /// True if the reply could not be sent: the connection is broken.
     pub(super) is_broken: bool,
     /// The length of the reply to a collocated call; 0 before it is written.
-    pub(super) octets: usize,
+    pub(super) bytes: usize,
 }
 
 impl<'m> RequestOrigin<'m> {
@@ -77,7 +77,7 @@ impl<'m> RequestOrigin<'m> {
             scratch,
             timing: None,
             is_broken: false,
-            octets: 0,
+            bytes: 0,
         };
         Reply::new(self.version, request, self.char_code_set, responder)
     }
@@ -105,7 +105,7 @@ impl Responder for OrbResponder<'_> {
         if self.session.is_some() {
             *self.out = reply.into_buffer();
         } else {
-            (*self.out, self.octets) = reply.finish_whole();
+            (*self.out, self.bytes) = reply.finish_whole();
         }
     }
 

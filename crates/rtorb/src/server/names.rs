@@ -55,7 +55,7 @@ pub(super) struct KeyTarget {
 pub(crate) struct LocatedId(Vec<u8>);
 
 impl LocatedId {
-    pub(crate) fn octets(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
     }
 
@@ -309,12 +309,12 @@ mod tests {
         names.bind(b"N", b"A/root".to_vec(), 1).expect("it is free");
         cache.keep(b"N", &names.find(b"N").expect("it is bound"));
         cache.keep(b"A/x", &names.find(b"A/x").expect("it is located"));
-        assert_eq!(cache.id.octets(), b"x");
+        assert_eq!(cache.id.bytes(), b"x");
         assert_eq!(cache.find(b"N", &names), Some(place(1)));
-        assert_eq!(cache.id.octets(), b"root");
+        assert_eq!(cache.id.bytes(), b"root");
         assert_eq!(cache.find(b"A/y", &names), None);
         assert_eq!(cache.find_locator(b"A/y"), Some(place(1)));
-        assert_eq!(cache.id.octets(), b"y");
+        assert_eq!(cache.id.bytes(), b"y");
         assert!(names.unbind(b"N"));
         assert_eq!(cache.find(b"N", &names), None);
         assert_eq!(names.find(b"N"), None);

@@ -27,9 +27,9 @@ pub(crate) enum ObjectKey<'m> {
 
 impl<'m> ObjectKey<'m> {
     #[inline]
-    pub(crate) fn parse(octets: &'m [u8]) -> Self {
-        if octets.len() == TRANSIENT_BYTES
-            && let Some((magic, rest)) = octets.split_first_chunk::<4>()
+    pub(crate) fn parse(bytes: &'m [u8]) -> Self {
+        if bytes.len() == TRANSIENT_BYTES
+            && let Some((magic, rest)) = bytes.split_first_chunk::<4>()
             && let Some((epoch, rest)) = rest.split_first_chunk::<8>()
             && let Some((index, rest)) = rest.split_first_chunk::<4>()
             && let Some(generation) = rest.first_chunk::<4>()
@@ -44,16 +44,16 @@ impl<'m> ObjectKey<'m> {
                 place,
             };
         }
-        Self::Named(octets)
+        Self::Named(bytes)
     }
 
     pub(crate) fn transient(epoch: u64, place: Key) -> Vec<u8> {
-        let mut octets = Vec::with_capacity(TRANSIENT_BYTES);
-        octets.extend_from_slice(&MAGIC);
-        octets.extend_from_slice(&epoch.to_be_bytes());
-        octets.extend_from_slice(&place.index.to_be_bytes());
-        octets.extend_from_slice(&place.generation.to_be_bytes());
-        octets
+        let mut bytes = Vec::with_capacity(TRANSIENT_BYTES);
+        bytes.extend_from_slice(&MAGIC);
+        bytes.extend_from_slice(&epoch.to_be_bytes());
+        bytes.extend_from_slice(&place.index.to_be_bytes());
+        bytes.extend_from_slice(&place.generation.to_be_bytes());
+        bytes
     }
 
     /// Returns the key of the object with that id in the adapter with that path.
@@ -62,11 +62,11 @@ impl<'m> ObjectKey<'m> {
     /// `A` differ.
     pub(crate) fn named(adapter: &str, id: &[u8]) -> Vec<u8> {
         let mut key = [adapter.as_bytes(), b"/"].concat();
-        for &octet in id {
-            match octet {
+        for &byte in id {
+            match byte {
                 b'/' => key.extend_from_slice(b"%2F"),
                 b'%' => key.extend_from_slice(b"%25"),
-                _ => key.push(octet),
+                _ => key.push(byte),
             }
         }
         key
@@ -82,7 +82,7 @@ pub(crate) fn id_in(key: &[u8], adapter: &str) -> Option<Vec<u8>> {
 
 /// Splits a readable key into the path of the adapter, with its last `/`, and the escaped id.
 pub(crate) fn split(key: &[u8]) -> Option<(&[u8], &[u8])> {
-    let end = key.iter().rposition(|&octet| octet == b'/')?;
+    let end = key.iter().rposition(|&byte| byte == b'/')?;
     Some(key.split_at(end + 1))
 }
 
@@ -90,14 +90,14 @@ pub(crate) fn split(key: &[u8]) -> Option<(&[u8], &[u8])> {
 pub(crate) fn unescape(escaped: &[u8], id: &mut Vec<u8>) -> bool {
     id.clear();
     let mut rest = escaped;
-    while let Some((&octet, after)) = rest.split_first() {
-        let (octet, after) = match (octet, after) {
+    while let Some((&byte, after)) = rest.split_first() {
+        let (byte, after) = match (byte, after) {
             (b'/', _) => return false,
             (b'%', [b'2', b'F', after @ ..]) => (b'/', after),
             (b'%', [b'2', b'5', after @ ..]) => (b'%', after),
-            _ => (octet, after),
+            _ => (byte, after),
         };
-        id.push(octet);
+        id.push(byte);
         rest = after;
     }
     true
@@ -113,10 +113,10 @@ mod tests {
             index: 7,
             generation: 0x0102_0304,
         };
-        let octets = ObjectKey::transient(42, place);
-        assert_eq!(octets.len(), TRANSIENT_BYTES);
+        let bytes = ObjectKey::transient(42, place);
+        assert_eq!(bytes.len(), TRANSIENT_BYTES);
         assert_eq!(
-            ObjectKey::parse(&octets),
+            ObjectKey::parse(&bytes),
             ObjectKey::Transient { epoch: 42, place }
         );
     }
@@ -140,14 +140,14 @@ mod tests {
     }
 
     #[test]
-    fn any_other_octets_are_a_name() {
-        for octets in [
+    fn any_other_bytes_are_a_name() {
+        for bytes in [
             &b""[..],
             b"NameService",
             &[0, b'r', b't', 1],
             &[0; TRANSIENT_BYTES],
         ] {
-            assert_eq!(ObjectKey::parse(octets), ObjectKey::Named(octets));
+            assert_eq!(ObjectKey::parse(bytes), ObjectKey::Named(bytes));
         }
     }
 }

@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// A copy of one request. Its memory is reused for the next one.
 #[derive(Debug, Default)]
 pub(crate) struct TakenRequest {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     char_code_set: CharCodeSet,
     times: TakenTimes,
     /// Its place among the waiting requests of its operation, if that bounds them.
@@ -34,15 +34,15 @@ impl TakenRequest {
     /// Makes an empty request, with memory for most requests.
     pub(crate) fn with_room() -> Self {
         Self {
-            octets: Vec::with_capacity(ROOM_BYTES),
+            bytes: Vec::with_capacity(ROOM_BYTES),
             ..Self::default()
         }
     }
 
     /// Copies a request.
     pub(super) fn fill(&mut self, message: &[u8], char_code_set: CharCodeSet, times: TakenTimes) {
-        self.octets.clear();
-        self.octets.extend_from_slice(message);
+        self.bytes.clear();
+        self.bytes.extend_from_slice(message);
         self.char_code_set = char_code_set;
         self.times = times;
     }
@@ -75,14 +75,14 @@ impl TakenRequest {
     /// Frees the memory of a large request, so that the memory of all queued requests stays small.
     pub(crate) fn trim(&mut self) {
         self.leave_queue();
-        if self.octets.capacity() > KEPT_BYTES_MAX {
-            self.octets = Vec::new();
+        if self.bytes.capacity() > KEPT_BYTES_MAX {
+            self.bytes = Vec::new();
         }
     }
 
     /// Returns its length in bytes.
-    pub(crate) fn octets(&self) -> usize {
-        self.octets.len()
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len()
     }
 
     /// Returns its deadline, in nanoseconds of the monotonic clock; `u64::MAX` for none.
@@ -98,7 +98,7 @@ impl TakenRequest {
     /// Serves the request on the calling thread, and replies on its connection.
     pub(crate) fn serve(&self, session: &Session, workspace: &mut Workspace) -> Next {
         let served = self.header(session).and_then(|header| {
-            let bytes = &self.octets;
+            let bytes = &self.bytes;
             let message = Message { header, bytes };
             let code_set = self.char_code_set;
             answer::taken_request(session, workspace, code_set, self.times, message)
@@ -147,12 +147,12 @@ impl TakenRequest {
         look: impl FnOnce(Header, &RequestHeader<'_>) -> T,
     ) -> Result<T, DecodeError> {
         let header = self.header(session)?;
-        let request = RequestHeader::decode(&mut header.reader(&self.octets))?;
+        let request = RequestHeader::decode(&mut header.reader(&self.bytes))?;
         Ok(look(header, &request))
     }
 
     fn header(&self, session: &Session) -> Result<Header, DecodeError> {
         let bytes_max = session.orb.limits.message_bytes_max;
-        Header::parse(&self.octets, bytes_max)?.ok_or(DecodeError::BadMagic)
+        Header::parse(&self.bytes, bytes_max)?.ok_or(DecodeError::BadMagic)
     }
 }

@@ -102,7 +102,7 @@ pub(super) fn serve_collocated<'m>(
     let mut call = ServerCall::new(arguments, reply);
     let (names, thread) = (&mut workspace.names, &mut workspace.priority);
     answer::<{ site::COLLOCATED }>(request, &mut call, names, thread);
-    call.reply.responder.octets
+    call.reply.responder.bytes
 }
 
 /// Calls the servant and sends the reply.

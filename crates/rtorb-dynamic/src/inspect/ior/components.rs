@@ -14,7 +14,7 @@ pub(super) fn name(tag: u32) -> &'static str {
         .map_or("unknown", |(_, name)| name)
 }
 
-/// What a component of a profile says; its octets when its form is not known here.
+/// What a component of a profile says; its bytes when its form is not known here.
 pub(super) fn fields(profile: u32, tag: u32, data: &[u8]) -> Result<Vec<NamedValue>, DecodeError> {
     if tag == NULL {
         return Ok(Vec::new());
@@ -211,7 +211,7 @@ pub(super) fn address(r: &mut Reader<'_>) -> Result<String, DecodeError> {
 const NULL: u32 = 34;
 const TAO_ENDPOINTS: u32 = 0x5441_4f02;
 const OMNI_UNIX: u32 = 0x4154_5402;
-/// Components that are octets and no encapsulation, or whose inside is another standard's business.
+/// Components that are bytes and no encapsulation, or whose inside is another standard's business.
 const RAW: [u32; 22] = [
     5,
     14,

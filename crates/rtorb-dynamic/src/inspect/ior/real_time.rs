@@ -37,9 +37,9 @@ pub struct Band {
 pub struct ClientProtocol {
     /// `IIOP` or `UIOP`.
     pub protocol: String,
-    /// Octets of the kernel's send buffer; 0 leaves it to the system.
+    /// Bytes of the kernel's send buffer; 0 leaves it to the system.
     pub send_buffer_bytes: i32,
-    /// Octets of the kernel's receive buffer; 0 leaves it to the system.
+    /// Bytes of the kernel's receive buffer; 0 leaves it to the system.
     pub recv_buffer_bytes: i32,
     /// What is switched on of `keep_alive`, `dont_route` and `no_delay`.
     pub options: Vec<String>,
@@ -206,12 +206,12 @@ impl std::fmt::Display for Band {
 impl std::fmt::Display for ClientProtocol {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.protocol)?;
-        for (name, octets) in [
+        for (name, bytes) in [
             ("send buffer", self.send_buffer_bytes),
             ("receive buffer", self.recv_buffer_bytes),
         ] {
-            if octets != 0 {
-                write!(f, ", {name} {octets} octets")?;
+            if bytes != 0 {
+                write!(f, ", {name} {bytes} bytes")?;
             }
         }
         self.options

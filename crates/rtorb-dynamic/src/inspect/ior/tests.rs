@@ -158,7 +158,7 @@ fn protocols_and_unix_lanes_are_told_too() {
         [
             "7, whoever calls (SERVER_DECLARED)",
             "UIOP",
-            "IIOP, send buffer 65536 octets, no_delay",
+            "IIOP, send buffer 65536 bytes, no_delay",
             "/run/a.sock, priority 60",
             "/run/a.sock.p0l1, every priority",
         ]

@@ -115,7 +115,7 @@ impl Inbox {
         loop {
             if let Some(next) = queued.arrivals.pop_front() {
                 let used = core::mem::replace(arrival, next);
-                if queued.used.len() < KEPT_MAX && octets(&used) <= KEPT_BYTES_MAX {
+                if queued.used.len() < KEPT_MAX && bytes(&used) <= KEPT_BYTES_MAX {
                     queued.used.push(used);
                 }
                 return Received::Event;
@@ -155,7 +155,7 @@ fn read_over(event: &mut Event, r: &mut Reader<'_>) -> Result<(), SystemExceptio
 }
 
 /// The capacity of an arrival's payload. Its any is of the same message, and so of similar size.
-fn octets(arrival: &Arrival) -> usize {
+fn bytes(arrival: &Arrival) -> usize {
     arrival.event.data.payload.capacity()
 }
 

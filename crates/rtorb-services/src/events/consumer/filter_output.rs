@@ -22,7 +22,7 @@ impl FilterOutput {
     pub(super) fn add(&mut self, delivery: &Delivery<'_>, text: Option<CharCodeSet>) {
         let begin = self.bytes.len();
         for event in delivery.events() {
-            append(&mut self.bytes, begin, event.octets);
+            append(&mut self.bytes, begin, event.bytes);
         }
         self.parts.push(Part {
             form: Form {
@@ -36,11 +36,11 @@ impl FilterOutput {
     pub(super) fn messages(&self) -> impl Iterator<Item = Message<'_>> {
         let mut rest = &self.bytes[..];
         self.parts.iter().map(move |part| {
-            let (octets, behind) = rest.split_at(part.bytes);
+            let (bytes, behind) = rest.split_at(part.bytes);
             rest = behind;
             Message {
                 form: part.form,
-                octets,
+                bytes,
             }
         })
     }
@@ -76,7 +76,7 @@ const SMALL_MEMBERS_BYTES: usize = 12;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::event::Octets;
+    use crate::events::event::EncodedEvents;
     use crate::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};
     use rtorb::any::Any;
 
@@ -105,8 +105,9 @@ mod tests {
                 let events = [event(1, first), event(2, second), event(3, first)];
                 let mut set = vec![1, 2, 3];
                 for event in &events {
-                    let octets = Octets::of(core::slice::from_ref(event), CharCodeSet::Latin1);
-                    append(&mut set, 3, octets.expect("it fits").message().octets);
+                    let bytes =
+                        EncodedEvents::of(core::slice::from_ref(event), CharCodeSet::Latin1);
+                    append(&mut set, 3, bytes.expect("it fits").message().bytes);
                 }
                 let form = Form {
                     events: 3,
@@ -114,7 +115,7 @@ mod tests {
                 };
                 let message = Message {
                     form,
-                    octets: &set[3..],
+                    bytes: &set[3..],
                 };
                 assert_eq!(message.values().as_deref(), Ok(&events[..]));
             }

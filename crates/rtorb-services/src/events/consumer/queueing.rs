@@ -3,7 +3,7 @@
 use super::state::{ConsumerState, Departure, Phase};
 use super::{Consumer, Held, WaitForRoom, nanoseconds};
 use crate::events::config::WhenFull;
-use crate::events::event::{Incoming, Message, Octets};
+use crate::events::event::{EncodedEvents, Incoming, Message};
 use rtorb::cdr::CharCodeSet;
 use rtorb_os::clock::monotonic_ns;
 use std::borrow::Cow;
@@ -78,7 +78,7 @@ impl Consumer {
         now_ns: u64,
         wait: WaitForRoom,
     ) -> Held<'c> {
-        let bytes = message.octets.len();
+        let bytes = message.bytes.len();
         if !state.queue.has_room(bytes) && state.queue.could_have_room(bytes) {
             state = self.make_room(state, message, wait);
         }
@@ -100,7 +100,7 @@ impl Consumer {
         message: Message<'_>,
         wait: WaitForRoom,
     ) -> Held<'c> {
-        let bytes = message.octets.len();
+        let bytes = message.bytes.len();
         if !state.takes_events() {
             return state;
         }
@@ -139,11 +139,11 @@ impl Consumer {
 fn in_one_code_set(message: Message<'_>) -> Option<(Option<CharCodeSet>, Cow<'_, [u8]>)> {
     let text = message.form.text;
     if text.is_none_or(|text| text == CANONICAL) {
-        return Some((text, Cow::Borrowed(message.octets)));
+        return Some((text, Cow::Borrowed(message.bytes)));
     }
     let events = message.values().ok()?;
-    let bytes = Octets::of(&events, CANONICAL).ok()?;
-    Some((Some(CANONICAL), Cow::Owned(bytes.message().octets.to_vec())))
+    let bytes = EncodedEvents::of(&events, CANONICAL).ok()?;
+    Some((Some(CANONICAL), Cow::Owned(bytes.message().bytes.to_vec())))
 }
 
 /// The code set of remembered text: it has all characters.

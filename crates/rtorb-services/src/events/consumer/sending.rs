@@ -79,8 +79,8 @@ impl Consumer {
                     flushed.map_err(|_| NotSent::BrokenMeanwhile)
                 }
                 SendAction::Push(form) => {
-                    let octets = unqueued.map_or(&outgoing[..], |message| message.octets);
-                    self.connection.push(Message { form, octets })
+                    let bytes = unqueued.map_or(&outgoing[..], |message| message.bytes);
+                    self.connection.push(Message { form, bytes })
                 }
             };
             let mut state = self.state.lock();
@@ -89,7 +89,7 @@ impl Consumer {
                 && let CurrentMessage::Unsent(_) = state.current
             {
                 outgoing.clear();
-                outgoing.extend_from_slice(message.octets);
+                outgoing.extend_from_slice(message.bytes);
             }
             if state.waiters > 0 {
                 self.room.notify_all(&self.state);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::events::connection::{NotSent, SendProgress};
-use crate::events::event::{self, Message, Octets, event_of};
+use crate::events::event::{self, EncodedEvents, Message, event_of};
 use crate::events::filter::Subscription;
 use crate::events::filter::{FilterKind, FilterLimits, types};
 use crate::events::subscriptions::Subscriptions;
@@ -69,8 +69,8 @@ impl FakeConnection {
 
 /// The source of the first event: its third 4-byte number.
 fn first_source(message: &Message<'_>) -> i32 {
-    let octets = message.octets[4..].first_chunk().expect("a header");
-    i32::from_ne_bytes(*octets)
+    let bytes = message.bytes[4..].first_chunk().expect("a header");
+    i32::from_ne_bytes(*bytes)
 }
 
 impl ConsumerConnection for FakeConnection {
@@ -165,10 +165,10 @@ impl Bench {
     }
 
     fn offer(&self, source: i32, dispatch: Dispatch) {
-        let octets = octets(source);
+        let bytes = bytes(source);
         let incoming = Incoming {
             header: header(source),
-            message: octets.message(),
+            message: bytes.message(),
         };
         self.consumer.offer(&incoming, dispatch, monotonic_ns());
     }
@@ -224,9 +224,9 @@ pub(crate) fn header(source: i32) -> EventHeader {
     }
 }
 
-pub(crate) fn octets(source: i32) -> Octets {
+pub(crate) fn bytes(source: i32) -> EncodedEvents {
     let event = event_of(header(source));
-    Octets::of(&[event], CharCodeSet::Latin1).expect("it fits")
+    EncodedEvents::of(&[event], CharCodeSet::Latin1).expect("it fits")
 }
 
 pub(crate) fn wanting(keys: &[(i32, i32)]) -> ConsumerQos {
@@ -431,10 +431,10 @@ fn a_supplier_that_waits_for_room_gets_it_from_the_lane() {
                 0 => Manner::Busy,
                 _ => Manner::Takes,
             });
-            let octets = octets(source);
+            let bytes = bytes(source);
             let incoming = Incoming {
                 header: header(source),
-                message: octets.message(),
+                message: bytes.message(),
             };
             own.offer(&incoming, Dispatch::InPlace, monotonic_ns());
         }
@@ -527,10 +527,10 @@ fn a_new_subscription_has_its_own_timeouts() {
 #[test]
 fn sending_in_place_makes_no_heap_call_and_waits_for_no_lock() {
     let bench = Bench::of(WhenFull::DiscardOldest, 16);
-    let octets = octets(1);
+    let bytes = bytes(1);
     let incoming = Incoming {
         header: header(1),
-        message: octets.message(),
+        message: bytes.message(),
     };
     for _ in 0..20 {
         bench.fake.reserve();

@@ -1,6 +1,6 @@
 //! The output of a subscription: one event, or the events of a conjunction together.
 
-use super::memory::{EventOctets, Memory};
+use super::memory::{EventBytes, Memory};
 
 /// The events of one push to the consumer.
 #[derive(Clone, Copy, Debug)]
@@ -8,7 +8,7 @@ pub struct Delivery<'a>(Events<'a>);
 
 #[derive(Clone, Copy, Debug)]
 enum Events<'a> {
-    One(EventOctets<'a>),
+    One(EventBytes<'a>),
     Together {
         memory: &'a Memory,
         order: &'a [usize],
@@ -17,7 +17,7 @@ enum Events<'a> {
 
 impl<'a> Delivery<'a> {
     /// One event.
-    pub fn one(event: EventOctets<'a>) -> Self {
+    pub fn one(event: EventBytes<'a>) -> Self {
         Self(Events::One(event))
     }
 
@@ -34,13 +34,13 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Octets of all events, without padding between them.
+    /// Bytes of all events, without padding between them.
     pub fn bytes_total(&self) -> usize {
-        self.events().map(|event| event.octets.len()).sum()
+        self.events().map(|event| event.bytes.len()).sum()
     }
 
     /// The events, in the order in which they came.
-    pub fn events(&self) -> impl Iterator<Item = EventOctets<'a>> + use<'a> {
+    pub fn events(&self) -> impl Iterator<Item = EventBytes<'a>> + use<'a> {
         let events = self.0;
         (0..self.len()).map(move |index| match events {
             Events::One(event) => event,

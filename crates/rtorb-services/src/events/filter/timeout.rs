@@ -79,7 +79,7 @@ impl Timeout {
 #[derive(Debug)]
 pub(super) struct TimeoutEvent {
     pub(super) header: EventHeader,
-    pub(super) octets: [u8; TIMEOUT_BYTES],
+    pub(super) bytes: [u8; TIMEOUT_BYTES],
 }
 
 impl TimeoutEvent {
@@ -92,12 +92,12 @@ impl TimeoutEvent {
             ec_recv_time: now_ns / NS_PER_UNIT,
             ec_send_time: now_ns / NS_PER_UNIT,
         };
-        let mut octets = [0; TIMEOUT_BYTES];
-        octets[0..4].copy_from_slice(&header.r#type.to_ne_bytes());
-        octets[12..20].copy_from_slice(&header.creation_time.to_ne_bytes());
-        octets[20..28].copy_from_slice(&header.ec_recv_time.to_ne_bytes());
-        octets[28..36].copy_from_slice(&header.ec_send_time.to_ne_bytes());
-        Self { header, octets }
+        let mut bytes = [0; TIMEOUT_BYTES];
+        bytes[0..4].copy_from_slice(&header.r#type.to_ne_bytes());
+        bytes[12..20].copy_from_slice(&header.creation_time.to_ne_bytes());
+        bytes[20..28].copy_from_slice(&header.ec_recv_time.to_ne_bytes());
+        bytes[28..36].copy_from_slice(&header.ec_send_time.to_ne_bytes());
+        Self { header, bytes }
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
     use rtorb::cdr::{Encode, Writer};
 
     #[test]
-    fn octets_are_the_event_as_the_first_of_a_set() {
+    fn bytes_are_the_event_as_the_first_of_a_set() {
         let mut timeout = Timeout::new(Recurrence::Deadline, 1_000, 0);
         timeout.start(1_234_500);
         let (event, _) = timeout.fire(1_235_700);
@@ -130,7 +130,7 @@ mod tests {
         let mut writer = Writer::new(Vec::new(), 1_000);
         set.encode(&mut writer).expect("a set of one event");
         let (encoded, end, _) = writer.finish();
-        assert_eq!(encoded[4..end], event.octets);
+        assert_eq!(encoded[4..end], event.bytes);
         assert_eq!(event.header.r#type, 6);
         assert_eq!(event.header.creation_time, 12_355);
         assert_eq!(event.header.ec_recv_time, 12_357);

@@ -3,7 +3,7 @@
 use super::delivery::Delivery;
 use super::key::Key;
 use super::limits::FilterLimits;
-use super::memory::{EventOctets, Memory};
+use super::memory::{EventBytes, Memory};
 use super::timeout::{Timeout, TimeoutEvent};
 use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
 
@@ -86,7 +86,7 @@ pub(super) enum Verdict {
 
 /// The current event, and its index in memory once a node remembers it.
 struct Shown<'a> {
-    event: EventOctets<'a>,
+    event: EventBytes<'a>,
     place: Option<usize>,
 }
 
@@ -130,7 +130,7 @@ impl FilterTree {
     }
 
     /// Evaluates an event. The caller must call [`Tree::delivered`] after any verdict other than nothing.
-    pub(super) fn accept(&mut self, event: EventOctets<'_>) -> Verdict {
+    pub(super) fn accept(&mut self, event: EventBytes<'_>) -> Verdict {
         let mut shown = Shown { event, place: None };
         let outcome = self.offer(ROOT, &mut shown);
         verdict(outcome)
@@ -140,9 +140,9 @@ impl FilterTree {
     pub(super) fn fire(&mut self, timeout: usize, now_ns: u64) -> (TimeoutEvent, u64, Verdict) {
         let (event, missed) = self.timeouts[timeout].fire(now_ns);
         let mut shown = Shown {
-            event: EventOctets {
+            event: EventBytes {
                 header: &event.header,
-                octets: &event.octets,
+                bytes: &event.bytes,
             },
             place: None,
         };

@@ -182,7 +182,7 @@ impl GatewayConfig {
             return wrong("queue_pushes", "1 to 1,048,576");
         }
         if !(1..=1 << 30).contains(&self.queue_bytes) {
-            return wrong("queue_bytes", "1 octet to 1 GiB");
+            return wrong("queue_bytes", "1 byte to 1 GiB");
         }
         if !(ms(10)..=hour).contains(&self.ping_every) {
             return wrong("ping_every", "10 ms to 1 h");

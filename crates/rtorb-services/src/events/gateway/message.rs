@@ -11,7 +11,7 @@ use crate::stubs::rtec_event::rtec_event_comm::{Event, EventHeader};
 #[derive(Debug)]
 pub(super) struct ForwardedMessage {
     /// The events as GIOP 1.2 encodes them in this machine's byte order, from a multiple of 8.
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     /// The code set of strings in anys.
     char_code_set: CharCodeSet,
     /// The number of events.
@@ -52,10 +52,10 @@ impl ForwardedMessage {
             && w.position().is_multiple_of(8)
             && w.char_code_set() == self.char_code_set;
         if is_as_we_have_it {
-            return w.octets(&self.octets);
+            return w.octets(&self.bytes);
         }
         let events = Vec::<Event>::decode(&mut self.reader())
-            .expect("the octets were read through when they were taken");
+            .expect("the bytes were read through when they were taken");
         let from = w.position() % 8;
         let own = Writer::new(Vec::new(), BYTES_MAX)
             .with_order(w.order())
@@ -64,17 +64,17 @@ impl ForwardedMessage {
         w.octets(&encoded(&events, own, from)?)
     }
 
-    pub(super) fn octets(&self) -> usize {
-        self.octets.len()
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len()
     }
 
     fn reader(&self) -> Reader<'_> {
-        Reader::new(&self.octets, ByteOrder::NATIVE).with_char_code_set(self.char_code_set)
+        Reader::new(&self.bytes, ByteOrder::NATIVE).with_char_code_set(self.char_code_set)
     }
 
     /// The common case of one event: its `ttl` is at a known offset, and nothing is decoded and encoded again.
     fn take_one(r: &mut Reader<'_>) -> Result<TtlResult, DecodeError> {
-        let (octets, left) = (r.buffered(), r.remaining());
+        let (bytes, left) = (r.buffered(), r.remaining());
         r.count(1)?;
         let header = EventHeader::decode(r)?;
         i32::decode(r)?;
@@ -86,11 +86,11 @@ impl ForwardedMessage {
                 expired: 1,
             });
         }
-        let mut octets = octets[..left - r.remaining()].to_vec();
-        octets[TTL_AT..TTL_AT + 4].copy_from_slice(&(header.ttl - 1).to_ne_bytes());
+        let mut bytes = bytes[..left - r.remaining()].to_vec();
+        bytes[TTL_AT..TTL_AT + 4].copy_from_slice(&(header.ttl - 1).to_ne_bytes());
         Ok(TtlResult {
             message: Some(Self {
-                octets,
+                bytes,
                 char_code_set: r.char_code_set(),
                 events: 1,
             }),
@@ -116,10 +116,10 @@ impl ForwardedMessage {
         }
         let own = Writer::new(Vec::new(), BYTES_MAX).with_char_code_set(char_code_set);
         // Text that came in this code set can be encoded in it.
-        let octets = encoded(&events, own, 0).map_err(|_| DecodeError::BadEncapsulation)?;
+        let bytes = encoded(&events, own, 0).map_err(|_| DecodeError::BadEncapsulation)?;
         Ok(TtlResult {
             message: Some(Self {
-                octets,
+                bytes,
                 char_code_set,
                 events: events.len() as u32,
             }),
@@ -176,13 +176,13 @@ mod tests {
 
     fn stream(events: &[Event], order: ByteOrder, from: usize) -> Vec<u8> {
         let own = Writer::new(Vec::new(), BYTES_MAX).with_order(order);
-        let mut octets = vec![0xee; from];
-        octets.extend(encoded(events, own, from % 8).expect("it can be written"));
-        octets
+        let mut bytes = vec![0xee; from];
+        bytes.extend(encoded(events, own, from % 8).expect("it can be written"));
+        bytes
     }
 
-    fn take(octets: &[u8], order: ByteOrder, from: usize) -> Result<TtlResult, DecodeError> {
-        let mut r = Reader::new(octets, order);
+    fn take(bytes: &[u8], order: ByteOrder, from: usize) -> Result<TtlResult, DecodeError> {
+        let mut r = Reader::new(bytes, order);
         r.take(from)?;
         ForwardedMessage::take(&mut r)
     }
@@ -209,8 +209,8 @@ mod tests {
                     let mut w = Writer::new(Vec::new(), BYTES_MAX).with_order(order);
                     w.octets(&[0; 20][..from]).expect("there is room");
                     message.write(&mut w).expect("it can be written");
-                    let octets = w.to_bytes();
-                    let mut r = Reader::new(&octets, order);
+                    let bytes = w.to_bytes();
+                    let mut r = Reader::new(&bytes, order);
                     r.take(from).expect("it was written");
                     assert_eq!(Vec::<Event>::decode(&mut r), Ok(expected.clone()));
                     assert_eq!(r.remaining(), 0);
@@ -221,13 +221,13 @@ mod tests {
 
     #[test]
     fn text_inside_of_an_any_is_told_in_the_code_set_of_the_other_side() {
-        let octets = stream(&[event(1, "t\u{e9}l\u{e9}")], ByteOrder::NATIVE, 0);
-        let taken = take(&octets, ByteOrder::NATIVE, 0).expect("a set");
+        let bytes = stream(&[event(1, "t\u{e9}l\u{e9}")], ByteOrder::NATIVE, 0);
+        let taken = take(&bytes, ByteOrder::NATIVE, 0).expect("a set");
         let message = taken.message.expect("it passes");
         let mut w = Writer::new(Vec::new(), BYTES_MAX).with_char_code_set(CharCodeSet::Utf8);
         message.write(&mut w).expect("it can be written");
-        let octets = w.to_bytes();
-        let mut r = Reader::new(&octets, ByteOrder::NATIVE).with_char_code_set(CharCodeSet::Utf8);
+        let bytes = w.to_bytes();
+        let mut r = Reader::new(&bytes, ByteOrder::NATIVE).with_char_code_set(CharCodeSet::Utf8);
         let events = Vec::<Event>::decode(&mut r).expect("a set");
         let text: String = events[0].data.any_value.extract().expect("text");
         assert_eq!(text, "t\u{e9}l\u{e9}");
@@ -247,11 +247,11 @@ mod tests {
     }
 
     #[test]
-    fn octets_that_are_no_set_of_events_are_refused_wherever_they_end() {
+    fn bytes_that_are_no_set_of_events_are_refused_wherever_they_end() {
         for count in 1..=2 {
-            let octets = stream(&vec![event(1, "text"); count], ByteOrder::NATIVE, 0);
-            for end in 0..octets.len() {
-                assert!(take(&octets[..end], ByteOrder::NATIVE, 0).is_err(), "{end}");
+            let bytes = stream(&vec![event(1, "text"); count], ByteOrder::NATIVE, 0);
+            for end in 0..bytes.len() {
+                assert!(take(&bytes[..end], ByteOrder::NATIVE, 0).is_err(), "{end}");
             }
         }
     }

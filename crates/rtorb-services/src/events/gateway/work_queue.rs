@@ -25,7 +25,7 @@ struct WorkState {
     /// The number of the current connection. Late calls for an earlier connection are ignored.
     link: u64,
     pushes: VecDeque<ForwardedMessage>,
-    octets: usize,
+    bytes: usize,
     wanted: Option<Vec<SubscribedEntry>>,
     lost: Option<End>,
     stop: bool,
@@ -94,17 +94,17 @@ impl WorkQueue {
             add(&self.counts.discarded_lost, message.events);
             return;
         }
-        let octets = message.octets();
-        while state.pushes.len() >= self.pushes_max || state.octets + octets > self.bytes_max {
+        let bytes = message.bytes();
+        while state.pushes.len() >= self.pushes_max || state.bytes + bytes > self.bytes_max {
             let Some(oldest) = state.pushes.pop_front() else {
                 // Larger than the whole queue.
                 add(&self.counts.discarded_full, message.events);
                 return;
             };
-            state.octets -= oldest.octets();
+            state.bytes -= oldest.bytes();
             add(&self.counts.discarded_full, oldest.events);
         }
-        state.octets += octets;
+        state.bytes += bytes;
         state.pushes.push_back(message);
         self.changed.notify_one(&self.state);
     }
@@ -151,7 +151,7 @@ impl WorkQueue {
                 return GatewayWork::Subscribe(wanted);
             }
             if let Some(message) = state.pushes.pop_front() {
-                state.octets -= message.octets();
+                state.bytes -= message.bytes();
                 return GatewayWork::Forward(message);
             }
             if monotonic_ns() >= deadline_ns {
@@ -175,7 +175,7 @@ impl WorkQueue {
         // Ignore later calls for the connection that has ended.
         state.link += 1;
         let lost = state.pushes.drain(..).map(|push| push.events).sum();
-        state.octets = 0;
+        state.bytes = 0;
         add(&self.counts.discarded_lost, lost);
     }
 
@@ -229,12 +229,12 @@ mod tests {
     use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
     use rtorb::cdr::{ByteOrder, Encode, Reader, Writer};
 
-    fn taken(payload_octets: usize) -> TtlResult {
+    fn taken(payload_bytes: usize) -> TtlResult {
         let mut event = event_of(EventHeader {
             ttl: 1,
             ..header(16, 1)
         });
-        event.data.payload = vec![7; payload_octets];
+        event.data.payload = vec![7; payload_bytes];
         let events = [event];
         let mut w = Writer::new(Vec::new(), 1 << 20);
         events[..].encode(&mut w).expect("it can be written");
@@ -245,11 +245,11 @@ mod tests {
     fn the_oldest_makes_room_and_is_counted() {
         let work = WorkQueue::new(2, 1 << 20);
         let link = work.begin();
-        (0..3).for_each(|octets| work.put(link, taken(octets)));
+        (0..3).for_each(|bytes| work.put(link, taken(bytes)));
         let statistics = work.statistics();
         assert_eq!((statistics.received, statistics.discarded_full), (3, 1));
         let sizes: Vec<usize> = std::iter::from_fn(|| match work.next(0) {
-            GatewayWork::Forward(message) => Some(message.octets()),
+            GatewayWork::Forward(message) => Some(message.bytes()),
             _ => None,
         })
         .collect();
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn octets_are_bounded_too() {
+    fn bytes_are_bounded_too() {
         let work = WorkQueue::new(100, 300);
         let link = work.begin();
         work.put(link, taken(1000));
@@ -266,7 +266,7 @@ mod tests {
         work.put(link, taken(100));
         work.put(link, taken(110));
         assert_eq!(work.statistics().discarded_full, 2);
-        assert!(matches!(work.next(0), GatewayWork::Forward(message) if message.octets() > 110));
+        assert!(matches!(work.next(0), GatewayWork::Forward(message) if message.bytes() > 110));
         assert!(matches!(work.next(0), GatewayWork::Nothing));
     }
 

@@ -617,9 +617,9 @@ impl PushConsumerServant for FanOut {
         };
         for event in events {
             let any = Arc::new(value::any(event));
-            let octets = value::octets(&any);
+            let bytes = value::bytes(&any);
             for consumer in &consumers {
-                consumer.put(&any, octets);
+                consumer.put(&any, bytes);
             }
         }
         Ok(())

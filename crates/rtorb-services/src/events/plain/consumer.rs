@@ -25,7 +25,7 @@ pub(super) struct QueuedConsumer {
 #[derive(Default)]
 struct ConsumerQueue {
     waiting: VecDeque<(Arc<Any>, usize)>,
-    octets: usize,
+    bytes: usize,
     ended: bool,
 }
 
@@ -57,23 +57,23 @@ impl QueuedConsumer {
     }
 
     /// Queues an event. The oldest events make room.
-    pub(super) fn put(&self, any: &Arc<Any>, octets: usize) {
+    pub(super) fn put(&self, any: &Arc<Any>, bytes: usize) {
         let mut queue = self.queue.lock();
         if queue.ended {
             return;
         }
         self.counts.received.fetch_add(1, Ordering::Relaxed);
-        while queue.waiting.len() >= self.events_max || queue.octets + octets > self.bytes_max {
+        while queue.waiting.len() >= self.events_max || queue.bytes + bytes > self.bytes_max {
             let oldest = queue.waiting.pop_front();
             self.counts.discarded_full.fetch_add(1, Ordering::Relaxed);
-            let Some((_, octets)) = oldest else {
+            let Some((_, bytes)) = oldest else {
                 // Larger than the whole queue.
                 return;
             };
-            queue.octets -= octets;
+            queue.bytes -= bytes;
         }
-        queue.octets += octets;
-        queue.waiting.push_back((Arc::clone(any), octets));
+        queue.bytes += bytes;
+        queue.waiting.push_back((Arc::clone(any), bytes));
         self.changed.notify_one(&self.queue);
     }
 
@@ -93,8 +93,8 @@ impl QueuedConsumer {
             if queue.ended {
                 return ConsumerWork::End;
             }
-            if let Some((any, octets)) = queue.waiting.pop_front() {
-                queue.octets -= octets;
+            if let Some((any, bytes)) = queue.waiting.pop_front() {
+                queue.bytes -= bytes;
                 return ConsumerWork::Push(any);
             }
             if monotonic_ns() >= ask_ns {

@@ -30,7 +30,7 @@ pub(super) fn any(event: &Event) -> Any {
 }
 
 /// About its size in bytes.
-pub(super) fn octets(any: &Any) -> usize {
+pub(super) fn bytes(any: &Any) -> usize {
     any.reader().remaining()
 }
 
@@ -45,11 +45,11 @@ mod tests {
         let event = event(&config, text.clone());
         assert_eq!((event.header.r#type, event.header.source), (16, 1));
         assert_eq!(any(&event), text);
-        assert!(octets(&text) >= 9);
+        assert!(bytes(&text) >= 9);
     }
 
     #[test]
-    fn a_payload_alone_comes_as_octets_and_nothing_as_nothing() {
+    fn a_payload_alone_comes_as_bytes_and_nothing_as_nothing() {
         let mut event = event(&PlainConfig::default(), Any::NULL);
         assert_eq!(any(&event), Any::NULL);
         event.data.payload = vec![1, 2, 3];

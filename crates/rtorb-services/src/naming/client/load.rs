@@ -276,21 +276,17 @@ impl From<Failure> for LineFailure {
 impl Source {
     /// Reads the next line; `None` at the end.
     fn next_line(&mut self) -> Result<Option<String>, String> {
-        let mut octets = Vec::new();
+        let mut bytes = Vec::new();
         let most = Load::LINE_MAX as u64 + 1;
-        let read = self
-            .input
-            .by_ref()
-            .take(most)
-            .read_until(b'\n', &mut octets);
+        let read = self.input.by_ref().take(most).read_until(b'\n', &mut bytes);
         if read.map_err(|error| format!("cannot be read: {error}"))? == 0 {
             return Ok(None);
         }
         self.line += 1;
-        if octets.len() > Load::LINE_MAX {
-            return Err(format!("it is longer than {} octets", Load::LINE_MAX));
+        if bytes.len() > Load::LINE_MAX {
+            return Err(format!("it is longer than {} bytes", Load::LINE_MAX));
         }
-        let text = String::from_utf8(octets);
+        let text = String::from_utf8(bytes);
         text.map(Some).map_err(|_| "it is not UTF-8".to_owned())
     }
 }

@@ -36,8 +36,8 @@ pub fn escape(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
             continue;
         }
         let mut room = [0; 4];
-        for octet in character.encode_utf8(&mut room).bytes() {
-            escaped.push_str(&format!("%{octet:02X}"));
+        for byte in character.encode_utf8(&mut room).bytes() {
+            escaped.push_str(&format!("%{byte:02X}"));
         }
     }
     escaped

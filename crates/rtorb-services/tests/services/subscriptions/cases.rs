@@ -68,7 +68,7 @@ fn names(delivery: Delivery<'_>) -> String {
             (4, 0) => format!("timeout@{due_ms}"),
             (5, 0) => format!("interval@{due_ms}"),
             (6, 0) => format!("deadline@{due_ms}"),
-            _ => str::from_utf8(event.octets).expect("a name").to_owned(),
+            _ => str::from_utf8(event.bytes).expect("a name").to_owned(),
         }
     });
     names.collect::<Vec<_>>().join(" ")

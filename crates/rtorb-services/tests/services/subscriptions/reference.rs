@@ -247,7 +247,7 @@ fn delivered(text: &str, events: &[(u64, Key)]) -> Vec<(u64, Vec<String>)> {
         let mut deliver = |delivery: Delivery<'_>| {
             let names = delivery.events().map(|event| match event.header.ttl {
                 0 => format!("@{}", event.header.creation_time / UNITS_PER_MS),
-                _ => format!("{}", event.octets[0]),
+                _ => format!("{}", event.bytes[0]),
             });
             pushes.push((now_ms, names.collect()));
         };

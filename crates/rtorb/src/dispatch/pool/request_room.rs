@@ -92,7 +92,7 @@ impl RequestRoom {
         request: &mut TakenRequest,
         threads: u32,
     ) -> Option<QueuedRequest> {
-        if !self.admission.admit(request.octets() as u64, threads) {
+        if !self.admission.admit(request.bytes() as u64, threads) {
             return None;
         }
         session.state.take();
@@ -110,10 +110,10 @@ impl RequestRoom {
         request: &TakenRequest,
         shed: impl Iterator<Item = &'q QueuedRequest>,
     ) -> bool {
-        let octets = |queued: &QueuedRequest| queued.request.octets() as u64;
+        let bytes = |queued: &QueuedRequest| queued.request.bytes() as u64;
         let mut shed = shed.peekable();
         shed.peek().is_some()
-            && (self.admission).would_fit(request.octets() as u64, shed.map(octets).sum())
+            && (self.admission).would_fit(request.bytes() as u64, shed.map(bytes).sum())
     }
 
     /// Replies TRANSIENT to a request that waited, and counts that: a more critical one takes its place.
@@ -122,7 +122,7 @@ impl RequestRoom {
         let QueuedRequest { session, request } = queued;
         session.orb.state.note_shed();
         request.refuse(&session, workspace, &local::SHED);
-        self.admission.withdraw(request.octets() as u64);
+        self.admission.withdraw(request.bytes() as u64);
         session.note_served();
         self.take_back(request);
     }
@@ -140,7 +140,7 @@ impl RequestRoom {
             session,
             mut request,
         } = queued;
-        self.admission.withdraw(request.octets() as u64);
+        self.admission.withdraw(request.bytes() as u64);
         session.note_served();
         // A pool that is stopped tells its clients by CloseConnection that the request was not served.
         if !is_closed {
@@ -157,7 +157,7 @@ impl RequestRoom {
     /// Counts a request that a thread has taken out.
     #[inline]
     pub(crate) fn note_taken(&self, request: &TakenRequest) {
-        self.admission.note_taken(request.octets() as u64);
+        self.admission.note_taken(request.bytes() as u64);
     }
 
     /// Serves a request that was taken out, and takes its memory back.
@@ -201,9 +201,9 @@ impl RequestRoom {
 pub(crate) mod tests {
     use super::*;
 
-    /// How many requests of so many octets have room, two threads included.
-    pub(in super::super) fn room(room: &RequestRoom, octets: usize) -> usize {
-        let admitted = |_: &i32| room.admission.admit(octets as u64, 2);
+    /// How many requests of so many bytes have room, two threads included.
+    pub(in super::super) fn room(room: &RequestRoom, bytes: usize) -> usize {
+        let admitted = |_: &i32| room.admission.admit(bytes as u64, 2);
         (0..1000).take_while(admitted).count()
     }
 

@@ -11,7 +11,7 @@ use rtorb::cdr::{ByteOrder, CharCodeSet, Decode, Encode, EncodeError, Reader, Wr
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Message<'o> {
     pub(crate) form: Form,
-    pub(crate) octets: &'o [u8],
+    pub(crate) bytes: &'o [u8],
 }
 
 /// What is needed to decode the bytes.
@@ -43,25 +43,25 @@ pub(crate) fn read<'m>(
 ) -> Result<u64, SystemException> {
     let body = arguments.remaining();
     arguments.buffer_up(body)?;
-    let octets = arguments.buffered();
+    let bytes = arguments.buffered();
     let is_ours = arguments.order() == ByteOrder::NATIVE
         && arguments.giop_minor() == 2
         && arguments.position().is_multiple_of(LARGEST_ALIGNMENT);
     let count = arguments.count(Event::BYTES_MIN)?;
     if count == 1
         && is_ours
-        && let Some(octets) = octets.get(COUNT_BYTES..)
+        && let Some(bytes) = bytes.get(COUNT_BYTES..)
     {
-        each(borrowed(octets, arguments)?);
+        each(borrowed(bytes, arguments)?);
         return Ok(1);
     }
     for _ in 0..count {
         let text = arguments.char_code_set();
         let event = Event::decode(arguments)?;
-        let octets = Octets::of(core::slice::from_ref(&event), text)?;
+        let bytes = EncodedEvents::of(core::slice::from_ref(&event), text)?;
         each(Incoming {
             header: event.header,
-            message: octets.message(),
+            message: bytes.message(),
         });
     }
     Ok(count as u64)
@@ -69,13 +69,13 @@ pub(crate) fn read<'m>(
 
 /// Encoded events.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Octets {
+pub(crate) struct EncodedEvents {
     form: Form,
     /// With the count, so that the alignment is that of a request.
     set: Vec<u8>,
 }
 
-impl Octets {
+impl EncodedEvents {
     /// Encodes events, with their text in the given code set.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl Octets {
     pub(crate) fn message(&self) -> Message<'_> {
         Message {
             form: self.form,
-            octets: &self.set[COUNT_BYTES..],
+            bytes: &self.set[COUNT_BYTES..],
         }
     }
 }
@@ -112,7 +112,7 @@ impl<'o> Message<'o> {
     /// Writes the bytes unchanged.
     pub(crate) fn write(&self, w: &mut Writer<'o>) -> Result<(), EncodeError> {
         w.count(self.form.events as usize)?;
-        w.lend_bytes(self.octets)
+        w.lend_bytes(self.bytes)
     }
 
     /// Decodes the events, for a consumer that the bytes do not fit.
@@ -120,7 +120,7 @@ impl<'o> Message<'o> {
     /// # Errors
     /// MARSHAL and similar if the bytes are not events.
     pub(crate) fn values(&self) -> Result<Vec<Event>, SystemException> {
-        let set = [&self.form.events.to_ne_bytes()[..], self.octets].concat();
+        let set = [&self.form.events.to_ne_bytes()[..], self.bytes].concat();
         let mut r = Reader::new(&set, ByteOrder::NATIVE)
             .with_char_code_set(self.form.text.unwrap_or_default());
         Ok(Vec::<Event>::decode(&mut r)?)
@@ -129,7 +129,7 @@ impl<'o> Message<'o> {
 
 /// Borrows the only event of a request, behind the count.
 fn borrowed<'m>(
-    octets: &'m [u8],
+    bytes: &'m [u8],
     arguments: &mut Reader<'m>,
 ) -> Result<Incoming<'m>, SystemException> {
     let text = arguments.char_code_set();
@@ -146,7 +146,7 @@ fn borrowed<'m>(
                 events: 1,
                 text: (!is_without_text(kind)).then_some(text),
             },
-            octets,
+            bytes,
         },
     })
 }
@@ -246,7 +246,7 @@ mod tests {
         let set = encoded(&[event(1, b"abc", Any::NULL)], ByteOrder::NATIVE, 2);
         let mut r = Reader::new(&set, ByteOrder::NATIVE);
         let count = read(&mut r, |incoming| {
-            assert_eq!(incoming.message.octets.as_ptr(), set[4..].as_ptr());
+            assert_eq!(incoming.message.bytes.as_ptr(), set[4..].as_ptr());
             assert_eq!(incoming.message.form.text, None);
             let mut w = Writer::new(Vec::new(), 1000);
             assert!(incoming.message.goes_into(&w));
@@ -257,11 +257,11 @@ mod tests {
     }
 
     #[test]
-    fn octets_that_are_no_events_are_refused() {
+    fn bytes_that_are_no_events_are_refused() {
         let set = encoded(&[event(1, b"abc", Any::NULL)], ByteOrder::NATIVE, 2);
         for length in 0..set.len() {
             let mut r = Reader::new(&set[..length], ByteOrder::NATIVE);
-            assert!(read(&mut r, |_| panic!("an event of {length} octets")).is_err());
+            assert!(read(&mut r, |_| panic!("an event of {length} bytes")).is_err());
         }
         let mut claims_more = set;
         claims_more[0] = 2;
@@ -271,12 +271,13 @@ mod tests {
 
     #[test]
     fn text_goes_only_where_its_code_set_is_spoken() {
-        let octets = Octets::of(&[event(1, b"", Any::NULL)], CharCodeSet::Utf8).expect("it fits");
+        let bytes =
+            EncodedEvents::of(&[event(1, b"", Any::NULL)], CharCodeSet::Utf8).expect("it fits");
         let latin = Writer::new(Vec::new(), 1000);
-        assert!(!octets.message().goes_into(&latin));
+        assert!(!bytes.message().goes_into(&latin));
         let utf8 = Writer::new(Vec::new(), 1000).with_char_code_set(CharCodeSet::Utf8);
-        assert!(octets.message().goes_into(&utf8));
-        assert!(!octets.message().goes_into(&utf8.with_order(other_order())));
+        assert!(bytes.message().goes_into(&utf8));
+        assert!(!bytes.message().goes_into(&utf8.with_order(other_order())));
     }
 
     fn other_order() -> ByteOrder {
