@@ -118,7 +118,7 @@ pub(crate) const PLANTS: &[Plant] = &[
         seeds: 1000,
     },
     Plant {
-        name: "relief-unrung",
+        name: "helper-unrung",
         what: "does not wake the thread that lends threads when its pool ends",
         system: "lanes",
         seeds: 1000,

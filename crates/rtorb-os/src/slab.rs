@@ -63,7 +63,7 @@ const LIVE: u64 = 1 << 31;
 const RETIRED: u64 = 1 << 30;
 const USERS: u64 = RETIRED - 1;
 /// The state from this bit on: generation, [`LIVE`], [`RETIRED`], and the highest bit of [`USERS`].
-const ENTERED_SHIFT: u32 = 29;
+const COMPARED_SHIFT: u32 = 29;
 
 // SAFETY: the slab owns its entries; threads share them (`Sync`) and any of them may drop one (`Send`).
 unsafe impl<T: Send + Sync> Send for Slab<T> {}
@@ -123,16 +123,16 @@ impl<T> Slab<T> {
     /// Looks up an entry and keeps it until the guard is dropped; `None` if it was removed, or has 2^29 guards.
     // Always: it is in the path of every call, and its other callers are rare.
     #[inline(always)]
-    pub fn enter(&self, key: Key) -> Option<Entered<'_, T>> {
+    pub fn get(&self, key: Key) -> Option<SlabGuard<'_, T>> {
         #[cfg(simulation)]
         crate::simulation::point();
         let slot = self.slot(key.index)?;
         let state = slot.state.fetch_add(1, Ordering::Acquire);
         // One comparison for all: this generation, live, not retired, and not so many users that their number could overflow.
         // Guards that are leaked could make it.
-        let awaited = (u64::from(key.generation) << 32 | LIVE) >> ENTERED_SHIFT;
-        if state >> ENTERED_SHIFT != awaited {
-            self.leave(slot, key.index);
+        let awaited = (u64::from(key.generation) << 32 | LIVE) >> COMPARED_SHIFT;
+        if state >> COMPARED_SHIFT != awaited {
+            self.release(slot, key.index);
             return None;
         }
         // SAFETY: the entry was live when this thread was counted, so it stays until the count goes down.
@@ -140,7 +140,7 @@ impl<T> Slab<T> {
         let Some(value) = value else {
             unreachable!("a live slot has a value")
         };
-        Some(Entered {
+        Some(SlabGuard {
             slab: self,
             slot,
             index: key.index,
@@ -183,7 +183,7 @@ impl<T> Slab<T> {
             };
             let generation = (slot.state.load(Ordering::Acquire) >> 32) as u32;
             let key = Key { index, generation };
-            if self.enter(key).is_some_and(|entry| !keeps(&entry)) {
+            if self.get(key).is_some_and(|entry| !keeps(&entry)) {
                 self.remove(key);
             }
         }
@@ -221,7 +221,7 @@ impl<T> Slab<T> {
     }
 
     #[inline]
-    fn leave(&self, slot: &Slot<T>, index: u32) {
+    fn release(&self, slot: &Slot<T>, index: u32) {
         if slot.end_use() {
             self.drop_if_unused(slot, index);
         }
@@ -269,28 +269,28 @@ impl<T> fmt::Debug for Slab<T> {
 }
 
 /// Access to an entry, which stays until this is dropped.
-pub struct Entered<'s, T> {
+pub struct SlabGuard<'s, T> {
     slab: &'s Slab<T>,
     slot: &'s Slot<T>,
     index: u32,
     value: &'s T,
 }
 
-impl<T> Entered<'_, T> {
+impl<T> SlabGuard<'_, T> {
     /// Ends the access as dropping it does, and returns the entry if that would drop it: its destructor may be long, or panic.
     #[inline]
-    pub fn leave(entered: Self) -> Option<T> {
-        let entered = ManuallyDrop::new(entered);
+    pub fn release(guard: Self) -> Option<T> {
+        let guard = ManuallyDrop::new(guard);
         let Self {
             slab, slot, index, ..
-        } = &*entered;
+        } = &*guard;
         slot.value.with(|_| ());
         let is_last = slot.end_use();
         is_last.then(|| slab.reclaim_if_unused(slot, *index))?
     }
 }
 
-impl<T> Deref for Entered<'_, T> {
+impl<T> Deref for SlabGuard<'_, T> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {
@@ -298,16 +298,16 @@ impl<T> Deref for Entered<'_, T> {
     }
 }
 
-impl<T> Drop for Entered<'_, T> {
+impl<T> Drop for SlabGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         // This tells loom that the value was read until now. It does nothing to a real cell.
         self.slot.value.with(|_| ());
-        self.slab.leave(self.slot, self.index);
+        self.slab.release(self.slot, self.index);
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Entered<'_, T> {
+impl<T: fmt::Debug> fmt::Debug for SlabGuard<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.value.fmt(f)
     }
@@ -348,13 +348,13 @@ mod tests {
     fn an_old_key_does_not_find_the_next_entry_at_its_place() {
         let slab = Slab::new(10);
         let first = slab.insert("first").expect("room");
-        assert_eq!(*slab.enter(first).expect("there"), "first");
+        assert_eq!(*slab.get(first).expect("there"), "first");
         assert!(slab.remove(first));
         assert!(!slab.remove(first));
         let second = slab.insert("second").expect("room");
         assert_eq!(second.index, first.index);
-        assert!(slab.enter(first).is_none());
-        assert_eq!(*slab.enter(second).expect("there"), "second");
+        assert!(slab.get(first).is_none());
+        assert_eq!(*slab.get(second).expect("there"), "second");
     }
 
     #[test]
@@ -365,7 +365,7 @@ mod tests {
         assert!(
             keys.iter()
                 .enumerate()
-                .all(|(n, &key)| *slab.enter(key).expect("there") == n)
+                .all(|(n, &key)| *slab.get(key).expect("there") == n)
         );
         assert!(slab.remove(keys[50]));
         assert!(slab.insert(100).is_some());
@@ -378,7 +378,7 @@ mod tests {
         assert!(slab.remove(keys[3]));
         slab.clear();
         assert!(slab.is_empty());
-        assert!(keys.iter().all(|&key| slab.enter(key).is_none()));
+        assert!(keys.iter().all(|&key| slab.get(key).is_none()));
         assert!((0..70).all(|n| slab.insert(n).is_some()));
     }
 
@@ -393,7 +393,7 @@ mod tests {
             n % 2 == 0
         });
         assert!(seen.into_iter().eq((0..70).filter(|&n| n != 4)));
-        let is_even = |(n, &key)| slab.enter(key).is_some() == (n % 2 == 0 && n != 4);
+        let is_even = |(n, &key)| slab.get(key).is_some() == (n % 2 == 0 && n != 4);
         assert!(keys.iter().enumerate().all(is_even));
         assert_eq!(slab.len(), 34);
     }
@@ -403,9 +403,9 @@ mod tests {
         let slab = Slab::new(1);
         let value = Arc::new(());
         let key = slab.insert(Arc::clone(&value)).expect("room");
-        let inside = slab.enter(key).expect("there");
+        let inside = slab.get(key).expect("there");
         assert!(slab.remove(key));
-        assert!(slab.enter(key).is_none());
+        assert!(slab.get(key).is_none());
         assert_eq!(Arc::strong_count(&value), 2);
         assert!(
             slab.insert(Arc::clone(&value)).is_none(),
@@ -420,14 +420,14 @@ mod tests {
     fn an_entry_with_too_many_guards_cannot_be_entered_and_stays() {
         let slab = Slab::new(1);
         let key = slab.insert(7).expect("room");
-        let inside = slab.enter(key).expect("there");
+        let inside = slab.get(key).expect("there");
         // As many guards as a program may leak.
         slab.slot(0)
             .expect("it is used")
             .state
-            .fetch_add((1 << ENTERED_SHIFT) - 1, Ordering::Relaxed);
+            .fetch_add((1 << COMPARED_SHIFT) - 1, Ordering::Relaxed);
         for _ in 0..3 {
-            assert!(slab.enter(key).is_none());
+            assert!(slab.get(key).is_none());
         }
         assert_eq!((*inside, slab.len()), (7, 1));
     }
@@ -438,13 +438,13 @@ mod tests {
         let slab = Slab::new(COUNT as usize);
         let keys: Vec<_> = (0..COUNT).map(|n| slab.insert(n).expect("room")).collect();
         assert!(slab.insert(COUNT).is_none());
-        let is_there = |(n, key): (u32, &Key)| slab.enter(*key).is_some_and(|found| *found == n);
+        let is_there = |(n, key): (u32, &Key)| slab.get(*key).is_some_and(|found| *found == n);
         assert!((0..).zip(&keys).all(is_there));
         let beyond = Key {
             index: u32::MAX,
             generation: 1,
         };
-        assert!(slab.enter(beyond).is_none() && !slab.remove(beyond));
+        assert!(slab.get(beyond).is_none() && !slab.remove(beyond));
         for key in &keys {
             assert!(slab.remove(*key));
         }
@@ -464,7 +464,7 @@ mod tests {
                 scope.spawn(|| {
                     for _ in 0..20_000 {
                         let now = *key.lock();
-                        if let Some(value) = slab.enter(now) {
+                        if let Some(value) = slab.get(now) {
                             assert_eq!(*value, 7);
                         }
                     }

@@ -279,7 +279,7 @@ mod tests {
         let [Polled::Entry(taken, _)] = polled(&poller)[..] else {
             panic!("one entry is ready");
         };
-        assert_eq!(*entries.enter(taken.key()).expect("it is there"), "first");
+        assert_eq!(*entries.get(taken.key()).expect("it is there"), "first");
         // Another thread removes the entry, and adds another one, before this one looks up the event.
         poller.remove(&first);
         assert!(entries.remove(old));
@@ -289,7 +289,7 @@ mod tests {
         poller
             .add(&second, Token::of(new), EventFlags::IN)
             .expect("it is open");
-        assert!(entries.enter(taken.key()).is_none());
+        assert!(entries.get(taken.key()).is_none());
         assert_eq!(
             polled(&poller),
             [Polled::Entry(Token::of(new), EventFlags::IN)]

@@ -40,7 +40,7 @@ struct Groups {
 }
 
 impl Groups {
-    /// Borrows a thread: what a relief thread does for a group whose threads are all busy.
+    /// Borrows a thread: what a helper thread does for a group whose threads are all busy.
     fn borrow(&self) {
         self.borrower.want();
         if self.lender.call() {
@@ -122,7 +122,7 @@ fn loom_loans_of_two_lent_threads_one_claims_what_is_wanted() {
     });
 }
 
-/// A group with a queue, whose relief thread starts a thread of its own for each request that has none.
+/// A group with a queue, whose helper thread starts a thread of its own for each request that has none.
 #[derive(Default)]
 struct Queue {
     loans: LoanState,
@@ -149,7 +149,7 @@ impl Queue {
 fn loom_loans_no_request_for_help_is_lost() {
     model(3, || {
         let queue = Arc::new(Queue::default());
-        let relief = spawn(&queue, |queue| {
+        let helper = spawn(&queue, |queue| {
             while queue.threads.load(Ordering::Relaxed) < 2 {
                 queue.bell.wait();
                 if queue.loans.answer() {
@@ -162,7 +162,7 @@ fn loom_loans_no_request_for_help_is_lost() {
         let other = spawn(&queue, Queue::add_request);
         queue.add_request();
         other.join().unwrap();
-        relief.join().unwrap();
+        helper.join().unwrap();
     });
 }
 
@@ -240,7 +240,7 @@ fn loom_loans_a_busy_group_is_watched_or_wants_a_thread_and_an_idle_one_wants_no
     model(3, || {
         let group = Arc::new(Watched::default());
         group.report_idle();
-        let relief = spawn(&group, |group| {
+        let helper = spawn(&group, |group| {
             // The report of a request, which waits all the time.
             if core::mem::take(&mut *group.is_watched.lock().unwrap()) {
                 group.loans.want();
@@ -248,7 +248,7 @@ fn loom_loans_a_busy_group_is_watched_or_wants_a_thread_and_an_idle_one_wants_no
         });
         group.begin_idle();
         group.end_idle();
-        relief.join().unwrap();
+        helper.join().unwrap();
         assert!(group.loans.wants() || *group.is_watched.lock().unwrap());
         group.begin_idle();
         assert!(!group.loans.wants());

@@ -181,13 +181,13 @@ fn loom_slab_an_entry_stays_while_a_thread_uses_it() {
         let reader = {
             let slab = slab.clone();
             thread::spawn(move || {
-                if let Some(value) = slab.enter(key) {
+                if let Some(value) = slab.get(key) {
                     assert_eq!(**value, 7);
                 }
             })
         };
         assert!(slab.remove(key));
-        assert!(slab.enter(key).is_none());
+        assert!(slab.get(key).is_none());
         reader.join().unwrap();
         assert!(slab.is_empty());
     });
@@ -205,10 +205,10 @@ fn loom_slab_one_of_two_removals_succeeds_and_the_place_is_reused() {
         let ours = slab.remove(key);
         if let Some(next) = slab.insert(Box::new(8)) {
             assert_ne!(next, key);
-            assert_eq!(**slab.enter(next).expect("there"), 8);
+            assert_eq!(**slab.get(next).expect("there"), 8);
         }
         assert_ne!(ours, other.join().unwrap());
-        assert!(slab.enter(key).is_none());
+        assert!(slab.get(key).is_none());
     });
 }
 
@@ -220,7 +220,7 @@ fn loom_slab_an_old_key_finds_nothing_while_its_place_is_reused() {
         let reader = {
             let slab = slab.clone();
             thread::spawn(move || {
-                if let Some(value) = slab.enter(old) {
+                if let Some(value) = slab.get(old) {
                     assert_eq!(**value, 7);
                 }
             })
@@ -229,7 +229,7 @@ fn loom_slab_an_old_key_finds_nothing_while_its_place_is_reused() {
         let next = slab.insert(Box::new(8));
         reader.join().unwrap();
         if let Some(next) = next {
-            assert_eq!(**slab.enter(next).expect("there"), 8);
+            assert_eq!(**slab.get(next).expect("there"), 8);
             assert_eq!(slab.len(), 1);
         }
     });
@@ -248,7 +248,7 @@ fn loom_slab_entering_sees_the_whole_entry() {
         };
         let reader = {
             let slab = slab.clone();
-            thread::spawn(move || slab.enter(next).map(|value| **value))
+            thread::spawn(move || slab.get(next).map(|value| **value))
         };
         assert_eq!(slab.insert(Box::new(8)), Some(next));
         assert_eq!(reader.join().unwrap().unwrap_or(8), 8);
@@ -270,8 +270,8 @@ fn loom_slab_two_threads_grow_it_at_once_and_each_entry_is_found() {
             };
             let ours = slab.insert(Box::new(8)).expect("room");
             let theirs = other.join().unwrap();
-            assert_eq!(**slab.enter(ours).expect("there"), 8);
-            assert_eq!(**slab.enter(theirs).expect("there"), 7);
+            assert_eq!(**slab.get(ours).expect("there"), 8);
+            assert_eq!(**slab.get(theirs).expect("there"), 7);
         }
     });
 }

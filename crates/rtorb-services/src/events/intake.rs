@@ -109,7 +109,7 @@ impl Intake {
         drop(pending);
         let message = Message {
             form: entry.form,
-            bytes: bytes,
+            bytes,
         };
         let _offered = Offered(&self.events);
         offer(&Incoming { header, message }, entry.came_ns);

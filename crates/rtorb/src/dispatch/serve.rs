@@ -5,7 +5,7 @@ use super::pool::lane::{EVENTS_MAX, Lane};
 use super::pool::running::Pool;
 use crate::server::{Event, Readiness, ServerCore, TakenRequest, Token, Workspace};
 use core::mem::MaybeUninit;
-use rtorb_os::slab::Entered;
+use rtorb_os::slab::SlabGuard;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ pub(super) struct LaneServer<'p> {
 /// A connection of a lane that can be read.
 pub(super) struct ReadableClient<'p> {
     pub(super) lane: &'p Lane,
-    pub(super) connection: Entered<'p, Connection>,
+    pub(super) connection: SlabGuard<'p, Connection>,
     pub(super) token: Token,
     pub(super) readiness: Readiness,
 }

@@ -17,7 +17,7 @@ use crate::timing::{EarlyCalls, Enforcement, OperationTiming};
 use core::fmt;
 use rtorb_core::{Interface, Tie};
 use rtorb_os::set_once::SetOnce;
-use rtorb_os::slab::{Entered, Key};
+use rtorb_os::slab::{Key, SlabGuard};
 use rtorb_os::sync::Mutex;
 use rtorb_wire::ior::Ior;
 use std::collections::HashMap;
@@ -188,7 +188,7 @@ impl Poa {
     /// [`PoaError::WrongAdapter`] for a reference of another adapter; [`PoaError::ObjectNotActive`].
     pub fn deactivate(&self, object: &ObjectRef) -> Result<(), PoaError> {
         let place = self.place_of(object)?;
-        let id = self.enter(place)?.id.clone();
+        let id = self.active(place)?.id.clone();
         self.end(&id, Some(place))
     }
 
@@ -202,7 +202,7 @@ impl Poa {
 
     /// True if the reference is of an active object of this adapter.
     pub fn is_active(&self, object: &ObjectRef) -> bool {
-        let active = self.place_of(object).and_then(|place| self.enter(place));
+        let active = self.place_of(object).and_then(|place| self.active(place));
         active.is_ok()
     }
 
@@ -229,7 +229,7 @@ impl Poa {
         match ObjectKey::parse(&key) {
             ObjectKey::Named(name) => object_key::id_in(name, &self.adapter.path),
             ObjectKey::Transient { epoch, place } if epoch == self.core.server.epoch => {
-                let active = self.core.server.objects.enter(place);
+                let active = self.core.server.objects.get(place);
                 active
                     .filter(|active| self.adapter.is(&*active.adapter))
                     .map(|active| active.id.clone())
@@ -580,9 +580,9 @@ impl Poa {
         }
     }
 
-    /// Enters the table at an active object of this adapter.
-    pub(super) fn enter(&self, place: Key) -> Result<Entered<'_, ActiveObject>, PoaError> {
-        let active = self.core.server.objects.enter(place);
+    /// Looks up an active object of this adapter, and keeps it until the guard is dropped.
+    pub(super) fn active(&self, place: Key) -> Result<SlabGuard<'_, ActiveObject>, PoaError> {
+        let active = self.core.server.objects.get(place);
         let active = active.ok_or(PoaError::ObjectNotActive)?;
         if !self.adapter.is(&*active.adapter) {
             return Err(PoaError::WrongAdapter);

@@ -23,9 +23,9 @@ impl Poa {
         self.check_declares()?;
         let place = self.place_of(object)?;
         let new = self.adapter.rt.call_priority(&self.core, Some(priority))?;
-        // Entered before the lock is taken, and so left after it: the last user of a deactivated object drops its servant, whose
-        // destructor may call this adapter.
-        let active = self.enter(place)?;
+        // Looked up before the lock is taken, and so released after it: the last user of a deactivated object drops its servant,
+        // whose destructor may call this adapter.
+        let active = self.active(place)?;
         // A change and an activation exclude each other.
         let mut objects = self.adapter.objects.lock();
         let now = objects.by_id.get(&active.id);
@@ -47,8 +47,8 @@ impl Poa {
     pub fn change_server_priority(&self, priority: Priority) -> Result<(), PoaError> {
         let adapter = &self.adapter;
         PoaError::wrong_policy_unless(adapter.rt.model().is_some())?;
-        // Left after the lock, as in `change_priority`.
-        let entered: Vec<_>;
+        // Released after the lock, as in `change_priority`.
+        let active: Vec<_>;
         let objects = adapter.objects.lock();
         if objects.destroyed {
             return Err(destroyed().into());
@@ -57,9 +57,9 @@ impl Poa {
         let new = adapter.rt.call_priority(&self.core, None)?;
         let table = &self.core.server.objects;
         let places = objects.by_id.values().chain(&objects.locator);
-        entered = places.filter_map(|place| table.enter(*place)).collect();
-        for active in entered.iter().filter(|active| !active.priority.is_own()) {
-            active.priority.change_to(&new);
+        active = places.filter_map(|place| table.get(*place)).collect();
+        for object in active.iter().filter(|object| !object.priority.is_own()) {
+            object.priority.change_to(&new);
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::connection::{CollocatedRequest, Outcome, ServantCall};
 use crate::exception::{COLLOCATED_DEPTH, CompletionStatus, ExceptionKind, SystemException};
 use crate::realtime::{CallPriority, ThreadpoolId, UpcallPriority};
 use core::cell::{Cell, RefCell};
-use rtorb_os::slab::{Entered, Key};
+use rtorb_os::slab::{Key, SlabGuard};
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::Message;
@@ -67,7 +67,7 @@ pub(crate) fn place_of(orb: &ServerCore, object_key: &[u8]) -> Option<Key> {
 ///
 /// The call fails with UNKNOWN if the servant panics.
 pub(crate) fn call_servant(orb: &ServerCore, place: Key, call: &mut dyn ServantCall) {
-    let Some(object) = orb.objects.enter(place) else {
+    let Some(object) = orb.objects.get(place) else {
         return;
     };
     let has_no_priority = matches!(object.priority, CallPriority::AsItIs);
@@ -88,7 +88,7 @@ pub(crate) fn call_servant(orb: &ServerCore, place: Key, call: &mut dyn ServantC
     if let Err(panicked) = upcall::in_servant(orb.upcall, || call.call(traits)) {
         call.fail(panicked);
     }
-    if let Some(removed) = Entered::leave(object) {
+    if let Some(removed) = SlabGuard::release(object) {
         drop_after(orb, removed, call);
     }
     if priority.was_changed() {

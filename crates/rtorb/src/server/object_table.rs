@@ -6,7 +6,7 @@ use super::servant::{ObjectAdapter, Servant};
 use crate::realtime::{CallPriority, ThreadpoolId};
 use rtorb_core::codegen::ServantTraits;
 use rtorb_os::set_once::SetOnce;
-use rtorb_os::slab::{Entered, Key, Slab};
+use rtorb_os::slab::{Key, Slab, SlabGuard};
 use std::sync::Arc;
 
 /// The table of active objects, by place and, if they have a readable key, by key.
@@ -56,7 +56,7 @@ impl ObjectTable {
 
     /// Gives the object at a place a readable key. Returns false if the key is in use.
     pub(crate) fn name(&self, key: Vec<u8>, place: Key) -> bool {
-        let is_alive = |taken| self.objects.enter(taken).is_some();
+        let is_alive = |taken| self.objects.get(taken).is_some();
         self.names.add(key, place, is_alive)
     }
 
@@ -113,26 +113,26 @@ impl ObjectTable {
     }
 
     #[inline]
-    pub(crate) fn enter(&self, place: Key) -> Option<Entered<'_, ActiveObject>> {
-        self.objects.enter(place)
+    pub(crate) fn get(&self, place: Key) -> Option<SlabGuard<'_, ActiveObject>> {
+        self.objects.get(place)
     }
 
     /// Returns the object with a readable key, or the locator of its adapter; then its id is in `cache`.
-    pub(crate) fn enter_named(
+    pub(crate) fn get_named(
         &self,
         key: &[u8],
         cache: &mut NameCache,
-    ) -> Option<Entered<'_, ActiveObject>> {
+    ) -> Option<SlabGuard<'_, ActiveObject>> {
         let known = cache.find(key, &self.names);
-        if let Some(object) = known.and_then(|place| self.objects.enter(place)) {
+        if let Some(object) = known.and_then(|place| self.objects.get(place)) {
             return Some(object);
         }
         let located = cache.find_locator(key);
-        if let Some(locator) = located.and_then(|place| self.objects.enter(place)) {
+        if let Some(locator) = located.and_then(|place| self.objects.get(place)) {
             return Some(locator);
         }
         let found = self.names.find(key)?;
         cache.keep(key, &found);
-        self.objects.enter(found.place)
+        self.objects.get(found.place)
     }
 }

@@ -4,7 +4,7 @@ use super::thread_priority::ThreadPriority;
 use crate::realtime::{CallPriority, ThreadpoolId};
 use crate::server::object_key::ObjectKey;
 use crate::server::{ActiveObject, NameCache, ServerCore};
-use rtorb_os::slab::Entered;
+use rtorb_os::slab::SlabGuard;
 
 /// Returns the active object with that key.
 // Always: it is in the path of every call, and its other callers are rare.
@@ -13,11 +13,11 @@ pub(super) fn find<'o>(
     orb: &'o ServerCore,
     key: &[u8],
     names: &mut NameCache,
-) -> Option<Entered<'o, ActiveObject>> {
+) -> Option<SlabGuard<'o, ActiveObject>> {
     match ObjectKey::parse(key) {
-        ObjectKey::Transient { epoch, place } if epoch == orb.epoch => orb.objects.enter(place),
+        ObjectKey::Transient { epoch, place } if epoch == orb.epoch => orb.objects.get(place),
         ObjectKey::Transient { .. } => None,
-        ObjectKey::Named(name) => orb.objects.enter_named(name, names),
+        ObjectKey::Named(name) => orb.objects.get_named(name, names),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::server::{ActiveObject, NameCache, ServerCore};
 use core::cell::Cell;
 use rtorb_core::Described;
 use rtorb_core::upcall::Upcall;
-use rtorb_os::slab::Entered;
+use rtorb_os::slab::SlabGuard;
 use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, ReplyStatus, RequestHeader, contexts};
 use rtorb_wire::{Encode, Reader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -163,7 +163,7 @@ struct OrbUpcall<'m, 'w, const SITE: u8> {
 
 impl<'m, const SITE: u8> Upcall<'m> for OrbUpcall<'m, '_, SITE> {
     type Responder = OrbResponder<'m>;
-    type Object = Entered<'m, ActiveObject>;
+    type Object = SlabGuard<'m, ActiveObject>;
 
     #[inline(always)]
     fn find(&mut self, key: &[u8]) -> Option<Self::Object> {
@@ -205,7 +205,7 @@ impl<'m, const SITE: u8> Upcall<'m> for OrbUpcall<'m, '_, SITE> {
             // Still at the priority of the call, as its results are.
             call.reply.send_exception(&exception);
         }
-        if let Some(removed) = Entered::leave(object) {
+        if let Some(removed) = SlabGuard::release(object) {
             drop_removed(upcall, removed);
         }
         if let Some(timing) = call.reply.responder.timing.take()

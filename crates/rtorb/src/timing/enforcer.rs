@@ -164,7 +164,7 @@ impl WatchedThreads {
         while !self.stop.load(Ordering::Acquire) {
             for event in poller.wait(&mut room, None) {
                 if let Polled::Entry(token, _) = Polled::of(event)
-                    && let Some(budget) = self.budgets.enter(token.key())
+                    && let Some(budget) = self.budgets.get(token.key())
                 {
                     budget.look(&self.rt);
                 }
@@ -269,7 +269,7 @@ mod tests {
             served.join().expect("no panic")
         });
         let threads = &orb.core.client.timing.enforcer.threads;
-        assert!(threads.budgets.enter(key).is_none());
+        assert!(threads.budgets.get(key).is_none());
         thread::spawn(move || {
             for _ in 0..3 {
                 serve_with(&Orb::builder().build().expect("an ORB"));

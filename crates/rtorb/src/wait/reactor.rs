@@ -129,7 +129,7 @@ impl PolledConnection {
 
     /// Reads a connection. Removes it once it has ended.
     fn read(&self, token: Token) {
-        let source = self.connections.enter(token.key());
+        let source = self.connections.get(token.key());
         let Some(source) = source.and_then(|source| source.upgrade()) else {
             return;
         };

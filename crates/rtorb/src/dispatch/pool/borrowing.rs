@@ -1,7 +1,7 @@
 //! Help for a lane whose threads are all busy: a dynamic thread of its own, or a thread that a less urgent lane lends.
 //!
 //! `standby` is the state of a lane that may need help or lend threads; its transitions are those of
-//! [`LoanState`](rtorb_os::loan_state::LoanState), which has models. The thread of `relief`
+//! [`LoanState`](rtorb_os::loan_state::LoanState), which has models. The thread of `lane_helper`
 //! watches lanes whose threads are all busy, starts dynamic threads and calls lenders. `waiting` raises a thread before it is called.
 //!
 //! # A lane that needs help
@@ -37,29 +37,29 @@
 //! not be raised, or may not, from Waiting to Helping. A call wakes any thread of the lender, so all waiting ones are raised, and
 //! those that were not needed are lowered again.
 
-mod relief;
+mod lane_helper;
 mod standby;
 mod waiting;
 
-pub(super) use relief::{Relief, run};
+pub(super) use lane_helper::{LaneHelper, run};
 pub(crate) use standby::Standby;
 
 use super::lane::Lane;
 use super::running::Pool;
 
 impl Pool {
-    /// Has the relief thread watch a lane while all its threads are busy, if the lane can get help.
+    /// Has the helper thread watch a lane while all its threads are busy, if the lane can get help.
     pub(crate) fn watch_while_busy(&self, lane: &Lane) {
         // The thread that fills a queue asks for help itself.
-        if let (Some((relief, standby)), None) = (self.relief_of(lane), lane.queue()) {
-            relief.watch_while_busy(lane, standby);
+        if let (Some((helper, standby)), None) = (self.helper_of(lane), lane.queue()) {
+            helper.watch_while_busy(lane, standby);
         }
     }
 
     /// Asks for help for a lane with more queued requests than threads.
     pub(crate) fn ask_for_help(&self, lane: &Lane) {
-        if let Some((relief, standby)) = self.relief_of(lane) {
-            relief.ask(standby);
+        if let Some((helper, standby)) = self.helper_of(lane) {
+            helper.ask(standby);
         }
     }
 
@@ -90,19 +90,19 @@ impl Pool {
         }
     }
 
-    /// The relief of the pool and the state of the lane, if the lane can get help.
-    fn relief_of<'p>(&'p self, lane: &'p Lane) -> Option<(&'p Relief, &'p Standby)> {
-        let standby = lane.standby.as_ref().filter(|standby| standby.is_relieved);
-        self.relief.as_ref().zip(standby)
+    /// The helper of the pool and the state of the lane, if the lane can get help.
+    fn helper_of<'p>(&'p self, lane: &'p Lane) -> Option<(&'p LaneHelper, &'p Standby)> {
+        let standby = lane.standby.as_ref().filter(|standby| standby.can_get_help);
+        self.helper.as_ref().zip(standby)
     }
 }
 
 impl Lane {
     /// True if threads other than its static ones may serve it.
-    pub(crate) fn is_relieved(&self) -> bool {
+    pub(crate) fn can_get_help(&self) -> bool {
         self.standby
             .as_ref()
-            .is_some_and(|standby| standby.is_relieved)
+            .is_some_and(|standby| standby.can_get_help)
     }
 
     /// True if it has more queued and running requests than threads that serve no other lane.
@@ -119,7 +119,7 @@ impl Lane {
         self.standby.as_ref().is_some_and(|it| it.loans.wants())
     }
 
-    /// Ends asking the relief thread for help; returns true if the lane asked.
+    /// Ends asking the helper thread for help; returns true if the lane asked.
     pub(crate) fn end_asking(&self) -> bool {
         self.standby.as_ref().is_some_and(|it| it.loans.answer())
     }

@@ -16,7 +16,7 @@ use crate::strategies::RequestOrder;
 use crate::transport::Listener;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use rtorb_os::sched::SchedPolicy;
-use rtorb_os::slab::{Entered, Slab};
+use rtorb_os::slab::{Slab, SlabGuard};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rustix::event::epoll;
@@ -154,7 +154,7 @@ impl Lane {
 
     /// True if at most one thread ever serves it.
     pub(crate) fn has_one_thread(&self) -> bool {
-        self.static_threads == 1 && !self.is_relieved()
+        self.static_threads == 1 && !self.can_get_help()
     }
 
     /// True if it has one thread, or levels: a nested call inherits the deadline of its caller, so it is not more urgent, and waits.
@@ -191,8 +191,8 @@ impl Lane {
 
     /// The connection of an event.
     #[inline]
-    pub(crate) fn connection(&self, token: Token) -> Option<Entered<'_, Connection>> {
-        self.connections.enter(token.key())
+    pub(crate) fn connection(&self, token: Token) -> Option<SlabGuard<'_, Connection>> {
+        self.connections.get(token.key())
     }
 
     /// Removes a connection that has ended. It is closed when the last thread that replies on it is done.

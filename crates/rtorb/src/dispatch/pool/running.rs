@@ -1,6 +1,6 @@
 //! A running pool: its lanes and threads.
 
-use super::borrowing::Relief;
+use super::borrowing::LaneHelper;
 use super::config::{Intake, LaneConfig, PoolConfig};
 use super::lane::Lane;
 use crate::exception::{SystemException, local};
@@ -22,7 +22,7 @@ pub(crate) struct Pool {
     pub(crate) config: PoolConfig,
     pub(crate) lanes: Vec<Lane>,
     /// For pools in which a lane can get help.
-    pub(crate) relief: Option<Relief>,
+    pub(crate) helper: Option<LaneHelper>,
     /// Whether the host allowed the static threads, once they were started.
     pub(crate) begun: Mutex<Option<Result<(), Refused>>>,
     stopping: AtomicBool,
@@ -52,7 +52,7 @@ impl Pool {
         let lanes = lanes?;
         let added_max = if config.has_lanes { ADDED_LANES_MAX } else { 0 };
         Ok(Arc::new(Self {
-            relief: Relief::of(&lanes)?,
+            helper: LaneHelper::of(&lanes)?,
             config,
             added: (0..added_max).map(|_| SetOnce::new()).collect(),
             growing: Mutex::default(),
@@ -69,8 +69,8 @@ impl Pool {
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         self.lanes.iter().for_each(Lane::stop);
-        if let Some(relief) = &self.relief {
-            relief.ring();
+        if let Some(helper) = &self.helper {
+            helper.ring();
         }
         self.added().for_each(|added| added.stop());
     }

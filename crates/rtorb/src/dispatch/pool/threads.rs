@@ -78,7 +78,7 @@ fn start(orb: &Arc<ServerCore>, pool: &Arc<Pool>) -> Result<(), Refused> {
     // All are counted first, so that the first to end is not taken for the last.
     for lane in &pool.lanes {
         let has_reader = pool.reader_config(lane).is_some();
-        let others = u32::from(has_reader) + u32::from(pool.relief.is_some());
+        let others = u32::from(has_reader) + u32::from(pool.helper.is_some());
         pool.served_with(lane)[0].expect(lane.static_threads + others);
     }
     for lane in &pool.lanes {
@@ -91,8 +91,8 @@ fn start(orb: &Arc<ServerCore>, pool: &Arc<Pool>) -> Result<(), Refused> {
             pool.note(start_reader(orb, pool, lane, &config)?);
         }
     }
-    if let Some(relief) = start_relief(orb, pool)? {
-        pool.note(relief);
+    if let Some(helper) = start_helper(orb, pool)? {
+        pool.note(helper);
     }
     Ok(())
 }
@@ -110,7 +110,7 @@ fn start_dynamic(
     let number = lane.static_threads + place as u32;
     let entered = lane.enter();
     let thread = start_in_lane(orb, pool, lane, number, Some(idle_ns));
-    debug_assert!(entered, "the relief is one of those who run");
+    debug_assert!(entered, "the helper is one of those who run");
     if thread.is_err() {
         lane.dynamic[place].store(false, Ordering::Release);
         pool.leave(lane);
@@ -190,23 +190,23 @@ fn start_reader(
     })
 }
 
-/// Starts the relief thread if a lane can get help. It is as urgent as the most urgent of these lanes.
-fn start_relief(
+/// Starts the helper thread if a lane can get help. It is as urgent as the most urgent of these lanes.
+fn start_helper(
     orb: &Arc<ServerCore>,
     pool: &Arc<Pool>,
 ) -> Result<Option<JoinHandle<Option<()>>>, Refused> {
-    let relieved = pool.lanes.iter().filter(|lane| lane.is_relieved());
-    let Some(most_urgent) = relieved.max_by_key(|lane| lane.priority) else {
+    let helped = pool.lanes.iter().filter(|lane| lane.can_get_help());
+    let Some(most_urgent) = helped.max_by_key(|lane| lane.priority) else {
         return Ok(None);
     };
     let name = format!("rtorb-p{}-mgr", pool.config.id);
     let (orb, pool) = (Arc::clone(orb), Arc::clone(pool));
-    let relieve = move || {
-        if let Some(relief) = &pool.relief {
-            borrowing::run(&pool, relief, |lane| start_dynamic(&orb, &pool, lane));
+    let help = move || {
+        if let Some(helper) = &pool.helper {
+            borrowing::run(&pool, helper, |lane| start_dynamic(&orb, &pool, lane));
         }
     };
-    spawn(&name, &most_urgent.threads, relieve).map(Some)
+    spawn(&name, &most_urgent.threads, help).map(Some)
 }
 
 impl Pool {

@@ -46,7 +46,7 @@ impl PeerWatch {
 
     /// Notes the end of a peer that the poller reported.
     pub(crate) fn note_end(&self, token: Token, flags: EventFlags) {
-        let link = self.links.enter(token.key());
+        let link = self.links.get(token.key());
         let Some(link) = link.and_then(|link| link.upgrade()) else {
             return;
         };

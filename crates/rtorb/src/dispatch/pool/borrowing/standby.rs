@@ -11,7 +11,7 @@ use rtorb_os::sched::SchedPolicy;
 #[derive(Debug)]
 pub(crate) struct Standby {
     /// The lane can get help: a dynamic thread of its own or a thread of a lender.
-    pub(crate) is_relieved: bool,
+    pub(crate) can_get_help: bool,
     /// The lanes that it lends threads to, the most urgent first.
     pub(crate) borrowers: Vec<usize>,
     /// The lanes that lend it threads, the least urgent first.
@@ -36,14 +36,14 @@ impl Standby {
         };
         let (lenders, mut borrowers) = (in_order(Ordering::Less), in_order(Ordering::Greater));
         borrowers.reverse();
-        let is_relieved = own.dynamic_threads > 0 || !lenders.is_empty();
+        let can_get_help = own.dynamic_threads > 0 || !lenders.is_empty();
         let threads = if borrowers.is_empty() {
             0
         } else {
             own.static_threads.saturating_add(own.dynamic_threads)
         };
-        (is_relieved || !borrowers.is_empty()).then(|| Self {
-            is_relieved,
+        (can_get_help || !borrowers.is_empty()).then(|| Self {
+            can_get_help,
             borrowers,
             lenders,
             waiting: (0..threads).map(|_| WaitingThread::default()).collect(),
@@ -130,7 +130,7 @@ mod tests {
                 (&standby.lenders, &standby.borrowers),
                 (&lenders, &borrowers)
             );
-            assert_eq!(standby.is_relieved, number != 2);
+            assert_eq!(standby.can_get_help, number != 2);
         }
     }
 
@@ -139,6 +139,6 @@ mod tests {
         let lanes = [(20, 0), (40, 1)];
         assert!(standby(&lanes, 0, false).is_none());
         let standby = standby(&lanes, 1, false).expect("it has a dynamic thread");
-        assert!(standby.is_relieved && !standby.borrows());
+        assert!(standby.can_get_help && !standby.borrows());
     }
 }

@@ -1,6 +1,6 @@
-//! The relief thread: it starts a dynamic thread for a lane whose threads are all busy, or calls a thread of a less urgent lane.
+//! The helper thread: it starts a dynamic thread for a lane whose threads are all busy, or calls a thread of a less urgent lane.
 //!
-//! When the last thread of a lane becomes busy, it has the pool's relief thread watch the lane. The relief thread wakes when a
+//! When the last thread of a lane becomes busy, it has the pool's helper thread watch the lane. The helper thread wakes when a
 //! request waits there. This costs one system call when the last thread becomes busy and one when the first is idle again: two
 //! a request in a lane of one thread. Lanes that can get no help pay nothing.
 
@@ -13,23 +13,23 @@ use rtorb_os::thread::JoinHandle;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 
-/// What the relief thread waits for.
+/// What the helper thread waits for.
 #[derive(Debug)]
-pub(crate) struct Relief {
+pub(crate) struct LaneHelper {
     /// Reports the event loops of the lanes that can get help, each only while all its threads are busy. The bell is rung when a
     /// lane asks for help, and when the pool stops.
     poller: Poller,
 }
 
-impl Relief {
+impl LaneHelper {
     /// For these lanes; `None` when none of them may get help.
     pub(crate) fn of(lanes: &[Lane]) -> Result<Option<Self>, Errno> {
-        let relieved = || lanes.iter().filter(|lane| lane.is_relieved());
-        if relieved().next().is_none() {
+        let helped = || lanes.iter().filter(|lane| lane.can_get_help());
+        if helped().next().is_none() {
             return Ok(None);
         }
         let poller = Poller::new()?;
-        for lane in relieved() {
+        for lane in helped() {
             poller.add(&lane.events, token_of(lane), EventFlags::empty())?;
         }
         Ok(Some(Self { poller }))
@@ -48,17 +48,17 @@ impl Relief {
         });
     }
 
-    /// Asks the relief thread to help a lane.
+    /// Asks the helper thread to help a lane.
     pub(super) fn ask(&self, standby: &Standby) {
         if standby.loans.ask() {
             self.ring();
         }
     }
 
-    /// Wakes the relief thread.
+    /// Wakes the helper thread.
     pub(crate) fn ring(&self) {
         #[cfg(simulation)]
-        if rtorb_os::simulation::is_planted("relief-unrung") {
+        if rtorb_os::simulation::is_planted("helper-unrung") {
             return;
         }
         self.poller.ring();
@@ -79,14 +79,14 @@ impl Relief {
 type Started = JoinHandle<Option<()>>;
 
 /// Helps lanes until the pool is stopped. `start` starts a dynamic thread of a lane; `None` if the lane has all its threads.
-pub(crate) fn run(pool: &Pool, relief: &Relief, start: impl Fn(&Lane) -> Option<Started>) {
+pub(crate) fn run(pool: &Pool, helper: &LaneHelper, start: impl Fn(&Lane) -> Option<Started>) {
     let mut dynamic: Vec<Started> = Vec::new();
     while !pool.is_stopping() {
-        let ready = relief.next().and_then(|number| pool.lanes.get(number));
+        let ready = helper.next().and_then(|number| pool.lanes.get(number));
         let asking = pool.lanes.iter().filter(|lane| lane.end_asking());
         for lane in ready.into_iter().chain(asking) {
             dynamic.retain(|thread| !thread.is_finished());
-            relieve(pool, lane, &start, &mut dynamic);
+            help(pool, lane, &start, &mut dynamic);
         }
     }
     for lane in &pool.lanes {
@@ -99,7 +99,7 @@ pub(crate) fn run(pool: &Pool, relief: &Relief, start: impl Fn(&Lane) -> Option<
 }
 
 /// Gives a lane dynamic threads while it needs them and may have more, then a thread of another lane.
-fn relieve(
+fn help(
     pool: &Pool,
     lane: &Lane,
     start: &impl Fn(&Lane) -> Option<Started>,
