@@ -86,15 +86,14 @@ impl Server {
         let socket = folder.path().join("socket");
         let (ready, started) = channel();
         let endpoint = format!("uiop://{}", socket.display());
-        thread::spawn(move || {
-            if let Err(refused) = enter_new_network() {
-                eprintln!("left out, because the host refuses a network namespace: {refused}");
-                return;
-            }
-            run(&endpoint, &ready);
+        thread::spawn(move || match enter_new_network() {
+            Ok(()) => run(&endpoint, &ready),
+            Err(refused) => ready.send(Err(refused.into())).expect("the target waits"),
         });
-        // The sender is dropped without a message if the network is refused.
-        started.recv().ok()?;
+        if let Err(refused) = started.recv().expect("the server starts") {
+            eprintln!("left out, because the host refuses a network namespace: {refused}");
+            return None;
+        }
         Some(Self {
             socket: fs::canonicalize(socket).expect("the server listens"),
             _folder: folder,
@@ -103,7 +102,7 @@ impl Server {
 }
 
 /// Serves until the process ends.
-fn run(endpoint: &str, ready: &Sender<()>) {
+fn run(endpoint: &str, ready: &Sender<std::io::Result<()>>) {
     let limits = Limits::with(|limits| {
         limits.message_bytes_max = 1 << 16;
         limits.objects_max = 10_000;
@@ -119,7 +118,7 @@ fn run(endpoint: &str, ready: &Sender<()>) {
         .expect("an ORB");
     let services = Services::start(&orb);
     orb.run_with(|| {
-        ready.send(()).expect("the target waits");
+        ready.send(Ok(())).expect("the target waits");
         Ok::<(), rtorb::OrbError>(())
     })
     .expect("it serves");

@@ -1,9 +1,11 @@
 //! Processes of the host: each seed runs in a copy of this one, which begins with the same memory.
 #![expect(unsafe_code, reason = "foreign functions")]
 
+use rtorb_os::sched::apply_affinity;
+use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -20,11 +22,8 @@ const SECONDS_MAX: u32 = 60;
 impl Child {
     /// Runs `work` in a copy of this process, on one processor.
     pub(crate) fn fork(cpu: usize, work: impl FnOnce()) -> Self {
-        // SAFETY: the name ends with 0.
-        let output = unsafe { libc::memfd_create(c"output".as_ptr(), libc::MFD_CLOEXEC) };
-        assert!(output >= 0, "the host has a descriptor");
-        // SAFETY: the descriptor is new.
-        let output = unsafe { File::from_raw_fd(output) };
+        let output = memfd_create("output", MemfdFlags::CLOEXEC);
+        let output = File::from(output.expect("the host has a descriptor"));
         // SAFETY: this process has one thread.
         match unsafe { libc::fork() } {
             0 => {
@@ -34,7 +33,8 @@ impl Child {
                 }
                 // SAFETY: it takes one number.
                 unsafe { libc::alarm(SECONDS_MAX) };
-                stay_on(cpu);
+                // One processor for all threads: they take turns, and a turn costs least if nothing moves. Elsewhere it is only slower.
+                let _ = apply_affinity(&[cpu]);
                 work();
                 crate::calls::threads::exit_at_once(0)
             }
@@ -66,27 +66,6 @@ pub(crate) fn wait() -> (i32, bool) {
     let number = unsafe { libc::waitpid(-1, &raw mut status, 0) };
     assert!(number > 0, "a child runs");
     (number, status == 0)
-}
-
-/// The processors that this process may use.
-pub(crate) fn cpus() -> Vec<usize> {
-    // SAFETY: zero is an empty set.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: `set` is writable, and has that size.
-    unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) };
-    // SAFETY: the number is below the size of the set.
-    let cpus = (0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) });
-    cpus.collect()
-}
-
-/// One processor for all threads: they take turns, and a turn costs least if nothing moves.
-fn stay_on(cpu: usize) {
-    // SAFETY: zero is an empty set.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the number is below the size of the set.
-    unsafe { libc::CPU_SET(cpu, &mut set) };
-    // SAFETY: `set` outlives the call, and has that size.
-    unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) };
 }
 
 /// Starts this program again if its addresses are random: a hash of an address would differ from run to run.

@@ -6,8 +6,9 @@ use crate::found::{FOUND, Found};
 use crate::plants::{self, PLANTS};
 use crate::process::{self, Child};
 use crate::random::Random;
-use crate::systems::{SYSTEMS, System};
+use crate::systems::{self, System};
 use crate::world::{self, World};
+use rtorb_os::sched::current_affinity;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::time::Instant;
@@ -63,9 +64,7 @@ fn replay() -> bool {
         what,
     } in FOUND
     {
-        let Some(system) = SYSTEMS.iter().find(|it| it.name == *system) else {
-            continue;
-        };
+        let system = systems::named(system);
         let fails = || run_system(system, *seed, seed + 1, 0).failures > 0;
         plants::clear();
         let fails_now = fails();
@@ -87,9 +86,7 @@ pub(crate) fn find_plants() -> bool {
     let mut all_found = replay();
     for plant in PLANTS {
         plants::plant(plant.name);
-        let Some(system) = SYSTEMS.iter().find(|system| system.name == plant.system) else {
-            continue;
-        };
+        let system = systems::named(plant.system);
         const AT_ONCE: u64 = 50;
         let parts = (0..plant.seeds).step_by(AT_ONCE as usize);
         let found = parts
@@ -107,7 +104,7 @@ pub(crate) fn find_plants() -> bool {
 }
 
 fn run_system(system: &'static System, from: u64, to: u64, printed_max: u64) -> Tally {
-    let mut free = process::cpus();
+    let mut free = current_affinity();
     let mut running = BTreeMap::new();
     let mut tally = Tally {
         printed_max,

@@ -17,3 +17,10 @@ pub(crate) struct System {
 }
 
 pub(crate) const SYSTEMS: &[System] = &[calls::SYSTEM, lanes::SYSTEM, events::SYSTEM];
+
+/// Returns the system of this name, which a plant or a found bug gives.
+pub(crate) fn named(name: &str) -> &'static System {
+    let mut systems = SYSTEMS.iter();
+    let named = systems.find(|system| system.name == name);
+    named.unwrap_or_else(|| panic!("there is no system {name}"))
+}

@@ -32,7 +32,7 @@ replace! {
     fn timerfd_create(clock: c_int, flags: c_int) -> c_int;
     if true => {
         let _ = clock;
-        let timer = Object::Timer { set: 0, at_ns: None, expired: 0 };
+        let timer = Object::Timer { set: 0, expired: 0 };
         answer(with(|world| world.files.create(&world.core, timer, flags))) as c_int
     }
 

@@ -39,7 +39,6 @@ pub(crate) enum Object {
     },
     Timer {
         set: u64,
-        at_ns: Option<u64>,
         expired: u64,
     },
     Epoll(Epoll),
@@ -210,16 +209,11 @@ impl Files {
         id: FileId,
         at: Option<u64>,
     ) -> Result<(), i32> {
-        let Object::Timer {
-            set,
-            at_ns,
-            expired,
-        } = &mut self.file(id)?.object
-        else {
+        let Object::Timer { set, expired } = &mut self.file(id)?.object else {
             return Err(libc::EINVAL);
         };
         *set += 1;
-        (*at_ns, *expired) = (at, 0);
+        *expired = 0;
         let set = *set;
         if let Some(at_ns) = at {
             let late_ns = core.random.below(core.faults.late_ns_max + 1);
