@@ -58,6 +58,10 @@ impl Supplier {
 
     /// Waits until the channel has received all earlier pushes of this thread.
     ///
+    /// This holds if the channel's ORB serves the requests of a connection one after another: with `thread_per_connection`, the
+    /// default of `rtorb events serve`, and with `reactive`. Where several threads serve a connection, one of them may still have a
+    /// push in progress.
+    ///
     /// # Errors
     /// OBJECT_NOT_EXIST if the channel has disconnected the supplier; another exception if it does not answer.
     pub fn arrived(&self) -> Result<(), SystemException> {
