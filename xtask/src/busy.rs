@@ -137,8 +137,9 @@ impl Program {
                 tail.iter().rev().for_each(|line| println!("{line}"));
             }
         }
-        let shown = text.lines().filter(|line| is_shown(line));
-        shown.for_each(|line| println!("{}: {line}", self.name));
+        for line in shown(&text) {
+            println!("{}: {line}", self.name);
+        }
         Ok(())
     }
 
@@ -156,9 +157,16 @@ impl Program {
     }
 }
 
-/// True for a line of the test harness that names a failed or a slow test, and for the reason of a failure.
-fn is_shown(line: &str) -> bool {
-    line.ends_with(FAILED) || line.contains(SLOW) || line.contains("panicked at")
+/// Returns the lines of the test harness that name a failed or a slow test, and the reasons of failures.
+fn shown(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_reason = false;
+    text.lines().filter(move |line| {
+        let is_new = line.contains("panicked at");
+        // A reason ends with the stack, or with a word about it.
+        is_reason =
+            is_new || is_reason && !line.starts_with("stack ") && !line.starts_with("note:");
+        is_reason || line.ends_with(FAILED) || line.contains(SLOW)
+    })
 }
 
 /// The runs of a program.
@@ -226,10 +234,12 @@ mod tests {
     }
 
     #[test]
-    fn failed_and_slow_tests_are_shown() {
-        assert!(is_shown("test a::b ... FAILED"));
-        assert!(is_shown("test a::b has been running for over 60 seconds"));
-        assert!(!is_shown("test a::b ... ok"));
+    fn failed_and_slow_tests_and_reasons_are_shown() {
+        let text = "test a::b ... FAILED\ntest a::c has been running for over 60 seconds\ntest a::d ... ok\n\
+                    thread 'a::b' panicked at a.rs:1:1:\nassertion failed\nstack backtrace:\n 0: a";
+        let shown: Vec<&str> = shown(text).collect();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(shown, [lines[0], lines[1], lines[3], lines[4]]);
     }
 
     #[test]
