@@ -1,5 +1,6 @@
 //! `rtorb serve` and `rtorb record`.
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -511,6 +512,37 @@ fn a_recording_has_a_largest_size() {
     }
     assert_eq!(server.end(), Some(1));
     assert_eq!(bench.records("asked.jsonl").len(), 1);
+}
+
+#[test]
+fn a_start_that_fails_keeps_the_earlier_recording() {
+    let bench = Bench::new();
+    std::fs::write(
+        bench.path("wrong.json"),
+        r#"{"answers": [{"operation": "fly"}]}"#,
+    )
+    .unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("iiop://{}", taken.local_addr().unwrap());
+    let target = bench.valve("valve.json", &[]);
+    let idl = ["--idl", "valve.idl", "--interface", "Plant::Valve"];
+    let wrong = ["serve", "--answers", "wrong.json", "--record", "kept.jsonl"];
+    let beside = ["serve", "--answers", "valve.json", "--record", "kept.jsonl"];
+    let proxy = ["record", &target.reference, "--out", "kept.jsonl"];
+    let listen = ["--listen", &endpoint];
+    for (arguments, listen, status) in [
+        (wrong.as_slice(), &[][..], 2),
+        (&beside, &listen, 1),
+        (&proxy, &listen, 1),
+    ] {
+        std::fs::write(bench.path("kept.jsonl"), "kept").unwrap();
+        let mut command = rtorb();
+        command.args(arguments).args(idl).args(listen);
+        let output = command.current_dir(bench.folder.path()).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {told}");
+        assert_eq!(bench.text("kept.jsonl"), "kept", "{arguments:?}");
+    }
 }
 
 #[test]
