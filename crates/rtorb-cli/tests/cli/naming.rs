@@ -351,7 +351,9 @@ fn what_is_no_store_is_left_as_it_is() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told() {
+fn a_port_that_is_taken_is_told_and_no_store_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("names.redb");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let assert = rtorb()
@@ -360,9 +362,12 @@ fn a_port_that_is_taken_is_told() {
             "serve",
             "--listen",
             &format!("iiop://127.0.0.1:{port}"),
+            "--store",
         ])
+        .arg(&store)
         .assert()
         .code(1);
+    assert!(!store.exists());
     let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
     for words in [&port.to_string(), "listening on", "free"] {
         assert!(said.contains(words), "{words} in {said}");
