@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
-use rtorb::{ObjectRef, SystemException};
+use rtorb::ObjectRef;
 use rtorb_dynamic::inspect::repeat::{Pace, repeat};
 use rtorb_dynamic::search::{FoundInterface, SearchError};
 use rtorb_dynamic::{Failure, Operation, Request, Types};
@@ -22,7 +22,8 @@ use crate::reference::{self, CallOptions};
 
 /// Call an operation of any object, with arguments and results in JSON (docs/how-to/call.md).
 ///
-/// Exit status 0: the operation returned. 1: it raised an exception, which is printed too, or the call failed. 2: wrong arguments.
+/// Exit status 0: the operation returned. 1: it raised an exception, which is printed too, or the call failed. 2: wrong arguments
+/// (1 if those of a line of --stdin are wrong).
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Call {
@@ -79,7 +80,7 @@ impl Call {
         {
             Ok(found) => found,
             Err(SearchError::Object(exception)) => {
-                print_json(&raised(&exception.into(), &Types::default())?)?;
+                print_json(&raised(&exception.into(), None, &Types::default())?)?;
                 return Ok(ExitCode::from(FAILED));
             }
             Err(error) => return Err(interface_error(error)),
@@ -134,12 +135,12 @@ impl Call {
         let mut arguments = self.arguments.clone();
         let mut from_input = arguments.iter_mut().filter(|it| *it == "-");
         if let Some(argument) = from_input.next() {
-            argument.clear();
-            let read = std::io::stdin().read_to_string(argument);
-            read.context("cannot read standard input")?;
             if from_input.next().is_some() {
                 return Err(usage("only one argument can be - for standard input"));
             }
+            argument.clear();
+            let read = std::io::stdin().read_to_string(argument);
+            read.context("cannot read standard input")?;
         }
         let inputs = operation.inputs_from_text(&found.types, &arguments);
         let inputs = inputs.map_err(usage)?;
@@ -170,8 +171,7 @@ impl Call {
             return match request.send() {
                 Ok(()) => Ok(Answer::Results(Json::Null)),
                 Err(exception) => {
-                    explain(request, &exception);
-                    raised(&exception.into(), &found.types).map(Answer::Exception)
+                    raised(&exception.into(), Some(request), &found.types).map(Answer::Exception)
                 }
             };
         }
@@ -180,12 +180,7 @@ impl Call {
                 let json = operation.results_to_json(&found.types, &results);
                 Ok(Answer::Results(json.context("the results have no JSON")?))
             }
-            Err(failure) => {
-                if let Failure::System(exception) = &failure {
-                    explain(request, exception);
-                }
-                raised(&failure, &found.types).map(Answer::Exception)
-            }
+            Err(failure) => raised(&failure, Some(request), &found.types).map(Answer::Exception),
         }
     }
 
@@ -224,7 +219,7 @@ impl Call {
         let Some(failure) = failure else {
             return Ok(ExitCode::SUCCESS);
         };
-        let json = raised(&failure, &found.types)?;
+        let json = raised(&failure, Some(request), &found.types)?;
         warn(format!("call {} raised {json}", repeated.count + 1));
         Ok(ExitCode::from(FAILED))
     }
@@ -271,28 +266,20 @@ impl Call {
     }
 }
 
-/// Says on standard error what is wrong with text or a value, and where: the JSON of an exception has only its numbers.
-fn explain(request: &Request, exception: &SystemException) {
-    use rtorb::ExceptionKind::{BadParam, DataConversion};
-    if !matches!(exception.kind, BadParam | DataConversion) || exception.advice().is_none() {
-        return;
-    }
-    match request.unsent_place(exception) {
-        Some(place) => warn(format!("{place}: {exception}")),
-        None => warn(exception),
-    }
-}
-
 /// The JSON of a call that ended.
 enum Answer {
     Results(Json),
     Exception(Json),
 }
 
-/// Returns the JSON of an exception. Explains a system exception on standard error.
-fn raised(failure: &Failure, types: &Types) -> anyhow::Result<Json> {
+/// Returns the JSON of an exception. Explains a system exception on standard error, with the argument or the member that could not be
+/// sent: the JSON has only its numbers.
+fn raised(failure: &Failure, request: Option<&Request>, types: &Types) -> anyhow::Result<Json> {
     if let Failure::System(exception) = failure {
-        warn(exception);
+        match request.and_then(|request| request.unsent_place(exception)) {
+            Some(place) => warn(format!("{place}: {exception}")),
+            None => warn(exception),
+        }
     }
     let json = failure.to_json(types);
     json.context("the exception has no JSON")

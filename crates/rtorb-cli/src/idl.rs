@@ -1,5 +1,6 @@
 //! `rtorb idl`: checks IDL, and generates Rust from it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -14,6 +15,7 @@ use serde_json::json;
 use crate::colour;
 use crate::exit_status::FAILED;
 use crate::named_file;
+use crate::orb_options::usage;
 use crate::output::{line, note, print_beside, print_json, print_table};
 
 /// Check IDL files, and generate Rust from them.
@@ -46,6 +48,8 @@ struct Check {
 }
 
 /// Generate Rust from files, as `rtorb_idl::compile` does in a build script.
+///
+/// Exit status 1: a file has an error, or a name cannot be that of Rust.
 #[derive(Debug, Args)]
 struct Build {
     #[command(flatten)]
@@ -139,6 +143,7 @@ impl Check {
 
 impl Build {
     fn run(&self) -> anyhow::Result<bool> {
+        self.check_names()?;
         let mut valid = true;
         for file in &self.sources.files {
             let outcome = self.sources.check(file, None);
@@ -156,6 +161,19 @@ impl Build {
             }
         }
         Ok(valid)
+    }
+
+    /// Checks that no two files are generated under one name.
+    fn check_names(&self) -> anyhow::Result<()> {
+        let mut names = BTreeSet::new();
+        let mut files = self.sources.files.iter();
+        match files.find(|file| !names.insert(file.file_stem())) {
+            Some(file) if self.out.is_some() => Err(usage(format!(
+                "{}: another file has this name, and both would be written to one: build them into two folders",
+                file.display()
+            ))),
+            _ => Ok(()),
+        }
     }
 
     fn write(&self, file: &Path, text: &str) -> anyhow::Result<()> {

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use rtorb_dynamic::inspect::ior::{Description, NamedValue};
 use rtorb_sched::text_file::shortened;
 
-use crate::orb_options::usage;
+use crate::orb_options::{ClientOptions, option_error, usage};
 use crate::output::{line, print_json};
 use crate::reference;
 
@@ -27,13 +27,19 @@ enum IorSubcommand {
         /// Print one JSON object.
         #[arg(long)]
         json: bool,
+        #[command(flatten)]
+        client: ClientOptions,
     },
 }
 
 impl Ior {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
-        let IorSubcommand::Show { reference, json } = &self.subcommand;
-        let description = describe(reference)?;
+        let IorSubcommand::Show {
+            reference,
+            json,
+            client,
+        } = &self.subcommand;
+        let description = describe(reference, client)?;
         if *json {
             print_json(&description)?
         } else {
@@ -44,13 +50,14 @@ impl Ior {
 }
 
 /// Describes an IOR as it is. An ORB resolves a URL first.
-fn describe(argument: &str) -> anyhow::Result<Description> {
+fn describe(argument: &str, client: &ClientOptions) -> anyhow::Result<Description> {
     let text = reference::text_of(argument)?;
     if reference::is_ior(&text) {
         let name = shortened(argument);
         return Description::parse(&text).map_err(|error| usage(format!("{name}: {error}")));
     }
-    let orb = reference::builder().build()?;
+    let orb = client.apply(reference::builder()).build();
+    let orb = orb.map_err(option_error)?;
     Ok(Description::of(reference::object(&orb, &text)?.ior()))
 }
 

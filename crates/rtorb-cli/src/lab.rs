@@ -42,7 +42,7 @@ enum LabSubcommand {
         /// Name of the experiment, from `rtorb lab list`. `profile` runs all experiments that DIR/profile.json needs; `soak` finds out
         /// whether an ORB grows or becomes slower in N hours.
         name: String,
-        /// How long `soak` calls a server at full load.
+        /// How long `soak` calls a server at full load: 0.005 to 168 hours [default: 1].
         #[arg(long, value_name = "N")]
         hours: Option<f64>,
         #[command(flatten)]
@@ -94,7 +94,7 @@ fn run(name: &str, hours: Option<f64>, options: &Options) -> anyhow::Result<Exit
             run_experiments(&[&soak], options)
         }
         (_, Some(_)) => Err(usage(format!(
-            "--hours is for `rtorb lab run {}`: {name} has --quick and --full",
+            "--hours is for `rtorb lab run {}`: --full makes other experiments take more samples",
             Soak::NAME
         ))),
         (PROFILE, None) => run_experiments(&experiments::of_profile(), options),
@@ -110,6 +110,12 @@ fn run(name: &str, hours: Option<f64>, options: &Options) -> anyhow::Result<Exit
 }
 
 fn report(folder: &Path) -> anyhow::Result<()> {
+    if folder.join("run-1/results").is_dir() {
+        return Err(usage(format!(
+            "{folder} holds several runs: name one, such as {folder}/run-1",
+            folder = folder.display()
+        )));
+    }
     if !folder.join("results").is_dir() {
         return Err(usage(format!(
             "{} holds no results: give a folder that `rtorb measure --out DIR` or `rtorb lab run NAME --out DIR` wrote",

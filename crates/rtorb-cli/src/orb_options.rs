@@ -163,6 +163,11 @@ pub(crate) fn usage(error: impl ToString) -> anyhow::Error {
     anyhow!(UsageError::new(error.to_string()))
 }
 
+/// Makes an error of a wrong option from the text of another error, which names the option by a field.
+pub(crate) fn usage_of(error: impl ToString, field: &str, option: &str) -> anyhow::Error {
+    usage(error.to_string().replacen(field, option, 1))
+}
+
 /// Converts the ORB's error, with the name that the option has on this command line. A wrong option is a [`UsageError`]; a
 /// refusal of the host is not.
 pub(crate) fn option_error(error: OrbError) -> anyhow::Error {
@@ -182,10 +187,14 @@ pub(crate) fn option_error(error: OrbError) -> anyhow::Error {
 fn text_of(error: &OrbError) -> String {
     let ours = |option| OPTION_NAMES.iter().find(|(theirs, _)| *theirs == option);
     match error {
-        OrbError::Option { option, reason } => match ours(option) {
-            Some((_, ours)) => format!("{ours}: {reason}"),
-            None => error.to_string(),
-        },
+        OrbError::Option { option, reason } => {
+            let named = OPTION_NAMES.iter();
+            let reason = named.fold(reason.clone(), |text, (theirs, ours)| {
+                text.replace(theirs, ours)
+            });
+            let name = ours(option).map_or(option.as_str(), |(_, ours)| ours);
+            format!("{name}: {reason}")
+        }
         OrbError::Several(errors) => {
             let texts: Vec<String> = errors.iter().map(text_of).collect();
             texts.join("\n")
@@ -194,13 +203,14 @@ fn text_of(error: &OrbError) -> String {
     }
 }
 
-/// The `-ORB` options whose values only the ORB checks, and their names on this command line.
-const OPTION_NAMES: [(&str, &str); 5] = [
+/// The `-ORB` options whose values only the ORB checks, or which its texts name, and their names on this command line.
+const OPTION_NAMES: [(&str, &str); 6] = [
     ("-ORBBands", "--bands"),
     ("-ORBInitRef", "--init-ref"),
     ("-ORBLanes", "--lanes"),
     ("-ORBListenEndpoints", "--listen"),
     ("-ORBPoolThreads", "--pool-threads"),
+    ("-ORBPriorityMapping", "--priority-mapping"),
 ];
 
 /// Returns true if the options are wrong, and false if the host is the cause.

@@ -79,10 +79,10 @@ fn set_priority(orb: &Orb, number: i16) -> anyhow::Result<()> {
     let set =
         Priority::new(number).and_then(|priority| orb.rt_current().set_the_priority(priority));
     set.map_err(|exception| match exception.kind {
-        ExceptionKind::DataConversion => anyhow!(
-            "the priority mapping of this host has no CORBA priority {number}: choose 0 to 99, or \
+        ExceptionKind::DataConversion => usage(format!(
+            "the priority mapping has no CORBA priority {number}: choose 0 to 99 (0 to 98 with --priority-mapping continuous), or \
              --priority-mapping linear for client and server"
-        ),
+        )),
         _ => anyhow!("calls cannot have CORBA priority {number}: {exception}"),
     })
 }

@@ -3,17 +3,18 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::anyhow;
 use clap::Args;
 use rtorb::{Orb, SystemException};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::termination::Termination;
 use rtorb_services::events::client::channel_of;
 use rtorb_services::events::gateway::{
-    Ends, Find, Gateway as Running, GatewayConfig, GatewayStatistics, News,
+    Ends, Find, Gateway as Running, GatewayConfig, GatewayError, GatewayStatistics, News,
 };
 
 use crate::exit_status::FAILED;
-use crate::orb_options::ServerOptions;
+use crate::orb_options::{ServerOptions, usage_of};
 use crate::output::{line, note, print_json, warn};
 use crate::reference::{CallOptions, duration, reference_text, text_of};
 
@@ -75,7 +76,7 @@ impl Gateway {
         };
         orb.root_poa()?;
         let serving = super::spawn_server(&orb)?;
-        let gateway = Running::start(&orb, ends, config, print_news)?;
+        let gateway = Running::start(&orb, ends, config, print_news).map_err(gateway_error)?;
         while !termination.has_come() && !gateway.has_ended() {
             sleep_until(monotonic_ns() + LOOK_EVERY_NS);
         }
@@ -111,6 +112,19 @@ impl Gateway {
             discarded_full + discarded_lost
         ))
     }
+}
+
+/// Converts an error of the gateway: a wrong option is a usage error, a refusal of the host is not.
+fn gateway_error(error: GatewayError) -> anyhow::Error {
+    let GatewayError::Config { name, .. } = &error else {
+        return anyhow!(error);
+    };
+    let option = match *name {
+        "queue_pushes" => "--queue-events".to_owned(),
+        "tries_max" => "--tries".to_owned(),
+        name => format!("--{}", name.replace('_', "-")),
+    };
+    usage_of(&error, name, &option)
 }
 
 /// Returns a function that reads the REF each time, because a restarted channel writes another reference to its file.

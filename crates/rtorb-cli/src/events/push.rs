@@ -23,7 +23,8 @@ use crate::reference::CallOptions;
 
 /// Push events to a channel: one, several, or at a rate until it is interrupted.
 ///
-/// Exit status 0: the channel accepted all events. 1: it did not; the message says why.
+/// Exit status 0: all events were sent, and the channel is still there. 1: not so; the message says why. An event that is larger
+/// than the channel's --event-bytes is discarded without an error; `rtorb events list` counts it.
 #[derive(Debug, Args)]
 pub(crate) struct Push {
     /// Channel: an IOR:, a corbaloc: or corbaname: URL, or a file that contains one.
@@ -47,7 +48,8 @@ pub(crate) struct Push {
     /// Text for the any of the events.
     #[arg(long, value_name = "TEXT")]
     any: Option<String>,
-    /// Begin each payload with a number (24 bytes), so that `watch --check-sequence` detects lost and repeated events.
+    /// Replace the first 24 bytes of each payload by a number, so that `watch --check-sequence` detects lost and repeated events. A
+    /// shorter payload becomes 24 bytes.
     #[arg(long)]
     numbered: bool,
     /// Rate in events per second [default: as fast as they can be sent].

@@ -25,8 +25,8 @@ use crate::reference::{CallOptions, duration};
 
 /// Show the events of a channel, one a line, until it is interrupted.
 ///
-/// Exit status 0: it was interrupted, or received --count events. 1: the channel disconnected it, or --check-sequence found
-/// events lost, repeated or out of order.
+/// Exit status 0: it was interrupted, or received --count events. 1: the channel disconnected it, or --check-sequence found no
+/// numbered event, or events lost, repeated or out of order.
 #[derive(Debug, Args)]
 pub(crate) struct Watch {
     /// Channel: an IOR:, a corbaloc: or corbaname: URL, or a file that contains one.
@@ -41,10 +41,10 @@ pub(crate) struct Watch {
     /// Wait for one event of each type and source, and receive them together.
     #[arg(long)]
     all_of: bool,
-    /// Period of an additional timeout event.
+    /// Period of an additional timeout event. A channel accepts 100us or more by default.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     interval: Option<Duration>,
-    /// Time without events after which a timeout event is sent.
+    /// Time without events after which a timeout event is sent. A channel accepts 100us or more by default.
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "all_of")]
     deadline: Option<Duration>,
     /// RT_Info of this consumer, known to the channel's scheduler; or a CORBA priority if the channel has no scheduler. It
@@ -234,6 +234,9 @@ impl Watch {
         }
         if end == End::Disconnected {
             warn("the channel disconnected this consumer, or no longer exists");
+        }
+        if self.check_sequence && findings.numbered == 0 {
+            warn("no event had a number: `rtorb events push --numbered` gives them one");
         }
         let is_well = !self.check_sequence || findings.all_is_well() && findings.numbered > 0;
         Ok(if end != End::Disconnected && is_well {

@@ -18,8 +18,8 @@ use crate::output::{line, print_json, print_table};
 
 /// Compare two measurements, and test whether differences exceed the noise.
 ///
-/// A and B are folders that `measure` or `lab run` wrote. If both have several runs (`--runs N`, five or more), the medians of
-/// runs are compared. If one has a single run, the medians of rounds are compared, which does not cover drift between runs.
+/// A and B are folders that `measure` or `lab run` wrote. If both have several runs (`--runs N`), the medians of runs are
+/// compared: a verdict needs three runs, and five are better. If one has a single run, the medians of rounds are compared, which does not cover drift between runs.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
     /// Folder to compare with.

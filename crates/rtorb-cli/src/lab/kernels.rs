@@ -16,7 +16,7 @@ use crate::progress::Report;
 
 /// List, fetch and remove kernels for emulated machines.
 ///
-/// Kernels come from Debian's package index through Debian's package client, and are kept below ~/.cache/rtorb/kernels. Nothing
+/// Kernels come from Debian's package index through Debian's package client, and are kept in the folder of --cache. Nothing
 /// is installed, and nothing needs root. To use your own kernel image, write its path instead of a kernel's name: `./bzImage`,
 /// or `mine=./bzImage`.
 #[derive(Debug, Args)]
@@ -56,7 +56,7 @@ struct Names {
 
 #[derive(Debug, Args)]
 struct Cache {
-    /// Folder of the fetched kernels [default: $RTORB_KERNELS, or ~/.cache/rtorb/kernels].
+    /// Folder of the fetched kernels [default: $RTORB_KERNELS, $XDG_CACHE_HOME/rtorb/kernels or ~/.cache/rtorb/kernels].
     #[arg(long = "cache", value_name = "DIR")]
     folder: Option<PathBuf>,
 }

@@ -103,7 +103,9 @@ impl Apply {
                 }
             }
             ChangeableSchedulerApplyError::CannotChange(part) => warn(part.reason),
-            ChangeableSchedulerApplyError::WrongFile(wrong) => return Err(usage(wrong.reason)),
+            ChangeableSchedulerApplyError::WrongFile(wrong) => {
+                return Err(usage(format!("{}: {}", self.file.display(), wrong.reason)));
+            }
             ChangeableSchedulerApplyError::System(exception) => {
                 return Err(anyhow!("--to {}: {exception}", self.to));
             }

@@ -17,7 +17,8 @@ pub(super) struct Bind {
     /// Name to bind, such as plant/valve.device.
     #[arg(value_name = "NAME", required_unless_present = "from_file")]
     name: Option<NameArgument>,
-    /// Reference to bind: an IOR:, a corbaloc: or corbaname: URL, or a file that contains one. The object is not called.
+    /// Reference to bind: an IOR:, a corbaloc: or corbaname: URL, or a file that contains one. The object is not called,
+    /// except with --context, if its reference does not say that it is a context.
     #[arg(value_name = "REF", required_unless_present = "from_file")]
     reference: Option<String>,
     /// Bind as a context, so that names continue in it. It may belong to another naming service.

@@ -32,7 +32,8 @@ pub(super) struct List {
     /// Resolve each name too, with one call for each.
     #[arg(long)]
     references: bool,
-    /// Print one JSON object a line for each name: name, type, and with --references also reference. `bind --from` reads it.
+    /// Print one JSON object a line for each name: name, type, and with --references also reference. Then `bind
+    /// --from` reads it.
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -11,7 +11,7 @@ use rtorb_services::naming::client::PORT;
 use rtorb_services::naming::{NamingConfig, NamingError, NamingService, StoreError};
 
 use crate::named_file;
-use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage};
+use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage, usage_of};
 use crate::output::note;
 
 /// Serve names until SIGTERM or SIGINT.
@@ -20,6 +20,10 @@ use crate::output::note;
 /// the root context is NameService: corbaloc::HOST:PORT/NameService. Clients of the JDK's ORB find it by -ORBInitialHost and
 /// -ORBInitialPort.
 #[derive(Debug, Args)]
+#[command(mut_arg("listen", |arg| arg.help(
+    "Endpoint to listen on: iiop://HOST:PORT, uiop:///PATH or shmiop:///PATH. May be given more than once [default: \
+     iiop://127.0.0.1:2809]"
+)))]
 pub(super) struct Serve {
     /// File that stores the names; it is made if it does not exist. A change that was acknowledged to a client is in the file,
     /// even if the process or the host fails afterwards. Without it, names are kept in memory only.
@@ -112,7 +116,6 @@ fn naming_error(error: NamingError) -> anyhow::Error {
         } => return usage(error),
         _ => return anyhow!(error),
     };
-    let option = bound.replace('_', "-");
-    let text = error.to_string().replacen(bound, &format!("--{option}"), 1);
-    usage(text)
+    let option = format!("--{}", bound.replace('_', "-"));
+    usage_of(&error, bound, &option)
 }

@@ -9,13 +9,14 @@ use rtorb_results::table::Table;
 use rtorb_services::scheduling::analysis::{
     Operation, OperationSchedule, Response, Severity, Verdict,
 };
-use rtorb_services::scheduling::{Computation, Description, Schedule, text_of_ns};
+use rtorb_services::scheduling::{Computation, ComputeError, Description, Schedule, text_of_ns};
 use serde_json::{Value, json};
 
 use super::{criticality, strategies};
 use crate::colour::Tone;
 use crate::exit_status::FAILED;
 use crate::named_file;
+use crate::orb_options::usage;
 use crate::output::{line, line_in, print_json, print_table};
 
 /// Compute priorities and worst-case response times of the operations in a file, and check their deadlines.
@@ -41,8 +42,13 @@ pub(super) struct Compute {
 impl Compute {
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
         let description = super::description(&self.file, self.strategy.as_ref())?;
-        let computed = Schedule::compute(&description)
-            .map_err(|error| anyhow!("{}: {error}", self.file.display()))?;
+        let computed = Schedule::compute(&description).map_err(|error| {
+            let text = format!("{}: {error}", self.file.display());
+            match error {
+                ComputeError::Graph(_) | ComputeError::Model(_) => usage(text),
+                _ => anyhow!(text),
+            }
+        })?;
         if let Some(out) = &self.out {
             let written = computed.schedule.write(out);
             written.map_err(named_file::unwritable(out))?;

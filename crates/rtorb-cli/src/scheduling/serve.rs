@@ -3,14 +3,17 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::anyhow;
 use clap::Args;
 use rtorb::Orb;
-use rtorb_services::scheduling::{Admission, Scheduling, SchedulingConfig};
+use rtorb_services::scheduling::{
+    Admission, ComputeError, Scheduling, SchedulingConfig, SchedulingError,
+};
 
 use super::reload::{self, Reload};
 use super::system_file::SystemFile;
 use crate::named_file;
-use crate::orb_options::{ClientOptions, ServerOptions, option_error};
+use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage, usage_of};
 use crate::output::{note, warn};
 
 /// Serve a Scheduler until SIGTERM or SIGINT. Its object key is ScheduleService: corbaloc::HOST:PORT/ScheduleService.
@@ -53,7 +56,7 @@ impl Serve {
             infos_max: self.infos_max,
             dependencies_max: self.dependencies_max,
         };
-        let service = Scheduling::serve(&orb, config)?;
+        let service = Scheduling::serve(&orb, config).map_err(|error| self.error(error))?;
         if let Some(unproven) = service.unproven() {
             warn(format!("{unproven}. It is served anyway"));
         }
@@ -81,6 +84,21 @@ impl Serve {
             Admission::AdmitAnyway
         } else {
             Admission::RefuseUnproven
+        }
+    }
+
+    /// Converts an error of the service: one of the options or of the file is a usage error.
+    fn error(&self, error: SchedulingError) -> anyhow::Error {
+        match (&error, &self.system.file) {
+            (SchedulingError::Bound { bound, .. }, _) => {
+                let option = format!("--{}", bound.replace('_', "-"));
+                usage_of(&error, bound, &option)
+            }
+            (
+                SchedulingError::Compute(ComputeError::Graph(_) | ComputeError::Model(_)),
+                Some(file),
+            ) => usage(format!("{}: {error}", file.display())),
+            _ => anyhow!(error),
         }
     }
 

@@ -99,7 +99,7 @@ fn an_error_in_a_file_is_a_usage_error_with_its_line() {
         .args(["scheduling", "compute"])
         .arg(&file)
         .assert()
-        .code(1);
+        .code(2);
     let text = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
     assert!(text.contains("in a cycle"), "{text}");
 }

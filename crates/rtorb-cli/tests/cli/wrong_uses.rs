@@ -122,6 +122,10 @@ fn write_files(folder: &Path) {
         "misspelt.toml",
         b"name = \"s\"\n[[node]]\ncpu = 2\n[[componnt]]\nname = \"c\"\n",
     );
+    write(
+        "cycle.toml",
+        b"[[operation]]\nname='a'\nperiod='5ms'\ncalls=[{to='b'}]\n[[operation]]\nname='b'\ncalls=[{to='a'}]\n",
+    );
     write("latin1", b"caf\xe9 = 1\n");
     let sparse = std::fs::File::create(folder.join("sparse")).unwrap();
     sparse.set_len(1 << 30).unwrap();

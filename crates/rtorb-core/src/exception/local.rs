@@ -51,7 +51,8 @@ local! {
             "the reference leads through more than 8 names and files: find out whether they lead to each other";
         /// A name of a `corbaname:` is not bound.
         NOT_BOUND = RTORB | 0x1b,
-            "the name is not bound: `rtorb naming list --recursive` prints those that are";
+            "the name is not bound: `rtorb naming list --recursive --name-service REF` prints those that are; REF is corbaloc::HOST:PORT/NameService \
+             for the part before #";
         /// A segment is ended by another name.
         OTHER_SEGMENT = RTORB | 0x1c, "the innermost scheduling segment has another name: end the segments in the reverse order";
         /// A segment cannot have that name.

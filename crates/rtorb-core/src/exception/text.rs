@@ -59,8 +59,8 @@ impl UnsentCharacter {
                 "let both sides use UTF-8 as the native code set (`native_char_code_set`)"
             }
             TextCodeSet::Utf8Char => {
-                "send a string or a wchar, or choose ISO-8859-1 or ISO-8859-15 as the native code set of the client or of the server \
-                 (`native_char_code_set`)"
+                "send a string or a wchar, or choose ISO-8859-1 or ISO-8859-15 as the native code set of the client and of the server \
+                 (`native_char_code_set`, --native-char-code-set of the command)"
             }
             TextCodeSet::Utf16WChar => "send a wstring",
         }

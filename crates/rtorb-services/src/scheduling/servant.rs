@@ -347,7 +347,9 @@ impl From<SystemChangeError> for ChangeableSchedulerApplyError {
         match error {
             SystemChangeError::NotAdmitted(Refused { refusal, .. }) => not_admitted(refusal).into(),
             SystemChangeError::System(exception) => exception.into(),
-            SystemChangeError::Compute(ComputeError::Model(error)) => WrongFile {
+            SystemChangeError::Compute(
+                error @ (ComputeError::Model(_) | ComputeError::Graph(_)),
+            ) => WrongFile {
                 reason: error.to_string(),
             }
             .into(),

@@ -40,7 +40,7 @@ pub(super) struct RunCampaign {
     kernel: Vec<String>,
     /// Preemption models to boot each kernel with, separated by commas [default: the kernel's own].
     ///
-    /// A PREEMPT_RT kernel has neither `none` nor `voluntary`, and is booted once.
+    /// A PREEMPT_RT kernel has neither `none` nor `voluntary`. If no other model is named, it is booted once, as it is by itself.
     #[arg(long, value_name = "MODEL", value_delimiter = ',', value_parser = ["none", "voluntary", "full", "lazy"])]
     preempt: Vec<String>,
     /// Only these experiments, separated by commas.

@@ -26,7 +26,8 @@ pub enum ConnectError {
     AlreadyConnected,
     /// The channel refuses the subscription.
     #[error(
-        "the channel refuses the subscription (TypeError): check the entries and the form of its filter"
+        "the channel refuses the subscription (TypeError): check the entries and the form of its filter, and that no time is shorter than \
+         the channel allows (100 us by default)"
     )]
     TypeError,
     /// The channel accepts no observer, or no more of them.
