@@ -241,7 +241,8 @@ impl Orb {
     /// Ends the ORB: requests in progress get their replies, clients get CloseConnection, and [`run`](Self::run) returns once it has
     /// destroyed the adapters. Without `run`, [`destroy`](Self::destroy) does that.
     ///
-    /// It does not wait, so a servant may call it. Later calls through this ORB raise BAD_INV_ORDER.
+    /// It does not wait, so a servant may call it. Later calls through this ORB raise BAD_INV_ORDER, except those of servants whose
+    /// requests are in progress.
     pub fn shutdown(&self) {
         self.core.stop();
     }
@@ -353,6 +354,10 @@ impl OrbCore {
 impl Host for OrbCore {
     fn is_in_servant(&self) -> bool {
         is_in_servant()
+    }
+
+    fn is_in_own_servant(&self) -> bool {
+        is_in_upcall(&self.adapters.server)
     }
 
     fn would_deadlock(&self, endpoint: &Endpoint) -> bool {

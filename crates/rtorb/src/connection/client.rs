@@ -68,6 +68,9 @@ pub(crate) trait Host: Debug + Send + Sync {
     /// Returns true if the calling thread is in a servant.
     fn is_in_servant(&self) -> bool;
 
+    /// Returns true if the calling thread is in a servant of this ORB.
+    fn is_in_own_servant(&self) -> bool;
+
     /// Returns true if a call to that endpoint would wait for the calling thread itself.
     fn would_deadlock(&self, endpoint: &Endpoint) -> bool;
 
@@ -129,6 +132,15 @@ impl WeakClient {
 }
 
 impl Client {
+    /// Returns BAD_INV_ORDER 4 once the ORB is shut down, unless a servant calls whose request is in progress.
+    #[inline]
+    pub(crate) fn check_open(&self) -> Result<(), SystemException> {
+        if self.core.is_closed() && !self.host.is_in_own_servant() {
+            return Err(local::SHUT_DOWN);
+        }
+        Ok(())
+    }
+
     /// Returns the client of the references in a message, from the context of its reader; `None` outside of a call.
     pub(crate) fn of_context(context: &(dyn Any + Send + Sync)) -> Option<Self> {
         match context.downcast_ref::<Self>() {
@@ -160,7 +172,7 @@ impl ClientCore {
             .then(|| Duration::from_nanos(self.round_trip_ns))
     }
 
-    /// Refuses further calls.
+    /// Refuses further calls, except those of servants whose requests are in progress.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
     }
@@ -168,14 +180,5 @@ impl ClientCore {
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Relaxed)
-    }
-
-    /// Returns BAD_INV_ORDER 4 once the ORB is shut down.
-    #[inline]
-    pub(crate) fn check_open(&self) -> Result<(), SystemException> {
-        if self.is_closed() {
-            return Err(local::SHUT_DOWN);
-        }
-        Ok(())
     }
 }

@@ -1,8 +1,9 @@
 //! A connection that many threads use at once. They send one after the other, and each gets its own reply.
 //!
 //! A thread writes its request into its own buffer, so that the lock of the stream is held for one system call; the lock
-//! inherits the priority of threads that wait for it. The wait strategy says which thread reads. A thread whose deadline
-//! passes retires the connection: the threads that wait there still get their replies, and no new request goes there.
+//! inherits the priority of threads that wait for it. The wait strategy says which thread reads. A thread whose reply does not come
+//! in time retires the connection: the threads that wait there still get their replies, and no new request goes there. A thread that
+//! could not begin to send in time leaves the connection as it is: it may merely be busy.
 //!
 //! With the wait strategy `connection_thread`, threads do not send: they put their requests into a queue (`queued`).
 

@@ -144,8 +144,9 @@ impl OrbBuilder {
     /// arguments.
     ///
     /// A later setting replaces an earlier one, but a wrong one stays a mistake. The order is: methods called before this one, the file of `-ORBConfigFile`, the
-    /// other options, methods called after this one. A list (endpoints, lanes, bands) replaces the list before it; initial
-    /// references are added. Within one file or command line, a single strategy replaces the one in the preset.
+    /// other options, methods called after this one. A list of a file or of the command line (endpoints, lanes, bands) replaces the list
+    /// before it; initial references are added. Within one command line, further options with endpoints add theirs. Within one file or
+    /// command line, a single strategy replaces the one in the preset.
     #[must_use]
     pub fn args(mut self, arguments: impl IntoIterator<Item = String>) -> Self {
         let line = CommandLine::parse(arguments);
@@ -245,8 +246,8 @@ impl OrbBuilder {
     /// of thread, to find out what the host allows.
     ///
     /// # Errors
-    /// All mistakes in the options: unknown options, wrong values, values out of range with the range, strategies, policies or lanes
-    /// that do not go together. If there are several, [`OrbError::Several`].
+    /// All mistakes in the options: unknown options, wrong values, values out of range with the range. If there are none of these, the
+    /// strategies, policies or lanes that do not go together. If there are several, [`OrbError::Several`].
     pub fn build(mut self) -> Result<Orb, OrbError> {
         self.config.limits.replace(&mut self.limits);
         self.merge_client_policies();
@@ -561,7 +562,8 @@ setters! {
     /// It bounds all that the call does: resolving the host name, connecting, further endpoints, forwards, waiting for a
     /// shared connection, sending, waiting for the reply, and sending again on a new connection. Endpoints that may still be
     /// tried share the time that is left. The call fails with TIMEOUT, and the [`Cause`](crate::exception::Cause) says what it was
-    /// doing; COMPLETED_NO means that nothing of the request was sent.
+    /// doing; COMPLETED_NO means that nothing of the request was sent. A timeout of 200 ms or more counts from the kernel's last tick: the
+    /// call may end up to one tick early, which is at most 10 ms.
     ///
     /// The default does not concern objects of this ORB that are called directly ([`collocation`](Self::collocation)). Any other
     /// timeout makes such calls go by a transport, because nothing can end a servant that runs on the thread of its caller.
@@ -629,7 +631,7 @@ setters! {
     /// The mapping from CORBA priorities to this host's (RTCORBA::PriorityMapping); [`NativeMapping`](crate::rt::NativeMapping) by default.
     priority_mapping(mapping: impl PriorityMapping + 'static) => config.priority_mapping = Some(Mapping(Arc::new(mapping)));
 
-    /// Changes the priority of each incoming call before its servant runs.
+    /// Changes the priority of each incoming call before its servant runs, except on the threads of lanes.
     inbound_transform(transform: impl PriorityTransform + 'static) => transforms.inbound = Some(Arc::new(transform));
 
     /// Changes the priority of each outgoing call.

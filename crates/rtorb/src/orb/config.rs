@@ -89,7 +89,7 @@ settings! {
         /// Threads of `worker_pool` and `leader_followers`.
         pool_threads: Option<PoolThreads> => PoolThreads "N" by number,
         /// The lanes of dispatch `lanes`. `filter_chain` uses their static threads, other strategies use none. An order is `fifo`,
-        /// `earliest_deadline`, `least_laxity` or `maximum_urgency`.
+        /// `fifo_shedding`, `earliest_deadline`, `least_laxity` or `maximum_urgency`.
         #[serde(deserialize_with = "lanes")]
         lanes: Option<Vec<ThreadpoolLane>> => Lanes "PRIORITY:STATIC[+DYNAMIC][/ORDER],..." by lanes,
         /// Bands of a client: for calls to objects with a priority model; with `banded`, for all calls.

@@ -284,7 +284,9 @@ impl DistributableThread {
     /// Cancels the thread: wherever it is, it gets THREAD_CANCELLED at its next call, segment or [check](SchedulingCurrent::check).
     ///
     /// Servers that the thread is at are told by a CancelRequest, and tell those that they called. It does not wait for that. A call whose
-    /// server does not reply within 50 ms ends without a reply: THREAD_CANCELLED, COMPLETED_MAYBE.
+    /// server does not reply within 50 ms ends without a reply: THREAD_CANCELLED, COMPLETED_MAYBE. Where many threads wait on one connection
+    /// (every wait strategy but `read`), the call does not wait for that reply. With `connection_thread`, and before GIOP 1.2 with the other
+    /// two, no CancelRequest is sent there.
     ///
     /// # Errors
     /// OBJECT_NOT_EXIST if the thread is not in this process.

@@ -8,8 +8,9 @@ use std::sync::Arc;
 /// Changes the CORBA priority of a call (RTCORBA::PriorityTransform).
 ///
 /// The builder sets it: *inbound* runs in a server before the servant, *outbound* in a client before a request is sent. It runs for
-/// every call with a priority, so it must neither wait nor allocate. The threads of lanes always keep their lane's priority; a
-/// client's lane is selected by the priority after the outbound transform.
+/// every call with a priority, so it must neither wait nor allocate. The threads of lanes always keep their lane's priority, and no
+/// inbound transform runs there; a client's lane is selected by the priority after the outbound transform. With
+/// [`DispatchStrategy::FilterChain`](crate::DispatchStrategy::FilterChain), a lane is selected by the priority after the inbound one.
 pub trait PriorityTransform: fmt::Debug + Send + Sync {
     /// Returns the new priority of the call; `None` refuses the call with DATA_CONVERSION 2.
     ///

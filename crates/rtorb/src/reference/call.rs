@@ -245,7 +245,7 @@ impl ObjectRef {
         results: Results<'_>,
     ) -> Result<(), SystemException> {
         let core = &self.inner.client.core;
-        core.check_open()?;
+        self.inner.client.check_open()?;
         let mut is_readdressed = false;
         let mut target = self.inner.forward();
         let mut time = match request.time {

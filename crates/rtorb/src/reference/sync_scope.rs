@@ -137,7 +137,7 @@ impl ObjectRef {
         expiry_ns: u64,
         mut act: impl FnMut(&Invocation<'_>) -> Result<T, SystemException>,
     ) -> Result<T, SystemException> {
-        self.inner.client.core.check_open()?;
+        self.inner.client.check_open()?;
         let target = self.inner.forward();
         let inner: &Inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
         let mut invocation = Invocation {

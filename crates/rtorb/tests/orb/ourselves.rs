@@ -4,10 +4,11 @@ use std::thread;
 use std::time::Duration;
 
 use rtorb::exception::{OMG, Phase};
-use rtorb::{DispatchStrategy, ExceptionKind, Orb, SystemException};
+use rtorb::{DispatchStrategy, ExceptionKind, Orb, SyncScope, SystemException};
 use rtorb_tests::ours::Ours;
 use rtorb_tests::servants::Counter;
 use rtorb_tests::stubs::exchange::{Desk, Party};
+use rtorb_tests::stubs::{Cubit, Relay, RelayServant, Seen};
 
 #[test]
 fn a_reactive_server_knows_itself_by_each_of_its_names() {
@@ -63,6 +64,63 @@ fn a_callback_to_an_orb_that_nobody_serves_is_named_as_the_cause_of_the_timeout(
                 assert_eq!(answered, Ok(1), "{dispatch}");
             });
         }
+    }
+}
+
+/// Ends its ORB, and then asks another server.
+struct Ending {
+    asks: Cubit,
+    orb: Orb,
+}
+
+impl RelayServant for Ending {
+    fn pass_on(&self) -> Result<Vec<Seen>, SystemException> {
+        self.orb.shutdown();
+        let asks = self.asks.clone();
+        let elsewhere = thread::spawn(move || asks.cube_long(3));
+        let refused = elsewhere.join().expect("no panic").expect_err("it ends");
+        assert_eq!(
+            (refused.kind, refused.minor),
+            (ExceptionKind::BadInvOrder, OMG | 4)
+        );
+        assert_eq!(self.asks.cube_long(3), Ok(27));
+        let oneway = self.asks.as_object().with_sync_scope(SyncScope::None);
+        assert_eq!(oneway.flush(), Ok(true));
+        Ok(Vec::new())
+    }
+
+    fn shutdown(&self) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_servant_whose_request_is_in_progress_may_call_while_its_orb_ends_and_no_other_thread() {
+    let other = Ours::serve();
+    for (name, dispatch) in DispatchStrategy::ALL {
+        let builder = Orb::builder().dispatch(dispatch);
+        let orb = builder.build().expect("an ORB");
+        let text = other.text(other.cubit.as_object());
+        let asks = orb.string_to_reference(&text).expect("it answers");
+        let ending = Ending {
+            asks,
+            orb: orb.clone(),
+        };
+        let own: Relay = orb
+            .root_poa()
+            .expect("it listens")
+            .activate(ending)
+            .expect("there is room");
+        let client = Orb::builder().build().expect("an ORB");
+        let text = own.as_object().to_string();
+        let object = client.string_to_object(&text).expect("a reference");
+        thread::scope(|scope| {
+            let served = scope.spawn(|| orb.run());
+            let answered = Relay::unchecked_narrow(object).pass_on();
+            orb.shutdown();
+            assert_eq!(answered, Ok(Vec::new()), "{name}");
+            assert_eq!(served.join().expect("no panic"), Ok(()), "{name}");
+        });
     }
 }
 

@@ -161,7 +161,8 @@ fn what_was_sent_before_the_end_is_received_before_it() {
 
 #[test]
 fn bytes_that_the_peer_may_still_take_count_as_sent_although_its_doorbell_is_gone() {
-    let sends: [fn(&Stream) -> Result<(), Errno>; 2] = [
+    type StreamSend = fn(&Stream) -> Result<(), Errno>;
+    let sends: [StreamSend; 2] = [
         |client| client.send(b"call").map_err(|unsent| unsent.errno),
         |client| client.send_message_now(b"call", &[]).map(|_| ()),
     ];
