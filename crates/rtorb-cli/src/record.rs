@@ -29,7 +29,8 @@ pub(crate) struct Record {
     reference: String,
     #[command(flatten)]
     interface: InterfaceOptions,
-    /// File to record each call in, one JSON object a line, for `rtorb serve --replay`. It is emptied first.
+    /// File to record each call in, one JSON object a line, for `rtorb serve --replay`. It is emptied when the proxy begins to
+    /// serve.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Print each call as one JSON object a line.

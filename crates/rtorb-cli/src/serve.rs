@@ -31,7 +31,7 @@ pub(crate) struct Serve {
     /// Answer after the recorded duration instead of at once.
     #[arg(long, requires = "replay")]
     delays: bool,
-    /// File to record each call in, one JSON object a line. It is emptied first.
+    /// File to record each call in, one JSON object a line. It is emptied when the server begins to serve.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     #[command(flatten)]

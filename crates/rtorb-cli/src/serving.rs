@@ -32,11 +32,11 @@ pub(crate) struct ServingOptions {
 /// An object that is served.
 pub(crate) struct Serving {
     orb: Orb,
-    /// They let requests in.
+    /// The managers of its adapters, which let requests in.
     managers: [PoaManager; 2],
     ior: Ior,
     out: Option<PathBuf>,
-    /// Empty until the file may be emptied, or if there is none.
+    /// The log in the file `out`, once it serves.
     log: Arc<OnceLock<Log>>,
 }
 
@@ -81,8 +81,8 @@ impl ServingOptions {
         })
     }
 
-    /// Empties the file for the calls, serves, writes the reference, and ends by SIGTERM or SIGINT, which first calls `end`. Returns false if the recording is
-    /// not complete.
+    /// Empties the file for the calls, serves, writes the reference, and ends by SIGTERM or SIGINT, which first calls `end`. Returns
+    /// false if the recording is not complete.
     pub(crate) fn run(
         &self,
         serving: &Serving,

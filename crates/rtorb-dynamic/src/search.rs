@@ -67,8 +67,8 @@ fn missing_interface(type_id: &str) -> String {
 }
 
 impl Search {
-    /// Finds the interface of an object. Asks the object if its reference does not name a known interface: first about the interfaces
-    /// with `operation`, if one is given.
+    /// Finds the interface of an object. Asks the object if its reference does not name a known interface: first for its repository id,
+    /// then about the interfaces with `operation`, if one is given.
     ///
     /// # Errors
     /// [`SearchError`] says what to do.
@@ -142,20 +142,19 @@ impl Search {
         types: &mut Types,
     ) -> Result<String, SearchError> {
         let mut type_id = object.type_id().to_owned();
-        if type_id.is_empty() {
-            type_id = reply_or_default(object.invoke(
-                "_repository_id",
-                |_| Ok(()),
-                |r| r.str().map(Into::into),
-            ))?;
+        if self.finds(&type_id, types) {
+            return Ok(type_id);
         }
-        if !type_id.is_empty() {
-            if types.interface_by_id(&type_id).is_none() {
-                self.search_folders(&type_id, types);
+        let said: String = reply_or_default(object.invoke(
+            "_repository_id",
+            |_| Ok(()),
+            |r| r.str().map(Into::into),
+        ))?;
+        if !said.is_empty() && said != type_id {
+            if self.finds(&said, types) {
+                return Ok(said);
             }
-            if types.interface_by_id(&type_id).is_some() {
-                return Ok(type_id);
-            }
+            type_id = said;
         }
         // The second round ignores the operation. So the message for a wrong operation names the operation.
         for operation in [operation, None] {
@@ -166,6 +165,17 @@ impl Search {
         let described = repository::interface_of(object, types);
         let found = described.ok().map(|it| it.repository_id.clone());
         found.ok_or(SearchError::NotFound { type_id })
+    }
+
+    /// True if the types have the interface with that repository id, or get it from the folders.
+    fn finds(&self, id: &str, types: &mut Types) -> bool {
+        if id.is_empty() {
+            return false;
+        }
+        if types.interface_by_id(id).is_none() {
+            self.search_folders(id, types);
+        }
+        types.interface_by_id(id).is_some()
     }
 
     /// Adds the first file of the folders that declares an interface with that name or repository id.

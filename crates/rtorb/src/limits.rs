@@ -17,8 +17,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Bytes of one GIOP message with its header, in both directions. Beyond it: IMP_LIMIT when sending, MessageError when
-    /// receiving.
+    /// Bytes of one GIOP message with its header, in both directions. Beyond it: IMP_LIMIT when sending. A server answers a larger
+    /// request with MessageError, and its client gets COMM_FAILURE 0x72746001; for a larger reply a client gets MARSHAL 0x7274600c.
     ///
     /// A connection keeps the memory of its largest messages and their fragments, and a serving thread keeps that of its replies
     /// and sequences. So clients can make a server hold a few times this size for each connection and each thread.

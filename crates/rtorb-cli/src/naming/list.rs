@@ -21,8 +21,8 @@ pub(super) struct List {
     /// List the bindings of nested contexts too, also of those on other servers. A context with several names is listed once.
     #[arg(long, short)]
     recursive: bool,
-    /// Depth of nested contexts to list, 1 to 256. The bindings of a deeper context are left out [default: 64, and a deeper context is a
-    /// part that could not be listed].
+    /// Depth of nested contexts to list, 1 to 256. The bindings of a deeper context are left out [default: 64; a deeper context is
+    /// reported then, with exit status 1].
     #[arg(long, value_name = "N", requires = "recursive",
         value_parser = clap::value_parser!(u16).range(1..=Walk::DEPTH_MAX as i64))]
     depth: Option<u16>,

@@ -87,8 +87,9 @@ impl SystemException {
                 "allow more time, by the timeout or the deadline of the call, or find out what holds the server",
             ),
             (ExceptionKind::CommFailure, _) if self.minor == exception::NOT_UNDERSTOOD => Some(
-                "the server did not understand a message of this client, and does not say why (MessageError): look at its log, and \
-                 try an older GIOP version (`OrbBuilder::max_giop_version`, or corbaloc:iiop:1.0@HOST:PORT/KEY)",
+                "the server did not understand a message of this client, and does not say why (MessageError): look at its log, \
+                 try an older GIOP version (`OrbBuilder::max_giop_version`, or corbaloc:iiop:1.0@HOST:PORT/KEY), or raise the \
+                 server's `message_bytes_max`",
             ),
             (ExceptionKind::CommFailure, _) => {
                 Some("the server ended or closed the connection: try again")

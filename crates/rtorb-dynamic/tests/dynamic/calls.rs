@@ -11,6 +11,7 @@ use rtorb::{ExceptionKind, ObjectRef, Orb};
 use rtorb_dynamic::search::{Search, SearchError};
 use rtorb_dynamic::walk::Part;
 use rtorb_dynamic::{Failure, Operation, Request, Results, Servant, Types, activate, repository};
+use rtorb_tests::scratch::Scratch;
 use serde_json::{Value as Json, json};
 
 const IDL: &str = r#"
@@ -385,6 +386,22 @@ fn an_object_without_a_repository_says_so() {
         .interface_of(&yard.crane, Some("refuse"))
         .unwrap_err();
     assert!(matches!(&error, SearchError::NotFound { type_id } if type_id == "IDL:Yard/Crane:1.0"));
+}
+
+#[test]
+fn an_object_whose_reference_has_an_unknown_type_is_asked_for_its_interface() {
+    let yard = Yard::new(|_| Crane::default());
+    let mut ior = yard.crane.ior().clone();
+    ior.type_id = "IDL:Elsewhere/Crane:1.0".into();
+    let crane = yard.client.string_to_object(&ior.to_string()).unwrap();
+    let folder = Scratch::new();
+    std::fs::write(folder.join("yard.idl"), IDL).unwrap();
+    let search = Search {
+        folders: vec![folder.join("")],
+        ..Search::default()
+    };
+    let found = search.interface_of(&crane, None).unwrap();
+    assert_eq!(found.interface.name, "Yard::Crane");
 }
 
 #[test]

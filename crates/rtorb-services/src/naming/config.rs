@@ -33,8 +33,8 @@ pub struct NamingConfig {
     /// The time to wait for a change to be on the disk: TIMEOUT, COMPLETED_MAYBE if its commit had begun. The thread that makes a
     /// commit waits as long as the disk takes. 1 ms to an hour; 10 s.
     pub change_timeout: Duration,
-    /// The timeout of a call to another server: CannotProceed. The ORB's `connect_timeout` limits connecting to it. 1 ms to an
-    /// hour; 2 s.
+    /// The timeout of a call to another server: CannotProceed, or TIMEOUT with COMPLETED_MAYBE for a change that the other server may
+    /// have made. The ORB's `connect_timeout` limits connecting to it. 1 ms to an hour; 2 s.
     pub forward_timeout: Duration,
     /// Concurrent calls to other servers, each of which holds a serving thread: CannotProceed. 1 to 1,024; 8.
     pub forwards_max: usize,

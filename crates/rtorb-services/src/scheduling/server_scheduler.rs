@@ -113,6 +113,11 @@ impl ServerScheduler {
         name: &str,
         policies: PoaPolicies,
     ) -> Result<Poa, PoaError> {
+        let mut rt = policies.rt.iter();
+        if let Some(index) = rt.position(|it| matches!(it, Policy::Threadpool(_))) {
+            let reason = "the scheduler chooses the thread pool";
+            return Err(PoaError::InvalidPolicy { index, reason });
+        }
         let mut known = self.0.objects.lock();
         known.make_room();
         let pool = self.0.pool.map(Policy::Threadpool);

@@ -99,7 +99,7 @@ impl Scheduling {
     /// A service that runs operations of one processor cannot change to a system of components, nor back.
     ///
     /// # Errors
-    /// [`SystemChangeError`]; nothing has changed then.
+    /// [`SystemChangeError`]; nothing has changed then, except that lanes which the change had already added stay, idle.
     pub fn apply(
         &self,
         system: impl Into<DescribedSystem>,

@@ -1,7 +1,8 @@
 //! A server that follows the changes of a scheduling service: its objects move between lanes, and it gets more lanes, under load.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
-use rtorb::{DispatchStrategy, ExceptionKind, Limits, Orb, OrbBuilder, PoaPolicies};
+use rtorb::rt::{LanedThreadpool, Policy};
+use rtorb::{DispatchStrategy, ExceptionKind, Limits, Orb, OrbBuilder, PoaError, PoaPolicies};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_services::scheduling::{
     Admission, ClientScheduler, CosSchedulingError, Description, Schedule, Scheduling,
@@ -137,6 +138,30 @@ fn the_lanes_of_an_orb_follow_1000_changes_under_calls_and_lose_none() {
     change_under_load(builder, |orb, schedule| {
         ServerScheduler::with_lanes_of_orb(orb, schedule).expect("it has the lanes")
     });
+}
+
+#[test]
+fn an_adapter_of_the_lanes_of_an_orb_has_no_pool_of_its_own() {
+    if !has_priorities() {
+        return;
+    }
+    let first = schedule(&modes()[0]);
+    let builder = Orb::builder().dispatch(DispatchStrategy::Lanes);
+    let served = Served::by(builder.lanes(first.lanes()));
+    let pool = LanedThreadpool {
+        lanes: first.lanes(),
+        ..LanedThreadpool::default()
+    };
+    let pool = served.orb.rt_orb().create_threadpool_with_lanes(pool);
+    let own = PoaPolicies::default().with(Policy::Threadpool(pool.expect("a pool")));
+    let server = ServerScheduler::with_lanes_of_orb(&served.orb, first).expect("it has the lanes");
+    let refused = server.create_poa(&served.root, "Own", own).map(|_| ());
+    assert!(matches!(
+        refused,
+        Err(PoaError::InvalidPolicy { index: 0, .. })
+    ));
+    let none = server.create_poa(&served.root, "Own", PoaPolicies::default());
+    none.expect("the schedule's lanes");
 }
 
 #[test]
