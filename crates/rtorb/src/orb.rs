@@ -305,7 +305,7 @@ impl Orb {
     /// Returns the number of requests whose deadline had passed before a servant was called. Each was refused with TIMEOUT, or served
     /// if [`deadlines`](OrbBuilder::deadlines) are only counted.
     pub fn requests_expired(&self) -> u64 {
-        self.core.adapters.server.state.expired()
+        self.core.client.timing.expired()
     }
 
     /// Returns the number of requests that their clients had cancelled before a servant was called. They were dropped.

@@ -258,7 +258,6 @@ impl OrbBuilder {
         let chain = FilterChain::new(core::mem::take(&mut self.filters), lanes);
         let threads = self.config.pool_threads.map_or(POOL_THREADS, Count::get);
         let dispatch = dispatch(strategies.dispatch, threads, chain);
-        let deadlines = self.config.deadlines.unwrap_or_default();
         let timing = self.timing_counters(&rt);
         let client = Arc::new(self.client_core(strategies, rt, Arc::new(timing)));
         let admission = self.servant_admission.take();
@@ -270,7 +269,6 @@ impl OrbBuilder {
         );
         let core = Arc::new_cyclic(|host: &Weak<OrbCore>| {
             let server = ServerCore {
-                refuses_expired: deadlines == Deadlines::Enforce,
                 timing: Arc::clone(&client.timing),
                 warnings,
                 byte_order: client.byte_order,
@@ -332,7 +330,7 @@ impl OrbBuilder {
         let enforcer = Enforcer::new(ClientThread::new(rt, &thread), Arc::clone(rt));
         let settings = TimingSettings {
             clock: self.execution_clock,
-            bounds_calls: config.deadlines.unwrap_or_default() == Deadlines::Enforce,
+            enforces_deadlines: config.deadlines.unwrap_or_default() == Deadlines::Enforce,
             enforcement,
             hook: self.timing_hook.take(),
         };
