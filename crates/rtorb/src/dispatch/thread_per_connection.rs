@@ -6,7 +6,7 @@ use crate::server::{
 };
 use rtorb_os::clock::{monotonic_ns, sleep_until, timespec};
 use rtorb_os::thread::{JoinHandle, spawn};
-use rtorb_os::Resource;
+use rtorb_os::{Refused, Resource};
 use rustix::time::Timespec;
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,10 +66,11 @@ pub(super) fn run(
             };
             match spawn(&format!("rtorb-conn-{number}"), &config, serve) {
                 Ok(thread) => threads.push(thread),
-                // The host refuses one more thread: this client is refused, the others are not affected.
-                Err(refused) if refused.resource == Resource::Thread && !threads.is_empty() => {
-                    refuse(&session.stream);
-                }
+                // The host has no thread or stack now: this client is refused, and the others are not affected.
+                Err(Refused {
+                    resource: Resource::Thread | Resource::Stack { .. },
+                    ..
+                }) => refuse(&session.stream),
                 Err(refused) => {
                     orb.stop();
                     join(threads);
