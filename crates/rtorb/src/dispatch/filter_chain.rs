@@ -17,7 +17,8 @@ use std::sync::Arc;
 /// Looks at each request before a servant's thread is chosen, for
 /// [`DispatchStrategy::FilterChain`](crate::DispatchStrategy::FilterChain).
 ///
-/// It runs on the I/O thread, for every request: it neither waits nor allocates. A closure will do.
+/// It runs on the I/O thread, for every request of an object that the ORB knows: it neither waits nor allocates. A request for an unknown
+/// object goes to the first lane, which refuses it. A closure will do.
 pub trait RequestFilter: Send + Sync {
     /// The CORBA priority that the request shall be served at; `None` leaves it to the next filter.
     ///
@@ -100,7 +101,8 @@ pub(super) fn config(orb: &ServerCore, chain: &Arc<FilterChain>) -> PoolConfig {
         route: LaneSelection(Box::new({
             let chain = Arc::clone(chain);
             move |session, request, workspace| {
-                request.examine(session, workspace, |object, header| {
+                request.examine(session, workspace, |object, located, header| {
+                    let object = object.map(|object| (object, object.id_or(located)));
                     let priority = filter(&session.orb, &chain, object, header)?;
                     Ok(priority.map_or(0, |priority| lane_of(&chain.lanes, priority)))
                 })
@@ -129,10 +131,10 @@ fn io_thread(orb: &ServerCore, lanes: &[ThreadpoolLane]) -> ThreadConfig {
 fn filter(
     orb: &ServerCore,
     chain: &FilterChain,
-    object: Option<&ActiveObject>,
+    object: Option<(&ActiveObject, &[u8])>,
     header: &RequestHeader<'_>,
 ) -> Result<Option<Priority>, SystemException> {
-    let Some(object) = object else {
+    let Some((object, object_id)) = object else {
         return Ok(None);
     };
     let declared = match &object.priority {
@@ -146,7 +148,7 @@ fn filter(
     };
     let request = FilteredRequest {
         adapter: object.adapter.path(),
-        object_id: &object.id,
+        object_id,
         operation: header.operation,
         declared,
         propagated: propagated.map(|(priority, _)| priority),

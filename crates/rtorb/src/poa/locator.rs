@@ -67,6 +67,10 @@ where
         I::dispatch(&servant, operation, call)
     }
 
+    fn is_locator(&self) -> bool {
+        true
+    }
+
     fn timing(&self, operation: &[u8]) -> Option<&'static OperationTiming> {
         timing_of::<S, I>(operation)
     }
