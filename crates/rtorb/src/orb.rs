@@ -291,7 +291,8 @@ impl Orb {
         self.core.adapters.server.state.connections.snapshot()
     }
 
-    /// Returns the number of requests that this ORB has refused with TRANSIENT 1, because the queue of their threads was full.
+    /// Returns the number of requests that this ORB has refused with TRANSIENT 1, because the queue of their threads was full, or with
+    /// TRANSIENT, minor code `0x7274601b`, because as many waited as their operation allows (`@queue`).
     pub fn requests_refused(&self) -> u64 {
         self.core.adapters.server.state.refused()
     }

@@ -540,7 +540,8 @@ setters! {
     /// Scheduling of the watchdog, the thread that ends calls whose timeout has passed, and waits whose peer in shared memory is
     /// gone. If its priority is too low, both are late. What is not chosen here does not depend on the thread that starts it: it has
     /// the policy and the CPUs of the thread that built the ORB; and with lanes, or threads that set their CORBA priority, it is
-    /// kept one native priority above the most urgent of them.
+    /// kept one native priority above the most urgent of them. That needs a free one: beside lanes or threads of 99 it has 99 too. Threads
+    /// with a reservation are always more urgent.
     watchdog_thread(thread: ThreadConfig) => config.watchdog_thread = Some(thread);
 
     /// Scheduling of the thread that reads replies for all client threads with
@@ -594,7 +595,8 @@ setters! {
 
     /// Scheduling of the thread that finds calls which execute too long. It exists only if overruns are not only counted. It must be more
     /// urgent than all calls with a worst case; without a choice it is, as the [watchdog](Self::watchdog_thread), and also above the
-    /// threads that serve such calls.
+    /// threads that serve such calls. It is not more urgent than a thread of 99 or one with a reservation: their overruns are found only
+    /// on another CPU.
     enforcing_thread(thread: ThreadConfig) => config.enforcing_thread = Some(thread);
 
     /// The byte order of messages; this machine's by default. Tests use it to act as a peer with another byte order.
