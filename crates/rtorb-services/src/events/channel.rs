@@ -65,12 +65,10 @@ impl Channel {
         let poa = orb.root_poa()?.create_poa(&key, policies())?;
         let core = ChannelCore::new(config, priorities, orb.clone(), poa.clone());
         let core = Arc::new(core);
-        let served = begin(orb, &core).and_then(|threads| {
-            let reference = activate(orb, &core, &poa)?;
-            Ok((threads, reference))
-        });
+        let mut threads = Vec::new();
+        let served = begin(orb, &core, &mut threads).and_then(|()| activate(orb, &core, &poa));
         match served {
-            Ok((threads, reference)) => Ok(Self {
+            Ok(reference) => Ok(Self {
                 core,
                 reference,
                 threads: Mutex::new(threads),
@@ -78,6 +76,7 @@ impl Channel {
             Err(error) => {
                 core.end();
                 core.lanes().iter().for_each(|lane| lane.stop());
+                join_all(&mut threads);
                 poa.destroy();
                 Err(error)
             }
@@ -120,16 +119,13 @@ impl Channel {
     }
 
     /// Ends the channel: notifies consumers and suppliers, ends its threads and deactivates its objects. Waits for at most
-    /// `goodbye_timeout` and one call.
+    /// `goodbye_timeout` and one call. If several threads call it, each of them waits until the channel has ended.
     ///
     /// A thread that serves a request of the channel must not call it.
     pub fn destroy(&self) {
         self.core.end();
-        let threads = core::mem::take(&mut *self.threads.lock());
-        for thread in threads {
-            // A thread that panicked has ended as well.
-            let _ = thread.join();
-        }
+        // Under the lock, so that another caller waits too.
+        join_all(&mut self.threads.lock());
     }
 }
 
@@ -185,15 +181,26 @@ fn activate(orb: &Orb, core: &Arc<ChannelCore>, poa: &Poa) -> Result<EventChanne
     };
     let channel: CountingChannel = poa.activate(servant)?;
     let channel = EventChannel::from(channel);
-    orb.bind_object_key(&core.config().key, channel.as_object())?;
+    core.bind_key(channel.as_object())?;
     orb.register_initial_reference(&core.config().key, channel.as_object().clone());
     Ok(channel)
 }
 
-/// Starts the threads of the lanes and the keeper.
-fn begin(orb: &Orb, core: &Arc<ChannelCore>) -> Result<Vec<JoinHandle<Option<()>>>, ChannelError> {
+/// Waits until all threads have ended.
+fn join_all(threads: &mut Vec<JoinHandle<Option<()>>>) {
+    for thread in threads.drain(..) {
+        // A thread that panicked has ended as well.
+        let _ = thread.join();
+    }
+}
+
+/// Starts the threads of the lanes and the keeper. After an error, `threads` has those that run.
+fn begin(
+    orb: &Orb,
+    core: &Arc<ChannelCore>,
+    threads: &mut Vec<JoinHandle<Option<()>>>,
+) -> Result<(), ChannelError> {
     let slots = core.config().consumers_max;
-    let mut threads = Vec::new();
     for lane in core.lanes() {
         let (own, lane): (_, Arc<Lane<Consumer>>) = (Arc::clone(core), Arc::clone(lane));
         let priority = lane.priority();
@@ -219,7 +226,7 @@ fn begin(orb: &Orb, core: &Arc<ChannelCore>) -> Result<Vec<JoinHandle<Option<()>
         keeper::work(&own);
     });
     threads.push(begun?);
-    Ok(threads)
+    Ok(())
 }
 
 /// Starts a thread with a CORBA priority. The ORB maps it and decides what a refusal means.
@@ -252,12 +259,15 @@ fn begin_thread(
         }
     })
     .map_err(|error| refused(error.to_string(), true))?;
-    let set = reported
-        .recv()
-        .map_err(|_| refused("it ended at once".to_owned(), true))?;
-    set.map_err(|exception| {
-        let is_mapped = exception.kind != ExceptionKind::DataConversion;
-        refused(exception.to_string(), is_mapped)
-    })?;
-    Ok(thread)
+    let failure = match reported.recv() {
+        Ok(Ok(())) => return Ok(thread),
+        Ok(Err(exception)) => {
+            let is_mapped = exception.kind != ExceptionKind::DataConversion;
+            refused(exception.to_string(), is_mapped)
+        }
+        Err(_) => refused("it ended at once".to_owned(), true),
+    };
+    // It ends without work.
+    let _ = thread.join();
+    Err(failure)
 }

@@ -24,7 +24,7 @@ use crate::stubs::rtec_event::rtec_event_comm::PushSupplier;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rtorb::exception::local;
 use rtorb::rt::{Priority, RtCurrent};
-use rtorb::{ExceptionKind, ObjectRef, Orb, Poa, SystemException};
+use rtorb::{ExceptionKind, ObjectKeyError, ObjectRef, Orb, Poa, SystemException};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +47,8 @@ pub(crate) struct ChannelCore {
     /// True if the keeper has to update observers.
     has_changed: AtomicBool,
     is_ending: AtomicBool,
+    /// True while the configured key is bound to the channel's object.
+    has_key: Mutex<bool>,
     received: AtomicU64,
     too_large: AtomicU64,
     not_connected: AtomicU64,
@@ -93,6 +95,7 @@ impl ChannelCore {
             observers: Observers::new(OBSERVERS_MAX),
             has_changed: AtomicBool::new(false),
             is_ending: AtomicBool::new(false),
+            has_key: Mutex::new(false),
             received: AtomicU64::new(0),
             too_large: AtomicU64::new(0),
             not_connected: AtomicU64::new(0),
@@ -113,9 +116,23 @@ impl ChannelCore {
         &self.poa
     }
 
+    /// Binds the channel's object to the configured key.
+    ///
+    /// # Errors
+    /// As [`Orb::bind_object_key`].
+    pub(crate) fn bind_key(&self, channel: &ObjectRef) -> Result<(), ObjectKeyError> {
+        let mut has_key = self.has_key.lock();
+        self.orb.bind_object_key(&self.config.key, channel)?;
+        *has_key = true;
+        Ok(())
+    }
+
     /// Deactivates the channel's objects and frees its object key.
     pub(crate) fn end_objects(&self) {
-        self.orb.unbind_object_key(&self.config.key);
+        // The key of a channel that could not bind it is another object's.
+        if core::mem::take(&mut *self.has_key.lock()) {
+            self.orb.unbind_object_key(&self.config.key);
+        }
         self.poa.destroy();
     }
 

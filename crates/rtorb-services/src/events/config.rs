@@ -87,7 +87,7 @@ pub enum WhenFull {
     /// The supplier's serving thread waits for room and discards the event if there is none in time. This slows the supplier
     /// down. Everything else on the supplier's connection waits too, also for other consumers.
     Wait {
-        /// The time for one event, up to 1 min.
+        /// The time for one event since it came, for all full queues together, up to 1 min.
         at_most: Duration,
     },
     /// Disconnect the consumer.

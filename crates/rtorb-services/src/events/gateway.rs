@@ -30,7 +30,7 @@ pub struct Gateway {
 
 impl Gateway {
     /// Starts a gateway with objects of `orb`. The ORB must serve, and its calls should have a timeout: it bounds each step of the gateway, such
-    /// as connecting to both channels. The gateway reports to `tell` on its own thread.
+    /// as connecting to both channels. The gateway reports to `tell` on its own thread, so `tell` must not [stop](Self::stop) it.
     ///
     /// # Errors
     /// A value out of its range, or an error of the ORB or the host. A channel that cannot be reached is no error: the gateway
@@ -72,11 +72,12 @@ impl Gateway {
     }
 
     /// Disconnects from both channels and waits for that, at most as long as the step in progress and one call may take. Discards
-    /// what waits.
+    /// what waits. If several threads call it, each of them waits for that.
     pub fn stop(&self) {
         self.work.stop();
-        let thread = self.thread.lock().take();
-        if let Some(thread) = thread {
+        // Under the lock, so that another caller waits too.
+        let mut thread = self.thread.lock();
+        if let Some(thread) = thread.take() {
             // A thread that panicked has ended as well.
             let _ = thread.join();
         }
@@ -104,16 +105,21 @@ impl GatewayRun {
         while !self.work.shall_stop() {
             match Link::open(&self.orb, &self.ends, &self.poa, &self.work) {
                 Ok(mut link) => {
-                    tries = 0;
                     self.work.count_connection();
                     tell(&News::Connected);
                     let ended = link.serve(&self.config, tell);
                     link.close();
                     self.work.clear();
+                    if link.has_served() {
+                        tries = 0;
+                    }
                     match ended {
                         LinkEnd::Stopped => break,
-                        LinkEnd::Lost { end, exception } => tell(&News::Lost { end, exception }),
-                        LinkEnd::Refused(error) => {
+                        LinkEnd::Lost { end, exception } => {
+                            tries += u32::from(!link.has_served());
+                            tell(&News::Lost { end, exception });
+                        }
+                        LinkEnd::NotSubscribed(error) => {
                             tries += 1;
                             let end = End::From;
                             tell(&News::Failed { end, error, tries });

@@ -81,8 +81,10 @@ struct NumberRun {
     /// The lowest number so far.
     lowest: u64,
     next: u64,
-    /// The missing ranges, in order.
+    /// The missing ranges, in order: `GAPS_MAX` at most.
     gaps: Vec<Range<u64>>,
+    /// The end of the last forgotten gap. A lower number outside of all gaps is repeated or late.
+    traced_from: u64,
 }
 
 impl Order {
@@ -102,6 +104,7 @@ impl Order {
                     lowest: number.index,
                     next: number.index.saturating_add(1),
                     gaps: Vec::new(),
+                    traced_from: 0,
                 };
                 self.runs.insert(key, run);
             }
@@ -121,11 +124,8 @@ impl NumberRun {
         if index >= self.next {
             if index > self.next {
                 findings.lose(index - self.next);
-                // Forget the oldest gap: its events are least likely to come.
-                if self.gaps.len() == GAPS_MAX {
-                    self.gaps.remove(0);
-                }
                 self.gaps.push(self.next..index);
+                self.forget_surplus_gap();
             }
             self.next = index.saturating_add(1);
             return;
@@ -141,9 +141,7 @@ impl NumberRun {
                 findings.out_of_order += 1;
                 self.fill(place, index);
             }
-            None if self.gaps.len() == GAPS_MAX && index < self.gaps[0].start => {
-                findings.untraced += 1;
-            }
+            None if index < self.traced_from => findings.untraced += 1,
             None => findings.repeated += 1,
         }
     }
@@ -153,9 +151,9 @@ impl NumberRun {
         let gap = index + 1..self.lowest;
         self.lowest = index;
         findings.lose(gap.end - gap.start);
-        // A gap without room is forgotten, as the lowest always is.
-        if !gap.is_empty() && self.gaps.len() < GAPS_MAX {
+        if !gap.is_empty() {
             self.gaps.insert(0, gap);
+            self.forget_surplus_gap();
         }
     }
 
@@ -164,6 +162,15 @@ impl NumberRun {
         let parts = [gap.start..index, index + 1..gap.end];
         let left = parts.into_iter().filter(|part| !part.is_empty());
         self.gaps.splice(place..=place, left);
+        self.forget_surplus_gap();
+    }
+
+    /// Forgets the lowest gap if there are too many: its events are least likely to come.
+    fn forget_surplus_gap(&mut self) {
+        if self.gaps.len() > GAPS_MAX {
+            let forgotten = self.gaps.remove(0);
+            self.traced_from = self.traced_from.max(forgotten.end);
+        }
     }
 }
 
@@ -271,6 +278,31 @@ mod tests {
         let found = order.findings();
         assert!(found.all_is_well());
         assert_eq!((found.numbered, found.unnumbered), (6, 1));
+    }
+
+    #[test]
+    fn a_number_that_splits_a_gap_makes_no_more_gaps_than_are_kept() {
+        let mut order = Order::default();
+        for index in 0..=GAPS_MAX as u64 {
+            order.note(1, &payload(7, index * 10));
+        }
+        for index in 0..GAPS_MAX as u64 {
+            order.note(1, &payload(7, index * 10 + 5));
+        }
+        let gaps = |order: &Order| order.runs[&(1, 7)].gaps.len();
+        assert_eq!(gaps(&order), GAPS_MAX);
+        let last = (GAPS_MAX as u64 - 1) * 10;
+        for index in last + 6..last + 10 {
+            order.note(1, &payload(7, index));
+        }
+        assert_eq!(gaps(&order), GAPS_MAX - 1);
+        order.note(1, &payload(7, 1));
+        let found = order.findings();
+        assert_eq!(
+            (found.repeated, found.untraced),
+            (0, 1),
+            "its gap is forgotten"
+        );
     }
 
     #[test]

@@ -53,11 +53,12 @@ impl PlainChannel {
     ) -> Result<Self, PlainError> {
         config.check()?;
         let core = Arc::new(PlainCore::new(poa.clone(), channel.clone(), config));
-        let reference = poa.activate(Root(Arc::clone(&core)))?;
+        let reference: EventChannel = poa.activate(Root(Arc::clone(&core)))?;
         let working = Arc::clone(&core);
         let thread = spawn("rtorb-plain", &ThreadConfig::default(), move || {
             working.work();
-        })?;
+        })
+        .inspect_err(|_| drop(poa.deactivate(reference.as_object())))?;
         Ok(Self {
             core,
             reference,
@@ -79,13 +80,17 @@ impl PlainChannel {
 
     /// Disconnects from the channel and from all clients, ends its threads and deactivates its objects: all together in at most
     /// `push_timeout`, after the steps that its thread has begun. Clients that it could not notify in that time are counted as
-    /// [`goodbyes_dropped`](PlainStatistics::goodbyes_dropped).
+    /// [`goodbyes_dropped`](PlainStatistics::goodbyes_dropped). If several threads call it, each of them waits for that.
+    ///
+    /// A thread that serves a request of the plain channel must not call it.
     pub fn destroy(&self) {
         self.core.stop();
-        let thread = self.thread.lock().take();
-        if let Some(thread) = thread {
+        // Under the lock, so that another caller waits too.
+        let mut thread = self.thread.lock();
+        if let Some(thread) = thread.take() {
             let _ = thread.join();
         }
+        drop(thread);
         // It fails if the adapter is destroyed, and the object with it.
         let _ = self.core.poa().deactivate(self.reference.as_object());
     }

@@ -99,7 +99,11 @@ impl Inbox {
             }
         }
         drop(queued);
-        self.changed.notify_one(&self.queued);
+        match together {
+            0 => {}
+            1 => self.changed.notify_one(&self.queued),
+            _ => self.changed.notify_all(&self.queued),
+        }
         coming.truncate(KEPT_MAX);
         Ok(())
     }
@@ -164,3 +168,39 @@ const KEPT_MAX: usize = 256;
 
 /// The largest event whose memory is kept: four times what a channel accepts by default.
 const KEPT_BYTES_MAX: usize = 64 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rtorb::cdr::{ByteOrder, Encode, Writer};
+    use rtorb_os::thread::thread_id;
+    use rtorb_tests::asleep::until_asleep;
+    use std::sync::mpsc;
+
+    #[test]
+    fn each_event_of_a_push_ends_the_wait_of_one_thread() {
+        let inbox = Inbox::new(10);
+        let is_closed = AtomicBool::new(false);
+        let late_ns = monotonic_ns() + 20_000_000_000;
+        let (tell, told) = mpsc::channel();
+        let wait = |tell: mpsc::Sender<u32>| {
+            let _ = tell.send(thread_id());
+            // The test has all ids when no sender is left.
+            drop(tell);
+            let received = inbox.take(&mut Arrival::default(), late_ns, &is_closed);
+            (received, monotonic_ns() < late_ns)
+        };
+        let received = std::thread::scope(|scope| {
+            let waiting = [tell.clone(), tell].map(|tell| scope.spawn(|| wait(tell)));
+            until_asleep(&told.iter().collect::<Vec<u32>>());
+            let events = [event_of(header(16, 1)), event_of(header(16, 2))];
+            let mut w = Writer::new(Vec::new(), 1 << 20);
+            events[..].encode(&mut w).expect("it can be written");
+            let bytes = w.to_bytes();
+            let mut arguments = Reader::new(&bytes, ByteOrder::NATIVE);
+            inbox.put(&mut arguments).expect("events");
+            waiting.map(|waiting| waiting.join().expect("it returns"))
+        });
+        assert_eq!(received, [(Received::Event, true); 2]);
+    }
+}

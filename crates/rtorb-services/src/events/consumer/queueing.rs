@@ -5,7 +5,6 @@ use super::{Consumer, Held, WaitForRoom, nanoseconds};
 use crate::events::config::WhenFull;
 use crate::events::event::{EncodedEvents, Incoming, Message};
 use rtorb::cdr::CharCodeSet;
-use rtorb_os::clock::monotonic_ns;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -80,7 +79,7 @@ impl Consumer {
     ) -> Held<'c> {
         let bytes = message.bytes.len();
         if !state.queue.has_room(bytes) && state.queue.could_have_room(bytes) {
-            state = self.make_room(state, message, wait);
+            state = self.make_room(state, message, now_ns, wait);
         }
         let events = u64::from(message.form.events);
         let came_ns = state.turn_after_ns.map_or(0, |_| now_ns);
@@ -98,6 +97,7 @@ impl Consumer {
         self: &'c Arc<Self>,
         mut state: Held<'c>,
         message: Message<'_>,
+        now_ns: u64,
         wait: WaitForRoom,
     ) -> Held<'c> {
         let bytes = message.bytes.len();
@@ -117,7 +117,8 @@ impl Consumer {
                 self.end(&mut state, Departure::Full);
             }
             (WhenFull::Wait { at_most }, WaitForRoom::AsConfigured) => {
-                let deadline_ns = monotonic_ns().saturating_add(nanoseconds(at_most));
+                // From the time when the event came, so that full queues do not add up their waits.
+                let deadline_ns = now_ns.saturating_add(nanoseconds(at_most));
                 state.waiters += 1;
                 state.waiters_events += u64::from(message.form.events);
                 // Other consumers of the lane that have this event must not wait for this one.

@@ -324,6 +324,27 @@ fn a_full_queue_discards_as_configured_and_counts() {
 }
 
 #[test]
+fn an_event_waits_for_room_no_longer_than_configured_after_it_came() {
+    let at_most = Duration::from_secs(20);
+    let bench = Bench::of(WhenFull::Wait { at_most }, 4);
+    bench.fake.behave(Manner::Clogged);
+    for source in 1..=5 {
+        bench.offer(source, Dispatch::InPlace);
+    }
+    let bytes = bytes(6);
+    let incoming = Incoming {
+        header: header(6),
+        message: bytes.message(),
+    };
+    let now_ns = monotonic_ns();
+    // It has waited for another consumer.
+    let came_ns = now_ns - nanoseconds(at_most);
+    bench.consumer.offer(&incoming, Dispatch::InPlace, came_ns);
+    assert!(monotonic_ns() < now_ns + nanoseconds(at_most));
+    assert_eq!(bench.balanced().discarded.full, 1);
+}
+
+#[test]
 fn a_consumer_with_a_full_queue_is_disconnected_if_configured() {
     let mut bench = Bench::of(WhenFull::Disconnect, 4);
     bench.fake.behave(Manner::Clogged);

@@ -23,9 +23,10 @@ pub struct GatewayConfig {
     pub rt_info: Option<i32>,
     /// How often it asks both channels whether they still serve it (default 1 s), 10 ms to 1 h.
     pub ping_every: Duration,
-    /// The number of attempts to connect before it gives up (default 60), at least 1.
+    /// The number of failed attempts in a row before it gives up (default 60), at least 1. An attempt succeeds when `from` has
+    /// accepted the subscription, or when both channels have answered a ping while no consumer wants anything.
     pub tries_max: u32,
-    /// The pause before the second attempt (default 100 ms). It doubles with each attempt up to `pause_max` (default 2 s).
+    /// The pause before the second attempt (default 100 ms). It doubles with each failure in a row up to `pause_max` (default 2 s).
     pub pause_min: Duration,
     /// The longest pause.
     pub pause_max: Duration,
@@ -110,7 +111,7 @@ pub enum News {
         /// The exception; `None` if the channel disconnected it.
         exception: Option<SystemException>,
     },
-    /// The gateway has made `tries_max` attempts, and ends.
+    /// `tries_max` attempts in a row have failed, and the gateway ends.
     GaveUp,
 }
 

@@ -34,8 +34,9 @@ pub(super) struct Link {
     supplier: ProxyPushConsumer,
     observer: u32,
     consumer: Option<ProxyPushSupplier>,
-    /// The current subscription.
-    subscribed: Vec<SubscribedEntry>,
+    /// The current subscription; `None` until the channel `to` has reported what its consumers want.
+    subscribed: Option<Vec<SubscribedEntry>>,
+    has_served: bool,
 }
 
 /// Why the connection ended.
@@ -45,8 +46,8 @@ pub(super) enum LinkEnd {
         end: End,
         exception: Option<SystemException>,
     },
-    /// The channel `from` refuses the subscription.
-    Refused(ConnectError),
+    /// The channel `from` does not accept the subscription.
+    NotSubscribed(ConnectError),
 }
 
 impl Link {
@@ -90,8 +91,14 @@ impl Link {
             supplier,
             observer,
             consumer: None,
-            subscribed: Vec::new(),
+            subscribed: None,
+            has_served: false,
         })
+    }
+
+    /// True once `from` has accepted a subscription, or both channels have answered a ping while no consumer wants anything.
+    pub(super) fn has_served(&self) -> bool {
+        self.has_served
     }
 
     /// Forwards events until a channel is lost or the gateway stops.
@@ -109,14 +116,11 @@ impl Link {
                 GatewayWork::Forward(message) => self.pass(&message),
                 GatewayWork::Subscribe(wanted) => {
                     let entries = wanted.len();
-                    match self.subscribe(wanted, config.rt_info) {
-                        Ok(()) => tell(&News::Subscribed { entries }),
-                        Err(ConnectError::System(exception)) => {
-                            let (end, exception) = (End::From, Some(exception));
-                            return LinkEnd::Lost { end, exception };
-                        }
-                        Err(error) => return LinkEnd::Refused(error),
+                    if let Err(error) = self.subscribe(wanted, config.rt_info) {
+                        return LinkEnd::NotSubscribed(error);
                     }
+                    self.has_served |= entries > 0;
+                    tell(&News::Subscribed { entries });
                     Ok(())
                 }
                 GatewayWork::Nothing => Ok(()),
@@ -167,7 +171,7 @@ impl Link {
         }
     }
 
-    fn ping(&self) -> Result<(), (End, SystemException)> {
+    fn ping(&mut self) -> Result<(), (End, SystemException)> {
         with_deadline(timeout(&self.from, &self.to), || {
             is_there(self.supplier.as_object()).map_err(|exception| (End::To, exception))?;
             let from = match &self.consumer {
@@ -175,7 +179,9 @@ impl Link {
                 None => is_there(self.from.as_object()),
             };
             from.map_err(|exception| (End::From, exception))
-        })
+        })?;
+        self.has_served |= self.subscribed.is_some();
+        Ok(())
     }
 
     /// Changes the subscription at `from`, or disconnects there if nothing is wanted.
@@ -191,23 +197,28 @@ impl Link {
         wanted.sort_unstable();
         wanted.dedup();
         // A channel may report each consumer that comes or goes, gateways included: two gateways would keep each other busy.
-        if wanted == self.subscribed {
+        if self.subscribed.as_ref() == Some(&wanted) {
             return Ok(());
         }
-        self.subscribed = wanted;
         with_deadline(self.from.as_object().chosen_timeout(), || {
-            self.resubscribe(rt_info)
-        })
+            self.resubscribe(&wanted, rt_info)
+        })?;
+        self.subscribed = Some(wanted);
+        Ok(())
     }
 
-    fn resubscribe(&mut self, rt_info: Option<i32>) -> Result<(), ConnectError> {
-        if self.subscribed.is_empty() {
+    fn resubscribe(
+        &mut self,
+        wanted: &[SubscribedEntry],
+        rt_info: Option<i32>,
+    ) -> Result<(), ConnectError> {
+        if wanted.is_empty() {
             return match self.consumer.take() {
                 Some(consumer) => Ok(consumer.disconnect_push_supplier()?),
                 None => Ok(()),
             };
         }
-        let qos = subscription(&self.subscribed, rt_info);
+        let qos = subscription(wanted, rt_info);
         if let Some(consumer) = &self.consumer {
             match consumer.connect_push_consumer(Some(&self.objects.consumer.object), &qos) {
                 Ok(()) => return Ok(()),

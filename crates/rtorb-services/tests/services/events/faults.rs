@@ -1,15 +1,17 @@
 //! Consumers that clog, die, are suspended or go; misuse; the end of a channel. None of it costs others an event.
 
-use super::setup::{Consumer, Serving, Supplier, event, number, serve, subscription};
+use super::setup::{Consumer, Got, Serving, Supplier, event, number, orb_for, serve, subscription};
 use core::sync::atomic::Ordering;
 use rtorb::rt::Priority;
-use rtorb::{ExceptionKind, Orb};
+use rtorb::{ExceptionKind, ObjectKeyError, Orb};
 use rtorb_services::events::statistics::ConnectionState;
 use rtorb_services::events::{Channel, ChannelConfig, ChannelError};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::{
     ProxyPushConsumerConnectPushSupplierError, ProxyPushSupplierConnectPushConsumerError,
     SupplierQos,
 };
+use rtorb_services::stubs::rtec_event::rtec_event_comm::PushConsumer;
+use std::sync::Arc;
 use std::time::Duration;
 
 #[test]
@@ -268,8 +270,7 @@ fn a_consumer_that_cannot_be_reached_is_dropped() {
         .obtain_push_supplier()
         .expect("room")
         .expect("a proxy");
-    let dead =
-        rtorb_services::stubs::rtec_event::rtec_event_comm::PushConsumer::unchecked_narrow(dead);
+    let dead = PushConsumer::unchecked_narrow(dead);
     let connected = proxy.connect_push_consumer(Some(&dead), &subscription(&[(16, 0)], 0));
     connected.expect("nobody has asked it yet");
     served.statistics_when("it is dropped", |it| it.departed.dead == 1);
@@ -302,6 +303,27 @@ fn an_orb_that_cannot_do_it_is_refused_with_what_is_right() {
         matches!(refused, Err(ChannelError::Strategies { .. })),
         "{refused:?}"
     );
+}
+
+#[test]
+fn a_channel_whose_key_is_taken_leaves_the_other_object_and_can_be_served_later() {
+    let config = ChannelConfig::default();
+    let serving = Serving::new(orb_for(&config));
+    let orb = &serving.orb;
+    let poa = orb.root_poa().expect("it listens");
+    let other: PushConsumer = poa.activate(Arc::new(Got::default())).expect("activated");
+    let bound = orb.bind_object_key(&config.key, other.as_object());
+    bound.expect("the key is free");
+    let refused = Channel::serve(orb, config.clone()).map(drop);
+    assert_eq!(
+        refused,
+        Err(ChannelError::Key(ObjectKeyError::Taken)),
+        "the key is another object's"
+    );
+    assert!(orb.unbind_object_key(&config.key), "the key was unbound");
+    let served = Channel::serve(orb, config.clone()).expect("the key is free");
+    served.destroy();
+    assert!(!orb.unbind_object_key(&config.key), "it frees its key");
 }
 
 #[test]

@@ -4,15 +4,20 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use rtorb::{Collocation, CurrentCall, ExceptionKind, Orb, SystemException};
+use rtorb_os::thread::thread_id;
 use rtorb_services::events::ChannelConfig;
-use rtorb_services::events::gateway::{Ends, Gateway, GatewayConfig, News};
-use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::event_channel::CantAppendObserver;
+use rtorb_services::events::client::ConnectError;
+use rtorb_services::events::gateway::{End, Ends, Gateway, GatewayConfig, News};
+use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::event_channel::{
+    CantAppendObserver, CantRemoveObserver,
+};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::{
     ConsumerAdmin, EventChannel, EventChannelAppendObserverError, EventChannelRemoveObserverError,
     EventChannelServant, Observer, SupplierAdmin,
 };
+use rtorb_tests::asleep::until_asleep;
 
-use super::setup::{PATIENCE, Serving, serve};
+use super::setup::{Consumer, PATIENCE, Serving, serve};
 
 /// A channel as TAO's is without an observer strategy.
 struct Unobserved(EventChannel);
@@ -77,6 +82,107 @@ fn a_channel_that_accepts_no_observer_is_named_with_the_option_of_tao() {
     served.statistics_when("it has disconnected", |it| {
         it.connected_suppliers.is_empty()
     });
+}
+
+/// A channel that answers, and refuses consumers.
+struct WithoutConsumers;
+
+impl EventChannelServant for WithoutConsumers {
+    fn for_consumers(&self) -> Result<Option<ConsumerAdmin>, SystemException> {
+        Err(ExceptionKind::NoPermission.into())
+    }
+
+    fn for_suppliers(&self) -> Result<Option<SupplierAdmin>, SystemException> {
+        Err(ExceptionKind::NoPermission.into())
+    }
+
+    fn destroy(&self) -> Result<(), SystemException> {
+        Err(ExceptionKind::NoPermission.into())
+    }
+
+    fn append_observer(
+        &self,
+        _: Option<&Observer>,
+    ) -> Result<u32, EventChannelAppendObserverError> {
+        Err(CantAppendObserver.into())
+    }
+
+    fn remove_observer(&self, _: u32) -> Result<(), EventChannelRemoveObserverError> {
+        Err(CantRemoveObserver.into())
+    }
+}
+
+#[test]
+fn a_gateway_whose_subscription_is_refused_gives_up_after_its_tries() {
+    let served = serve(ChannelConfig::default());
+    let _consumer = Consumer::connect(&served, &[(16, 1)], 0);
+    let own = Serving::of_a_client();
+    let poa = own.orb.root_poa().expect("it listens");
+    let refusing: EventChannel = poa.activate(WithoutConsumers).expect("there is room");
+    let to = served.for_client(&own.orb);
+    let ends = Ends {
+        from: Box::new(move || Ok(refusing.clone())),
+        to: Box::new(move || Ok(to.clone())),
+    };
+    let config = GatewayConfig {
+        tries_max: 3,
+        pause_min: Duration::from_millis(1),
+        ..GatewayConfig::default()
+    };
+    let (sender, news) = mpsc::channel();
+    let tell = move |news: &News| {
+        let _ = sender.send(news.clone());
+    };
+    let gateway = Gateway::start(&own.orb, ends, config, tell).expect("it can be started");
+    let next = || news.recv_timeout(PATIENCE).expect("it reports");
+    for expected in 1..=3 {
+        assert_eq!(next(), News::Connected);
+        let News::Failed { end, error, tries } = next() else {
+            panic!("the subscription is refused");
+        };
+        assert_eq!((end, tries), (End::From, expected), "{error}");
+        let ConnectError::System(exception) = error else {
+            panic!("{error}");
+        };
+        assert_eq!(exception.kind, ExceptionKind::NoPermission);
+    }
+    assert_eq!(next(), News::GaveUp);
+    gateway.stop();
+}
+
+#[test]
+fn every_thread_that_stops_a_gateway_waits_until_it_has_ended() {
+    let own = Serving::of_a_client();
+    let (begin, begun) = mpsc::channel();
+    let (finish, finished) = mpsc::channel::<()>();
+    let ends = Ends {
+        from: Box::new(move || {
+            let _ = begin.send(());
+            let _ = finished.recv_timeout(PATIENCE);
+            Err(ExceptionKind::Transient.into())
+        }),
+        to: Box::new(|| Err(ExceptionKind::Transient.into())),
+    };
+    let gateway = Gateway::start(&own.orb, ends, GatewayConfig::default(), |_| {});
+    let gateway = gateway.expect("it can be started");
+    begun
+        .recv_timeout(PATIENCE)
+        .expect("it looks for a channel");
+    let (tell, told) = mpsc::channel();
+    let stop = &|tell: mpsc::Sender<u32>| {
+        let _ = tell.send(thread_id());
+        // The test has all ids when no sender is left.
+        drop(tell);
+        gateway.stop();
+        gateway.has_ended()
+    };
+    let has_ended = std::thread::scope(|scope| {
+        let callers = [tell.clone(), tell].map(|tell| scope.spawn(move || stop(tell)));
+        until_asleep(&told.iter().collect::<Vec<u32>>());
+        drop(finish);
+        callers.map(|caller| caller.join().expect("it returns"))
+    });
+    assert_eq!(has_ended, [true, true]);
 }
 
 /// A channel that notes the time that its clients give it for each call.
