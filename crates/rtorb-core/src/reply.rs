@@ -47,6 +47,10 @@ pub trait Responder {
         drop(items);
     }
 
+    /// Notes that the reply was sent before the servant is called.
+    #[inline]
+    fn replied_early(&mut self) {}
+
     /// Notes that the servant has returned; for annotated operations.
     #[inline]
     fn executed(&mut self) {}

@@ -39,6 +39,7 @@ impl<'m, R: Responder> ServerCall<'m, R> {
     fn reply_unless_proxy(&mut self, servant: &dyn Described) {
         if !servant.is_proxy() {
             let _ = self.reply(|_| Ok(()));
+            self.reply.responder.replied_early();
         }
     }
 

@@ -26,7 +26,7 @@ pub struct Slab<T> {
 pub struct Key {
     /// Place in the table.
     pub index: u32,
-    /// The number of earlier entries at this place, modulo 2^32.
+    /// The number of the entry among those of this place, from 1 on, modulo 2^32.
     pub generation: u32,
 }
 

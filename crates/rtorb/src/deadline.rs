@@ -106,13 +106,13 @@ pub(crate) fn enter_end_time(end: UtcTime) -> bool {
     is_in_time
 }
 
-/// Returns the deadline of a request that has just arrived and expires so; `None` if it does not expire.
+/// Returns the deadline of a request that has just arrived and expires so.
 ///
 /// An end time counts with its inaccuracy, so that no request is refused that may be in time. Remaining time counts from the arrival.
 #[inline]
-pub(crate) fn of_request(expiry: Expiry) -> Option<RequestDeadline> {
+pub(crate) fn of_request(expiry: Expiry) -> RequestDeadline {
     if expiry.is_never() {
-        return None;
+        return RequestDeadline::NONE;
     }
     let now_ns = monotonic_ns();
     let end_ns = expiry.end.map(|end| {
@@ -124,13 +124,19 @@ pub(crate) fn of_request(expiry: Expiry) -> Option<RequestDeadline> {
     let left_ns = expiry
         .remaining_ns
         .map(|left_ns| now_ns.saturating_add(left_ns));
-    Some(RequestDeadline {
+    RequestDeadline {
         at_ns: end_ns.unwrap_or(NONE_NS).min(left_ns.unwrap_or(NONE_NS)),
         arrived_ns: now_ns,
-    })
+    }
 }
 
 impl RequestDeadline {
+    /// That of a request that does not expire.
+    pub(crate) const NONE: Self = Self {
+        at_ns: NONE_NS,
+        arrived_ns: 0,
+    };
+
     /// True if it had passed when the request arrived.
     pub(crate) fn has_passed(self) -> bool {
         self.at_ns <= self.arrived_ns

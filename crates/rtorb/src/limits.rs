@@ -71,17 +71,20 @@ pub struct Limits {
     /// How long a connection may be silent and keep its receive buffer. Then the buffer goes to the pool of `spare_buffers_max`, and
     /// comes from there with the next request; a new connection has none until its first request. Without its buffer, a connection
     /// costs less than 2 KiB, and with `thread_per_connection` its thread's stack. It is taken away when the connection has been silent
-    /// for this time at the latest, and not within the first quarter of it. From 10 ms to a day.
+    /// for this time, and not within the first quarter of it; later by as long as servants occupy all threads of the lane, or the reactive
+    /// thread. A look at the connections takes a millisecond for each 64 of them. From 10 ms to a day.
     pub idle_buffer_time: Duration,
     /// Receive buffers of 8 KiB that a server keeps for connections that have none. Others are freed. When 256 connections were
-    /// freed, a thread without real-time priority returns the memory to the system. A lane with a real-time priority
-    /// never does this.
+    /// freed, a thread without real-time priority that looks at connections returns the memory to the system. A thread with a real-time
+    /// priority never does this.
     pub spare_buffers_max: usize,
     /// How long a client may take to send a message whose first bytes have arrived, or the rest of one in fragments. Then the server ends the
-    /// connection with CloseConnection. This happens at the end of this time at the latest, and not within the first quarter of it; not
-    /// while another request of the client is in progress. From 10 ms to a day.
+    /// connection with CloseConnection. This happens by the end of this time, and not within the first quarter of it; later by as long as
+    /// servants occupy all threads of the lane, or the reactive thread; not while another request of the client is in progress. A look at
+    /// the connections takes a millisecond for each 64 of them. From 10 ms to a day.
     pub receive_timeout: Duration,
-    /// How long a client may take to receive what its socket did not take at once; then the server closes the connection.
+    /// How long a client may take to receive what its socket did not take at once; then the server closes the connection, later by as
+    /// long as servants occupy all threads of the lane, or the reactive thread.
     ///
     /// No thread waits meanwhile, except the one that `thread_per_connection` has for that client alone: the server keeps the
     /// unsent bytes, reads nothing more from that client, and sends the rest when the socket takes it. If the replies to

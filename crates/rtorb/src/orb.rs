@@ -297,7 +297,8 @@ impl Orb {
         self.core.adapters.server.state.connections.snapshot()
     }
 
-    /// Returns the number of requests that this ORB has refused with TRANSIENT 1, because the queue of their threads was full.
+    /// Returns the number of requests that this ORB has refused with TRANSIENT 1, because the queue of their threads was full, or with
+    /// TRANSIENT, minor code `0x7274601b`, because as many waited as their operation allows (`@queue`).
     pub fn requests_refused(&self) -> u64 {
         self.core.adapters.server.state.refused()
     }
@@ -311,7 +312,7 @@ impl Orb {
     /// Returns the number of requests whose deadline had passed before a servant was called. Each was refused with TIMEOUT, or served
     /// if [`deadlines`](OrbBuilder::deadlines) are only counted.
     pub fn requests_expired(&self) -> u64 {
-        self.core.adapters.server.state.expired()
+        self.core.client.timing.expired()
     }
 
     /// Returns the number of requests that their clients had cancelled before a servant was called. They were dropped.

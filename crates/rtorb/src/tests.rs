@@ -18,4 +18,5 @@ mod scripted;
 pub(crate) mod servant;
 mod slow_receivers;
 mod timings;
+mod turns;
 pub(crate) mod world;

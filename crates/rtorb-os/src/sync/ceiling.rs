@@ -15,7 +15,8 @@ use rustix::io::Errno;
 /// and locks cannot deadlock. On several CPUs a thread may find the mutex held; then it waits at the ceiling.
 ///
 /// A lock costs up to two system calls and an unlock one, also without contention (together some 2 us, where a [`Mutex`]
-/// takes some 15 ns). While a thread holds the mutex, the mutex controls its priority: the unlock undoes any other change.
+/// takes some 15 ns). While a thread holds the mutex, the mutex controls its priority: the unlock undoes any other
+/// change, unless the ceiling is the priority that the thread had before.
 pub struct CeilingMutex<T: ?Sized> {
     ceiling: u8,
     mutex: Mutex<T>,

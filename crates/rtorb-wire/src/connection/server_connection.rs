@@ -89,6 +89,8 @@ enum Exchange {
     Answered,
     /// It is being served.
     Asked,
+    /// It has its reply, and the servant still executes.
+    Executing,
     /// It is served, and a part of the next one has come.
     Partial,
     /// As [`Partial`](Self::Partial), and the part has been looked at.
@@ -161,6 +163,18 @@ impl ServerConnection {
         self.pace.swap(BULK_PACE, Ordering::Relaxed);
     }
 
+    /// Notes that the reply to the last message is sent, and its servant is called only now.
+    #[cold]
+    pub fn note_early_reply(&self) {
+        self.exchange_step(Exchange::Answered, Exchange::Executing);
+    }
+
+    /// Notes that the servant has returned whose [reply was early](Self::note_early_reply).
+    #[cold]
+    pub fn note_executed(&self) {
+        self.exchange_step(Exchange::Executing, Exchange::Answered);
+    }
+
     /// Notes that a part of a message has come, unless a request is in progress. The next whole message ends that.
     #[cold]
     pub fn note_partial(&self) {
@@ -182,7 +196,7 @@ impl ServerConnection {
         step.unwrap_or_else(|other| other)
     }
 
-    /// True if the last message is served, or none has come.
+    /// True if the last message has its reply or needs none, or none has come.
     #[inline]
     pub fn is_answered(&self) -> bool {
         self.exchange.load(Ordering::Relaxed) != Exchange::Asked as u8
@@ -202,7 +216,9 @@ impl ServerConnection {
 
     /// True if no request is in progress and no reply waits to be sent.
     pub fn is_idle(&self) -> bool {
-        self.is_answered() && self.sends_alone()
+        let exchange = self.exchange.load(Ordering::Relaxed);
+        let in_progress = [Exchange::Asked, Exchange::Executing].map(|one| one as u8);
+        !in_progress.contains(&exchange) && self.sends_alone()
     }
 
     /// True if the thread that reads may send without a lock: no other thread replies, and nothing waits to be sent.

@@ -133,6 +133,25 @@ fn a_connection_is_idle_while_no_message_is_being_served() {
     assert_eq!(state.version(), Some(Version::V1_2));
     state.note_answered();
     assert!(state.is_idle() && state.version() == Some(Version::V1_2));
+    state.note_message(Version::V1_2);
+    state.note_answered();
+    state.note_early_reply();
+    assert!(
+        state.is_answered() && !state.is_idle(),
+        "its servant executes"
+    );
+    state.note_partial();
+    assert!(
+        !state.look_at_partial(),
+        "the next message may take its time"
+    );
+    state.note_executed();
+    assert!(state.is_idle());
+    state.note_early_reply();
+    state.note_message(Version::V1_2);
+    state.note_executed();
+    assert!(!state.is_answered(), "the next message has come");
+    state.note_answered();
     state.report_end();
     assert!(state.is_ending() && !state.gives_way());
     state.give_way();

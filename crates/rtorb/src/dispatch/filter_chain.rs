@@ -9,6 +9,7 @@ use super::pool::{Buffering, Intake, LaneConfig, LaneSelection, PoolConfig};
 use crate::exception::{SystemException, local};
 use crate::realtime::{CallPriority, Priority, ThreadpoolLane};
 use crate::server::{ActiveObject, ServerCore, propagated};
+use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::giop::RequestHeader;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +18,8 @@ use std::sync::Arc;
 /// Looks at each request before a servant's thread is chosen, for
 /// [`DispatchStrategy::FilterChain`](crate::DispatchStrategy::FilterChain).
 ///
-/// It runs on the I/O thread, for every request: it neither waits nor allocates. A closure will do.
+/// It runs on the I/O thread, for every request of an object that the ORB knows: it neither waits nor allocates. A request for an unknown
+/// object goes to the first lane, which refuses it. A closure will do.
 pub trait RequestFilter: Send + Sync {
     /// The CORBA priority that the request shall be served at; `None` leaves it to the next filter.
     ///
@@ -100,7 +102,8 @@ pub(super) fn config(orb: &ServerCore, chain: &Arc<FilterChain>) -> PoolConfig {
         route: LaneSelection(Box::new({
             let chain = Arc::clone(chain);
             move |session, request, workspace| {
-                request.examine(session, workspace, |object, header| {
+                request.examine(session, workspace, |object, located, header| {
+                    let object = object.map(|object| (object, object.id_or(located)));
                     let priority = filter(&session.orb, &chain, object, header)?;
                     Ok(priority.map_or(0, |priority| lane_of(&chain.lanes, priority)))
                 })
@@ -110,17 +113,21 @@ pub(super) fn config(orb: &ServerCore, chain: &Arc<FilterChain>) -> PoolConfig {
     PoolConfig::own(lanes, intake)
 }
 
-/// The scheduling of the I/O thread: that of the server's threads, or, if they inherit, that of the most urgent lane, above its
-/// levels. A less urgent I/O thread would delay urgent requests behind running servants.
+/// The scheduling of the I/O thread: that of the most urgent lane, above its levels, or that of the server's threads if it is more urgent.
+/// A less urgent I/O thread would delay urgent requests behind running servants.
 fn io_thread(orb: &ServerCore, lanes: &[ThreadpoolLane]) -> ThreadConfig {
     let most_urgent = lanes.iter().max_by_key(|lane| lane.lane_priority);
     // The builder has refused lanes without a native priority on this host.
     let native = most_urgent.and_then(|lane| lane.most_urgent(orb.rt.mapping.as_ref()));
+    let of_lane = native.map(|native| orb.rt.policy(native));
+    let policy = match (orb.server_threads.policy, of_lane) {
+        // More urgent than all lanes.
+        (Some(chosen @ SchedPolicy::Deadline { .. }), _) => Some(chosen),
+        (Some(chosen), Some(of_lane)) if chosen.priority() < of_lane.priority() => Some(of_lane),
+        (chosen, of_lane) => chosen.or(of_lane),
+    };
     orb.rt.obtainable(&ThreadConfig {
-        policy: orb
-            .server_threads
-            .policy
-            .or_else(|| native.map(|native| orb.rt.policy(native))),
+        policy,
         ..orb.server_threads.clone()
     })
 }
@@ -129,10 +136,10 @@ fn io_thread(orb: &ServerCore, lanes: &[ThreadpoolLane]) -> ThreadConfig {
 fn filter(
     orb: &ServerCore,
     chain: &FilterChain,
-    object: Option<&ActiveObject>,
+    object: Option<(&ActiveObject, &[u8])>,
     header: &RequestHeader<'_>,
 ) -> Result<Option<Priority>, SystemException> {
-    let Some(object) = object else {
+    let Some((object, object_id)) = object else {
         return Ok(None);
     };
     let declared = match &object.priority {
@@ -146,7 +153,7 @@ fn filter(
     };
     let request = FilteredRequest {
         adapter: object.adapter.path(),
-        object_id: &object.id,
+        object_id,
         operation: header.operation,
         declared,
         propagated: propagated.map(|(priority, _)| priority),
@@ -175,6 +182,38 @@ fn lane_of(lanes: &[ThreadpoolLane], priority: Priority) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Orb;
+    use rtorb_tests::relay::has_priorities;
+
+    #[test]
+    fn the_io_thread_is_as_urgent_as_the_most_urgent_lane_or_more() {
+        if !has_priorities() {
+            return;
+        }
+        let lane = |number| ThreadpoolLane {
+            lane_priority: Priority::new(number).expect("in range"),
+            static_threads: 1,
+            ..ThreadpoolLane::default()
+        };
+        let lanes = [lane(20), lane(30)];
+        for (chosen, expected) in [
+            (None, SchedPolicy::Fifo(30)),
+            (Some(SchedPolicy::Other), SchedPolicy::Fifo(30)),
+            (Some(SchedPolicy::Fifo(10)), SchedPolicy::Fifo(30)),
+            (
+                Some(SchedPolicy::RoundRobin(40)),
+                SchedPolicy::RoundRobin(40),
+            ),
+        ] {
+            let builder = Orb::builder().server_threads(ThreadConfig {
+                policy: chosen,
+                ..ThreadConfig::default()
+            });
+            let orb = builder.build().expect("an ORB");
+            let io_thread = io_thread(&orb.core.adapters.server, &lanes);
+            assert_eq!(io_thread.policy, Some(expected), "{chosen:?}");
+        }
+    }
 
     #[test]
     fn a_priority_is_served_by_the_nearest_lane_that_is_not_above_it() {

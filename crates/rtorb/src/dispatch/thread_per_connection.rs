@@ -2,11 +2,11 @@
 
 use super::{DispatchError, await_connection, join};
 use crate::server::{
-    Admission, Look, Server, ServerCore, Session, ThreadPriority, Workspace, refuse,
+    Admission, Buffers, Look, Server, ServerCore, Session, ThreadPriority, Workspace, refuse,
 };
-use rtorb_os::Resource;
 use rtorb_os::clock::{monotonic_ns, sleep_until, timespec};
 use rtorb_os::thread::{JoinHandle, spawn};
+use rtorb_os::{Refused, Resource};
 use rustix::time::Timespec;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(super) fn run(
             join(threads);
             return Err(errno.into());
         }
-        scan.scan_if_due(server);
+        scan.scan_if_due(server, &orb.buffers);
         threads.retain(|thread| !thread.is_finished());
         for listener in &server.listeners {
             let mut connection = match server.accept(orb, listener) {
@@ -66,10 +66,11 @@ pub(super) fn run(
             };
             match spawn(&format!("rtorb-conn-{number}"), &config, serve) {
                 Ok(thread) => threads.push(thread),
-                // The host refuses one more thread: this client is refused, the others are not affected.
-                Err(refused) if refused.resource == Resource::Thread && !threads.is_empty() => {
-                    refuse(&session.stream);
-                }
+                // The host has no thread or stack now: this client is refused, and the others are not affected.
+                Err(Refused {
+                    resource: Resource::Thread | Resource::Stack { .. },
+                    ..
+                }) => refuse(&session.stream),
                 Err(refused) => {
                     orb.stop();
                     join(threads);
@@ -103,7 +104,7 @@ impl ConnectionScan {
         timespec(self.next_ns.saturating_sub(monotonic_ns()))
     }
 
-    fn scan_if_due(&mut self, server: &Server) {
+    fn scan_if_due(&mut self, server: &Server, buffers: &Buffers) {
         if monotonic_ns() < self.next_ns {
             return;
         }
@@ -119,6 +120,7 @@ impl ConnectionScan {
         while let Some(from) = next {
             next = server.look_at_connections(from, look);
         }
+        buffers.trim();
         self.next_ns = monotonic_ns() + self.period_ns;
     }
 }

@@ -258,7 +258,6 @@ impl OrbBuilder {
         let lanes = self.config.lanes.take().unwrap_or_default();
         let chain = FilterChain::new(core::mem::take(&mut self.filters), lanes);
         let dispatch = dispatch(strategies.dispatch, self.thread_count(), chain);
-        let deadlines = self.config.deadlines.unwrap_or_default();
         let timing = self.timing_counters(&rt);
         let client = Arc::new(self.client_core(strategies, rt, Arc::new(timing)));
         let admission = self.servant_admission.take();
@@ -270,7 +269,6 @@ impl OrbBuilder {
         );
         let core = Arc::new_cyclic(|host: &Weak<OrbCore>| {
             let server = ServerCore {
-                refuses_expired: deadlines == Deadlines::Enforce,
                 timing: Arc::clone(&client.timing),
                 warnings,
                 byte_order: client.byte_order,
@@ -332,7 +330,7 @@ impl OrbBuilder {
         let enforcer = Enforcer::new(ClientThread::new(rt, &thread), Arc::clone(rt));
         let settings = TimingSettings {
             clock: self.execution_clock,
-            bounds_calls: config.deadlines.unwrap_or_default() == Deadlines::Enforce,
+            enforces_deadlines: config.deadlines.unwrap_or_default() == Deadlines::Enforce,
             enforcement,
             hook: self.timing_hook.take(),
         };
@@ -548,7 +546,8 @@ setters! {
     /// Scheduling of the watchdog, the thread that ends calls whose timeout has passed, and waits whose peer in shared memory is
     /// gone. If its priority is too low, both are late. What is not chosen here does not depend on the thread that starts it: it has
     /// the policy and the CPUs of the thread that built the ORB; and with lanes, or threads that set their CORBA priority, it is
-    /// kept one native priority above the most urgent of them.
+    /// kept one native priority above the most urgent of them. That needs a free one: beside lanes or threads of 99 it has 99 too. Threads
+    /// with a reservation are always more urgent.
     watchdog_thread(thread: ThreadConfig) => config.watchdog_thread = Some(thread);
 
     /// Scheduling of the thread that reads replies for all client threads with
@@ -603,7 +602,8 @@ setters! {
 
     /// Scheduling of the thread that finds calls which execute too long. It exists only if overruns are not only counted. It must be more
     /// urgent than all calls with a worst case; without a choice it is, as the [watchdog](Self::watchdog_thread), and also above the
-    /// threads that serve such calls.
+    /// threads that serve such calls. It is not more urgent than a thread of 99 or one with a reservation: their overruns are found only
+    /// on another CPU.
     enforcing_thread(thread: ThreadConfig) => config.enforcing_thread = Some(thread);
 
     /// The byte order of messages; this machine's by default. Tests use it to act as a peer with another byte order.

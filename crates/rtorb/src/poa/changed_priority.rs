@@ -9,8 +9,8 @@ use crate::reference::ObjectRef;
 /// round trip, and a connection if it has none to that lane. A call during which the object moves more than
 /// [`Limits::forwards_max`](crate::Limits::forwards_max) times gets TRANSIENT with COMPLETED_NO.
 ///
-/// They return BAD_PARAM for a priority that has no lane in the adapter's pool or is in no band, and DATA_CONVERSION 2 for a priority
-/// without a native one.
+/// With SERVER_DECLARED they return BAD_PARAM for a priority that has no lane in the adapter's pool or is in no band. With each model they
+/// return DATA_CONVERSION 2 for a priority without a native one.
 impl Poa {
     /// Changes the priority of an active object, which has one of its own from then on.
     ///

@@ -15,8 +15,9 @@ impl Poa {
     /// Serves all objects of this adapter by servants that `locate` makes from the object id, one for each request (ServantLocator of
     /// NON_RETAIN, CORBA 3, 11.3.5). Objects need no memory of their own, and there may be one for each possible id.
     ///
-    /// `locate` runs on the thread that serves the request, at the priority of the call. Several threads may run it at once, and it also
-    /// runs for requests that only ask whether the object exists. The servant is dropped after the request, so it should be cheap: the
+    /// `locate` runs on the thread that serves the request, at the priority of the call. Several threads may run it at once. It also
+    /// runs for requests that only ask whether the object exists, then at the thread's own priority and without a
+    /// [`CurrentCall`](crate::CurrentCall). The servant is dropped after the request, so it should be cheap: the
     /// id, and a pointer to shared data. A system exception is sent to the caller: return OBJECT_NOT_EXIST for an unknown id.
     ///
     /// [`create_reference_with_id`](Self::create_reference_with_id) makes references. Objects have the priority that the adapter
@@ -65,6 +66,10 @@ where
         let operation = begin::<S, I>(operation, call, &locator.timing)?;
         let servant = (locator.locate)(id.bytes())?;
         I::dispatch(&servant, operation, call)
+    }
+
+    fn is_locator(&self) -> bool {
+        true
     }
 
     fn timing(&self, operation: &[u8]) -> Option<&'static OperationTiming> {

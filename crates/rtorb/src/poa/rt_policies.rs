@@ -147,9 +147,9 @@ impl RtPolicies {
         orb: &Adapters,
         own: Option<Priority>,
     ) -> Result<(), SystemException> {
-        let is_served = own.is_none_or(|own| match self.laned_pool(orb) {
-            Some(pool) => has_lane(pool, own),
-            None => self.bands.is_empty() || in_a_band(&self.bands, own),
+        let is_served = own.is_none_or(|own| {
+            let has_lane = self.laned_pool(orb).is_none_or(|pool| has_lane(pool, own));
+            has_lane && (self.bands.is_empty() || in_a_band(&self.bands, own))
         });
         if is_served {
             return Ok(());

@@ -7,7 +7,7 @@ use super::target;
 use super::upcall::{self, site};
 use super::workspace::Workspace;
 use crate::clock::monotonic_ns;
-use crate::deadline;
+use crate::deadline::{self, RequestDeadline};
 use crate::exception::SystemException;
 use core::mem;
 use rtorb_core::upcall::{NO_SUCH_OBJECT, exists};
@@ -67,7 +67,13 @@ fn begin_in_place(
     version: Version,
     request: &RequestHeader<'_>,
 ) -> bool {
-    match begin(session, workspace, code_sets, request) {
+    let begun = begin(session, workspace, code_sets, request).and_then(|deadline| {
+        if deadline.has_passed() {
+            session.orb.timing.refuse_expired()?;
+        }
+        Ok(deadline.at_ns)
+    });
+    match begun {
         Ok(deadline_ns) => {
             deadline::enter(deadline_ns);
             true
@@ -79,19 +85,19 @@ fn begin_in_place(
     }
 }
 
-/// Notes the code sets that a request names, and returns its deadline; [`NONE_NS`](deadline::NONE_NS) if it has none.
+/// Notes the code sets that a request names, and returns its deadline, which may have passed.
 ///
 /// # Errors
-/// CODESET_INCOMPATIBLE or MARSHAL if the code sets cannot be used; the connection keeps its own. TIMEOUT if the deadline has passed.
+/// CODESET_INCOMPATIBLE or MARSHAL if the code sets cannot be used; the connection keeps its own.
 #[inline]
 pub(super) fn begin(
     session: &Session,
     workspace: &mut Workspace,
     code_sets: &mut CodeSetState,
     request: &RequestHeader<'_>,
-) -> Result<u64, SystemException> {
+) -> Result<RequestDeadline, SystemException> {
     if request.contexts.is_empty() {
-        return Ok(deadline::NONE_NS);
+        return Ok(RequestDeadline::NONE);
     }
     begin_with_contexts(session, workspace, code_sets, request)
 }
@@ -102,15 +108,9 @@ fn begin_with_contexts(
     workspace: &mut Workspace,
     code_sets: &mut CodeSetState,
     request: &RequestHeader<'_>,
-) -> Result<u64, SystemException> {
+) -> Result<RequestDeadline, SystemException> {
     note_named(session, workspace, code_sets, request)?;
-    let Some(deadline) = deadline::of_request(Expiry::of(request.contexts)) else {
-        return Ok(deadline::NONE_NS);
-    };
-    if deadline.has_passed() {
-        session.orb.refuse_expired()?;
-    }
-    Ok(deadline.at_ns)
+    Ok(deadline::of_request(Expiry::of(request.contexts)))
 }
 
 fn note_named(
@@ -163,7 +163,7 @@ pub(super) fn taken_request(
     let has_deadline = times.deadline_ns != deadline::NONE_NS;
     if has_deadline {
         if times.deadline_ns <= monotonic_ns()
-            && let Err(exception) = session.orb.refuse_expired()
+            && let Err(exception) = session.orb.timing.refuse_expired()
         {
             let version = message.header.version;
             refuse(session, workspace, version, &request, &exception);

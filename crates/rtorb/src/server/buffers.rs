@@ -2,6 +2,7 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use rtorb_os::memory::trim_heap;
+use rtorb_os::sched::current_policy;
 use rtorb_os::sync::Mutex;
 use rtorb_wire::connection::Receiver;
 
@@ -51,10 +52,11 @@ impl Buffers {
         self.freed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns free memory to the system if there is much of it.
+    /// Returns free memory to the system if there is much of it. A thread with a real-time priority does not: it takes milliseconds, in
+    /// which the thread would not serve.
     #[cold]
     pub(crate) fn trim(&self) {
-        if self.freed.load(Ordering::Relaxed) >= FREED_MIN {
+        if self.freed.load(Ordering::Relaxed) >= FREED_MIN && !current_policy().is_real_time() {
             self.freed.store(0, Ordering::Relaxed);
             trim_heap();
         }
@@ -67,8 +69,13 @@ mod tests {
     use crate::endpoint::Endpoint;
     use crate::{DispatchStrategy, Limits, Orb};
     use core::time::Duration;
+    use rtorb_os::sched::SchedPolicy;
+    use rtorb_os::thread::{ThreadConfig, spawn};
+    use rtorb_tests::relay::has_priorities;
     use rtorb_tests::running::until;
     use rtorb_tests::scratch::Scratch;
+    use std::net::TcpStream;
+    use std::sync::Arc;
 
     #[test]
     fn a_buffer_that_was_given_back_is_the_next_one_and_the_pool_is_bounded() {
@@ -81,6 +88,53 @@ mod tests {
         assert_eq!(buffers.freed.load(Ordering::Relaxed), 1);
         let again = buffers.take();
         assert_eq!(again.as_ptr(), place, "without a heap call");
+    }
+
+    #[test]
+    fn much_free_memory_is_returned_by_a_thread_without_real_time_priority() {
+        let is_returned = |config: ThreadConfig| {
+            let buffers = Arc::new(Buffers::new(1));
+            buffers.freed.store(FREED_MIN, Ordering::Relaxed);
+            let of_thread = Arc::clone(&buffers);
+            let thread = spawn("trim", &config, move || of_thread.trim()).expect("it is allowed");
+            thread.join().expect("no panic");
+            buffers.freed.load(Ordering::Relaxed) == 0
+        };
+        assert!(is_returned(ThreadConfig::default()));
+        if has_priorities() {
+            assert!(!is_returned(ThreadConfig {
+                policy: Some(SchedPolicy::Fifo(1)),
+                ..ThreadConfig::default()
+            }));
+        }
+    }
+
+    #[test]
+    fn much_free_memory_is_returned_with_every_dispatch_strategy() {
+        for (name, dispatch) in DispatchStrategy::ALL {
+            let limits = Limits::with(|limits| {
+                limits.idle_buffer_time = Duration::from_millis(20);
+            });
+            let server = Orb::builder().dispatch(dispatch).limits(limits).build();
+            let server = server.expect("an ORB");
+            server.root_poa().expect("it listens");
+            let serving = server.clone();
+            let thread = std::thread::spawn(move || serving.run());
+            // Lanes look for the first time when a client has come.
+            let endpoints = server.endpoints();
+            let Some(Endpoint::Tcp { host, port }) = endpoints.first() else {
+                panic!("the default endpoint is TCP");
+            };
+            let _client = TcpStream::connect((host.as_str(), *port)).expect("it listens");
+            let freed = &server.core.adapters.server.buffers.freed;
+            freed.store(FREED_MIN, Ordering::Relaxed);
+            until(&format!("{name}: the memory is returned"), || {
+                (freed.load(Ordering::Relaxed) == 0).then_some(())
+            });
+            server.shutdown();
+            let served = thread.join().expect("no panic");
+            assert!(served.is_ok(), "{name}: {served:?}");
+        }
     }
 
     #[test]

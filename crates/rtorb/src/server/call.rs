@@ -37,10 +37,20 @@ pub struct OrbResponder<'m> {
     scratch: &'m mut Scratch,
     /// Its timing, if its operation is annotated.
     pub(super) timing: Option<TimedUpcall>,
-    /// True if the reply could not be sent: the connection is broken.
-    pub(super) is_broken: bool,
+    pub(super) outcome: ReplyOutcome,
     /// The length of the reply to a collocated call; 0 before it is written.
     pub(super) bytes: usize,
+}
+
+/// What sending the reply has led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReplyOutcome {
+    /// It was sent after the servant had returned, or has not been sent yet.
+    Usual,
+    /// It was sent before the servant was called.
+    Early,
+    /// It could not be sent: the connection is broken.
+    Broken,
 }
 
 impl<'m> RequestOrigin<'m> {
@@ -76,7 +86,7 @@ impl<'m> RequestOrigin<'m> {
             out,
             scratch,
             timing: None,
-            is_broken: false,
+            outcome: ReplyOutcome::Usual,
             bytes: 0,
         };
         Reply::new(self.version, request, self.char_code_set, responder)
@@ -96,7 +106,10 @@ impl Responder for OrbResponder<'_> {
     #[inline(always)]
     fn send(&mut self, reply: &Writer<'_>) {
         if let Some(session) = self.session {
-            self.is_broken = session.send(reply).is_err();
+            self.outcome = match session.send(reply) {
+                Ok(()) => ReplyOutcome::Usual,
+                Err(_) => ReplyOutcome::Broken,
+            };
         }
     }
 
@@ -117,6 +130,15 @@ impl Responder for OrbResponder<'_> {
     #[inline]
     fn keep<T: Send + 'static>(&mut self, items: Vec<T>) {
         self.scratch.keep(items);
+    }
+
+    fn replied_early(&mut self) {
+        if let Some(session) = self.session
+            && self.outcome == ReplyOutcome::Usual
+        {
+            session.state.note_early_reply();
+            self.outcome = ReplyOutcome::Early;
+        }
     }
 
     #[inline]

@@ -3,7 +3,8 @@
 use crate::exception::{SystemException, local};
 use core::sync::atomic::{AtomicU8, Ordering};
 
-/// The state of a POA manager: whether its adapters admit requests.
+/// The state of a POA manager: whether its adapters admit requests. Implicit operations, such as `_is_a`, and LocateRequests are answered in
+/// each state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum PoaManagerState {

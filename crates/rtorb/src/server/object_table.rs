@@ -1,7 +1,7 @@
 //! The active objects of all adapters.
 
 use super::manager_state::ManagerState;
-use super::names::{NameCache, Names, Unbindable};
+use super::names::{LocatedId, NameCache, Names, Unbindable};
 use super::servant::{ObjectAdapter, Servant};
 use crate::realtime::{CallPriority, ThreadpoolId};
 use rtorb_core::codegen::ServantTraits;
@@ -33,6 +33,15 @@ pub(crate) struct ActiveObject {
 }
 
 impl ActiveObject {
+    /// Returns the id of the object in its adapter; `located` is that of an object that a locator serves.
+    pub(crate) fn id_or<'i>(&'i self, located: &'i LocatedId) -> &'i [u8] {
+        if self.servant.is_locator() {
+            located.bytes()
+        } else {
+            &self.id
+        }
+    }
+
     /// Returns the servant traits; `None` if each call needs a request.
     #[inline]
     pub(super) fn traits(&self) -> Option<&ServantTraits> {

@@ -191,7 +191,14 @@ impl Reading {
         }
         let code_sets = &mut self.code_sets;
         let version = message.header.version;
-        let begun = answer::begin(session, workspace, code_sets, &request);
+        let timing = &session.orb.timing;
+        let begun = answer::begin(session, workspace, code_sets, &request).and_then(|deadline| {
+            // One that is only counted is counted when it is dispatched.
+            if deadline.has_passed() && timing.settings.enforces_deadlines {
+                timing.refuse_expired()?;
+            }
+            Ok(deadline.at_ns)
+        });
         let deadline_ns = match begun {
             Ok(deadline_ns) => deadline_ns,
             Err(exception) => {
@@ -200,7 +207,7 @@ impl Reading {
             }
         };
         let times = TakenTimes {
-            arrived_ns: session.orb.timing.arrival_ns(),
+            arrived_ns: timing.arrival_ns(),
             deadline_ns,
         };
         into.fill(message.bytes, self.code_sets.char_code_set(), times);

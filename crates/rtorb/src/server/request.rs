@@ -1,6 +1,7 @@
 //! Requests that were taken out of their connections, so that other threads can use the connections.
 
 use super::answer::{self, TakenTimes};
+use super::names::LocatedId;
 use super::reading::Next;
 use super::session::Session;
 use super::target;
@@ -51,7 +52,7 @@ impl TakenRequest {
     /// operation allows (`@queue`).
     #[cold]
     pub(crate) fn take_place(&mut self, session: &Session, workspace: &mut Workspace) -> bool {
-        let timing = self.examine(session, workspace, |object, header| {
+        let timing = self.examine(session, workspace, |object, _, header| {
             Ok(object.and_then(|object| object.servant.timing(header.operation)))
         });
         // The thread that serves the request refuses what cannot be read.
@@ -128,12 +129,16 @@ impl TakenRequest {
         &self,
         session: &Session,
         workspace: &mut Workspace,
-        look: impl FnOnce(Option<&ActiveObject>, &RequestHeader<'_>) -> Result<T, SystemException>,
+        look: impl FnOnce(
+            Option<&ActiveObject>,
+            &LocatedId,
+            &RequestHeader<'_>,
+        ) -> Result<T, SystemException>,
     ) -> Result<T, SystemException> {
         self.read(session, |_, request| {
             let key = request.target.object_key()?;
             let object = target::find(&session.orb, key, &mut workspace.names);
-            let looked = look(object.as_deref(), request);
+            let looked = look(object.as_deref(), &workspace.names.id, request);
             // If this is the last use of a deactivated object, its servant is dropped here. It may panic, which must not end
             // the thread that reads for all.
             let _ = catch_unwind(AssertUnwindSafe(move || drop(object)));

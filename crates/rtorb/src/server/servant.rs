@@ -19,6 +19,11 @@ pub(crate) trait Servant: Described + Send + Sync {
         id: &LocatedId,
     ) -> Result<(), SystemException>;
 
+    /// Returns true if this servant serves many objects.
+    fn is_locator(&self) -> bool {
+        false
+    }
+
     /// Makes its servant traits; `None` if each call needs a request.
     fn traits(&self) -> Option<ServantTraits> {
         None

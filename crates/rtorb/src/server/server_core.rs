@@ -41,8 +41,6 @@ pub(crate) struct ServerCore {
     /// The client of references in requests.
     pub(crate) client: WeakClient,
     pub(crate) state: ServerState,
-    /// False if expired requests are served.
-    pub(crate) refuses_expired: bool,
 }
 
 /// Returns the number of a new ORB in this process, in the upper half.
@@ -65,8 +63,6 @@ pub(crate) struct ServerState {
     refused: AtomicU64,
     /// The number of requests that lost their places in a queue to more critical ones.
     shed: AtomicU64,
-    /// The number of requests whose deadline had passed before they were dispatched.
-    expired: AtomicU64,
     /// The number of requests that were cancelled before they were dispatched.
     cancelled: AtomicU64,
 }
@@ -111,11 +107,6 @@ impl ServerState {
     pub(crate) fn cancelled(&self) -> u64 {
         self.cancelled.load(Ordering::Relaxed)
     }
-
-    /// Returns the number of requests that expired before they were dispatched.
-    pub(crate) fn expired(&self) -> u64 {
-        self.expired.load(Ordering::Relaxed)
-    }
 }
 
 impl ServerCore {
@@ -131,16 +122,6 @@ impl ServerCore {
     #[inline]
     pub(crate) fn is_stopping(&self) -> bool {
         self.state.is_stopping.load(Ordering::Relaxed)
-    }
-
-    /// Counts an expired request. Returns TIMEOUT if the ORB refuses expired requests.
-    #[cold]
-    pub(crate) fn refuse_expired(&self) -> Result<(), SystemException> {
-        self.state.expired.fetch_add(1, Ordering::Relaxed);
-        if self.refuses_expired {
-            return Err(local::EXPIRED);
-        }
-        Ok(())
     }
 
     /// Stops the threads of the dispatch strategy. Does not wait for their ends.

@@ -11,7 +11,7 @@ use crate::realtime::{NetworkPriority, ThreadpoolId};
 use crate::server::ServerCore;
 use crate::timing::ConnectionArrivals;
 use crate::trace::trace_event;
-use crate::transport::{Stream, properties};
+use crate::transport::{Stream, Unsent, properties};
 use crate::wait::watchdog::WatchedClient;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use rtorb_os::set_once::SetOnce;
@@ -383,7 +383,10 @@ impl Session {
             _ => sending.outbox.keep(message, sent),
         };
         let flushed = match kept {
-            Err(_) => Err(Errno::NOBUFS),
+            Err(_) => {
+                self.count(ConnectionOutcome::SlowReceiver);
+                Err(Errno::NOBUFS)
+            }
             // Fragments, of which none has been sent yet.
             Ok(()) if was_empty && sent == 0 => sending.flush(&self.stream),
             Ok(()) => Ok(false),
@@ -418,21 +421,24 @@ impl Session {
     fn send_waiting(&self, message: &Writer<'_>, sent: usize) -> Result<(), Errno> {
         let (own, lent) = message.parts();
         let deadline_ns = Some(self.deadline_ns());
-        let sent = self.stream.send_rest_by(own, lent, sent, deadline_ns);
-        sent.map_err(|unsent| {
-            self.stream.shut();
-            unsent.errno
-        })
+        self.wait_to_send(|stream| stream.send_rest_by(own, lent, sent, deadline_ns))
     }
 
     /// Sends the outbox, and waits for room. The calling thread serves only this client.
     fn flush_waiting(&self, sending: &mut UnsentReplies) -> Result<(), Errno> {
-        let unsent = sending.outbox.len();
         let deadline_ns = Some(sending.deadline_ns);
-        let sent = self
-            .stream
-            .send_message_by(sending.outbox.unsent(), &[], deadline_ns);
-        sending.outbox.advance(unsent);
+        let sent = self.wait_to_send(|stream| {
+            stream.send_message_by(sending.outbox.unsent(), &[], deadline_ns)
+        });
+        sending.outbox.advance(sending.outbox.len());
+        sent
+    }
+
+    /// Has `send` send and wait. The connection is not idle meanwhile.
+    fn wait_to_send(&self, send: impl FnOnce(&Stream) -> Result<(), Unsent>) -> Result<(), Errno> {
+        self.state.drain();
+        let sent = send(&self.stream);
+        self.state.drained();
         sent.map_err(|unsent| {
             if unsent.errno == Errno::AGAIN {
                 self.count(ConnectionOutcome::SlowReceiver);

@@ -1,6 +1,6 @@
 //! Serves a request: finds the object, sets the priority, calls the servant, and sends the reply.
 
-use super::call::{OrbResponder, RequestOrigin, ServerCall};
+use super::call::{OrbResponder, ReplyOutcome, RequestOrigin, ServerCall};
 use super::cancellation;
 use super::reading::Next;
 use super::session::Session;
@@ -84,11 +84,22 @@ pub(super) fn serve<'m, const SITE: u8>(
     {
         session.state.note_answered();
     }
-    if call.reply.responder.is_broken {
-        Next::Over
-    } else {
-        Next::Done
+    match call.reply.responder.outcome {
+        ReplyOutcome::Usual => Next::Done,
+        unusual => end_unusual(unusual, origin.session),
     }
+}
+
+/// Ends a request whose reply was sent early, or could not be sent.
+#[cold]
+fn end_unusual(outcome: ReplyOutcome, session: Option<&Session>) -> Next {
+    if outcome == ReplyOutcome::Broken {
+        return Next::Over;
+    }
+    if let Some(session) = session {
+        session.state.note_executed();
+    }
+    Next::Done
 }
 
 /// Serves a collocated request on the calling thread. Returns the length of the reply, which is in `workspace.out`.

@@ -89,6 +89,8 @@ fn a_client_that_does_not_read_is_given_up_in_time() {
         let slack = Duration::from_millis(200);
         assert!(elapsed >= SEND_TIMEOUT, "{sending:?}: {elapsed:?}");
         assert!(elapsed <= latest + slack, "{sending:?}: {elapsed:?}");
+        let counts = server.orb.connection_counts();
+        assert_eq!(counts.slow_receivers, 1, "{sending:?}");
         requests.work(Job::small(1)).expect("others are served on");
     }
 }

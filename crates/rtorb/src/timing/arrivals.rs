@@ -36,6 +36,8 @@ pub(super) enum CallAdmission {
     Refused,
     /// It is refused because its connection has too many periods in progress.
     Untracked,
+    /// It is refused because its deadline is before its time.
+    Expired,
 }
 
 /// The number of the servant that was activated last.
@@ -51,13 +53,15 @@ impl ServantTiming {
         }
     }
 
-    /// Records a call of the operation at `place`, and waits until it may be served. A collocated call has no connection.
+    /// Records a call of the operation at `place`, and waits until it may be served. A collocated call has no connection. A call that
+    /// would wait until `latest_ns` or longer is refused at once.
     pub(super) fn admit(
         &self,
         place: usize,
         arrived_ns: u64,
         period_ns: u64,
         connection: Option<&ConnectionArrivals>,
+        latest_ns: impl Fn() -> u64,
     ) -> Arrival {
         let delay_max_ns = match self.enforcement.early {
             EarlyCalls::Delay(most) => u64::try_from(most.as_nanos()).unwrap_or(u64::MAX),
@@ -72,7 +76,9 @@ impl ServantTiming {
             EarlyCalls::Count => Some(arrived_ns.max(before_ns)),
             _ => {
                 let due_ns = due(before_ns);
-                (due_ns - arrived_ns <= delay_max_ns).then_some(due_ns)
+                let is_in_time = due_ns == arrived_ns
+                    || due_ns - arrived_ns <= delay_max_ns && due_ns < latest_ns();
+                is_in_time.then_some(due_ns)
             }
         };
         let call = TimedArrival {
@@ -88,6 +94,7 @@ impl ServantTiming {
         };
         let (Ok(before_ns) | Err(before_ns)) = recorded;
         let admission = match recorded {
+            Err(before_ns) if due(before_ns) - arrived_ns <= delay_max_ns => CallAdmission::Expired,
             Err(_) => CallAdmission::Refused,
             Ok(_) if self.enforcement.early == EarlyCalls::Count => CallAdmission::Served,
             Ok(_) if due(before_ns) > arrived_ns => CallAdmission::Delayed,
@@ -154,7 +161,8 @@ mod tests {
     }
 
     fn admitted(timing: &ServantTiming, arrived_ns: u64) -> (Option<u64>, CallAdmission) {
-        let Arrival { gap_ns, admission } = timing.admit(0, arrived_ns, PERIOD_NS, None);
+        let Arrival { gap_ns, admission } =
+            timing.admit(0, arrived_ns, PERIOD_NS, None, || u64::MAX);
         (gap_ns, admission)
     }
 
@@ -181,16 +189,33 @@ mod tests {
     }
 
     #[test]
+    fn a_call_whose_time_is_after_its_deadline_is_refused_and_does_not_move_the_time_of_the_next_one()
+     {
+        let timing = timing(EarlyCalls::Delay(Duration::from_nanos(2 * PERIOD_NS)));
+        assert_eq!(admitted(&timing, 500), (None, CallAdmission::Served));
+        let early = |latest_ns| {
+            timing
+                .admit(0, 600, PERIOD_NS, None, || latest_ns)
+                .admission
+        };
+        assert_eq!(early(1500), CallAdmission::Expired);
+        assert_eq!(early(1501), CallAdmission::Delayed);
+        assert_eq!(early(2501), CallAdmission::Delayed);
+        assert_eq!(early(9999), CallAdmission::Refused, "the delay is too long");
+    }
+
+    #[test]
     fn a_delayed_call_is_served_when_the_period_is_over() {
         let period_ns = 20_000_000;
+        let never = || u64::MAX;
         let timing = timing(EarlyCalls::Delay(Duration::from_nanos(2 * period_ns)));
         let first_ns = monotonic_ns();
         assert_eq!(
-            timing.admit(0, first_ns, period_ns, None).admission,
+            timing.admit(0, first_ns, period_ns, None, never).admission,
             CallAdmission::Served
         );
         let arrived_ns = monotonic_ns();
-        let second = timing.admit(0, arrived_ns, period_ns, None);
+        let second = timing.admit(0, arrived_ns, period_ns, None, never);
         assert!(monotonic_ns() >= first_ns + period_ns);
         // A busy host may have delayed the test itself.
         let expected = match arrived_ns - first_ns {
@@ -223,7 +248,7 @@ mod tests {
         let timing = of_connections(EarlyCalls::Refuse);
         let (one, another) = (ConnectionArrivals::new(4), ConnectionArrivals::new(4));
         let admitted = |timing: &ServantTiming, arrived_ns, connection| {
-            let arrival = timing.admit(0, arrived_ns, PERIOD_NS, connection);
+            let arrival = timing.admit(0, arrived_ns, PERIOD_NS, connection, || u64::MAX);
             (arrival.gap_ns, arrival.admission)
         };
         for (arrived_ns, connection, expected) in [
@@ -250,7 +275,9 @@ mod tests {
     fn a_connection_with_too_many_periods_is_refused_further_ones_unless_they_are_only_counted() {
         let one = ConnectionArrivals::new(1);
         let admission = |timing: &ServantTiming, place| {
-            timing.admit(place, 500, PERIOD_NS, Some(&one)).admission
+            timing
+                .admit(place, 500, PERIOD_NS, Some(&one), || u64::MAX)
+                .admission
         };
         let delay = EarlyCalls::Delay(Duration::from_nanos(PERIOD_NS));
         let refusing = of_connections(EarlyCalls::Refuse);

@@ -31,7 +31,7 @@ pub struct OperationCounts {
     pub stops: u64,
     /// Calls that were served later, because they arrived too early. Servers only.
     pub delays: u64,
-    /// Calls that were refused: because they arrived too early, or because the host refused what their budgets need. Servers only.
+    /// Calls that were refused: because they arrived too early, because their deadlines were before their times, or because the host refused what their budgets need. Servers only.
     pub refusals: u64,
     /// Late calls that came after as many late calls as the operation allows (`@statistical`).
     pub ratio_violations: u64,
@@ -199,7 +199,7 @@ impl Counters {
             CallAdmission::Delayed => {
                 self.delays.fetch_add(1, Ordering::Relaxed);
             }
-            CallAdmission::Refused | CallAdmission::Untracked => {
+            CallAdmission::Refused | CallAdmission::Untracked | CallAdmission::Expired => {
                 self.refusals.fetch_add(1, Ordering::Relaxed);
             }
         }

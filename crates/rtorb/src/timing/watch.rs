@@ -7,7 +7,7 @@ use super::counts::{CounterTable, Counters, OperationCounters, OperationCounts};
 use super::enforcement::{Enforcement, Overrun};
 use super::enforcer::{Enforcer, replace_current};
 use crate::clock::monotonic_ns;
-use crate::deadline::DeadlineScope;
+use crate::deadline::{self, DeadlineScope};
 use crate::exception::{SystemException, local};
 use crate::realtime::{Priority, RtCore, caller_priority};
 use core::cell::Cell;
@@ -81,8 +81,8 @@ pub(crate) type Hook = Arc<dyn Fn(&TimingViolation) + Send + Sync>;
 #[derive(Default)]
 pub(crate) struct TimingSettings {
     pub(crate) clock: ExecutionClock,
-    /// True if the deadline of an operation is that of its calls.
-    pub(crate) bounds_calls: bool,
+    /// True if the deadline of an operation is that of its calls, and requests that have expired are refused.
+    pub(crate) enforces_deadlines: bool,
     /// What adapters without a choice of their own do about calls beyond their times.
     pub(crate) enforcement: Enforcement,
     pub(crate) hook: Option<Hook>,
@@ -95,6 +95,8 @@ pub(crate) struct TimingCounters {
     pub(super) enforcer: Enforcer,
     /// True once a servant with annotated operations is activated.
     serves: AtomicBool,
+    /// The number of requests whose deadline had passed before their servants were called.
+    expired: AtomicU64,
     /// True once a servant is activated whose operations bound the requests that wait.
     bounds_queues: AtomicBool,
 }
@@ -148,6 +150,7 @@ impl TimingCounters {
             settings,
             enforcer,
             serves: AtomicBool::new(false),
+            expired: AtomicU64::new(0),
             bounds_queues: AtomicBool::new(false),
         }
     }
@@ -203,6 +206,31 @@ impl TimingCounters {
         }
     }
 
+    /// Counts an expired request. Returns TIMEOUT if the ORB refuses expired requests.
+    #[cold]
+    pub(crate) fn refuse_expired(&self) -> Result<(), SystemException> {
+        self.expired.fetch_add(1, Ordering::Relaxed);
+        if self.settings.enforces_deadlines {
+            return Err(local::EXPIRED);
+        }
+        Ok(())
+    }
+
+    /// Returns the number of requests that expired before their servants were called.
+    pub(crate) fn expired(&self) -> u64 {
+        self.expired.load(Ordering::Relaxed)
+    }
+
+    /// Returns the time from which the call of this thread is not begun any more; [`NONE_NS`](deadline::NONE_NS) if its deadline is only
+    /// counted.
+    fn latest_ns(&self) -> u64 {
+        if self.settings.enforces_deadlines {
+            deadline::inherited_ns()
+        } else {
+            deadline::NONE_NS
+        }
+    }
+
     pub(crate) fn snapshot(&self) -> Vec<OperationCounts> {
         self.counts.snapshot()
     }
@@ -216,7 +244,9 @@ impl TimingCounters {
         call: impl FnOnce() -> T,
     ) -> T {
         let began_ns = monotonic_ns();
-        let deadline_ns = operation.deadline_ns.filter(|_| self.settings.bounds_calls);
+        let deadline_ns = operation
+            .deadline_ns
+            .filter(|_| self.settings.enforces_deadlines);
         let deadline = deadline_ns.map(|ns| DeadlineScope::enter(began_ns.saturating_add(ns)));
         let result = call();
         drop(deadline);
@@ -255,7 +285,7 @@ impl TimedUpcall {
     /// Begins a call of the operation at `place` of `timings`, unless it is refused. The call is to be [ended](Self::end) in any case.
     ///
     /// # Errors
-    /// TRANSIENT for a call before its time; NO_RESOURCES or NO_PERMISSION if the host refuses what its budget needs.
+    /// TRANSIENT for a call before its time; TIMEOUT if its deadline passes before its time; NO_RESOURCES or NO_PERMISSION if the host refuses what its budget needs.
     #[inline(never)]
     pub(crate) fn begin(
         watch: &TimingCounters,
@@ -298,13 +328,15 @@ impl TimedUpcall {
         connection: Option<&ConnectionArrivals>,
     ) -> Result<(), SystemException> {
         if let Some(period_ns) = self.operation.period_ns {
-            let arrival = servant.admit(place, self.arrived_ns, period_ns, connection);
+            let latest_ns = || watch.latest_ns();
+            let arrival = servant.admit(place, self.arrived_ns, period_ns, connection, latest_ns);
             (self.gap_ns, self.admission) = (arrival.gap_ns, arrival.admission);
             match arrival.admission {
                 CallAdmission::Served => {}
-                CallAdmission::Delayed => self.began_ns = monotonic_ns(),
+                CallAdmission::Delayed => self.end_delay(watch)?,
                 CallAdmission::Refused => return Err(local::CALLED_TOO_SOON),
                 CallAdmission::Untracked => return Err(local::TOO_MANY_PERIODS),
+                CallAdmission::Expired => watch.refuse_expired()?,
             }
         }
         let Some(worst_ns) = self.operation.worst_ns else {
@@ -321,6 +353,19 @@ impl TimedUpcall {
         }
         if let Some(budget) = budget {
             self.begin_budget(budget, worst_ns, overrun);
+        }
+        Ok(())
+    }
+
+    /// Begins a call that was delayed, unless its deadline has passed meanwhile.
+    #[cold]
+    fn end_delay(&mut self, watch: &TimingCounters) -> Result<(), SystemException> {
+        let deadline_ns = deadline::inherited_ns();
+        let had_expired = deadline_ns <= self.began_ns;
+        self.began_ns = monotonic_ns();
+        // One that had expired before, and is served all the same, is counted already.
+        if deadline_ns <= self.began_ns && (watch.settings.enforces_deadlines || !had_expired) {
+            watch.refuse_expired()?;
         }
         Ok(())
     }

@@ -1,14 +1,20 @@
 //! The limits of connections: messages that do not arrive, connections of one address, and the counters of both.
 
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use rtorb::ior::Ior;
 use rtorb::{DispatchStrategy, Limits, Orb};
+use rtorb_tests::clockwork::Works;
 use rtorb_tests::good::Good;
 use rtorb_tests::ours::Ours;
-use rtorb_tests::raw::{Answer, CLOSE_CONNECTION, Connection, REPLY, Request};
+use rtorb_tests::raw::{Answer, CLOSE_CONNECTION, Connection, REPLY, REQUEST, Request, Stream};
+use rtorb_tests::relay::Served;
 use rtorb_tests::running::until;
+use rtorb_tests::stubs::timing::Clockwork;
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 
 #[test]
@@ -71,6 +77,69 @@ fn a_client_is_refused_while_no_connection_of_its_address_is_idle() {
     assert_eq!((counts.accepted, counts.refused), (0, 1), "{counts:?}");
 }
 
+/// The strategies that serve a second client while a servant executes.
+const SEVERAL_THREADS: [DispatchStrategy; 3] = [
+    DispatchStrategy::ThreadPerConnection,
+    DispatchStrategy::LeaderFollowers,
+    DispatchStrategy::WorkerPool,
+];
+
+#[test]
+fn a_connection_does_not_give_way_while_a_servant_executes_that_was_replied_for_already() {
+    for dispatch in SEVERAL_THREADS {
+        let limits = Limits::with(|limits| limits.connections_per_address_max = 1);
+        let served = Served::by(Orb::builder().dispatch(dispatch).limits(limits));
+        let is_over = Arc::new(AtomicBool::new(false));
+        let until_over = Arc::clone(&is_over);
+        let works = Works::executing(move |_| {
+            let over = || until_over.load(Ordering::SeqCst).then_some(());
+            until("the test lets it return", over);
+            Ok(())
+        });
+        let object: Clockwork = served.root.activate(works).expect("there is room");
+        let (address, key) = place(&object.as_object().to_string());
+        // SYNC_WITH_SERVER.
+        let mut request = Stream::new(REQUEST, 2, false);
+        request.ulong(1).raw(&[1, 0, 0, 0]).ushort(0);
+        request.octets(&key).string("execute").ulong(0).align(8);
+        request.ulong(0);
+        let mut first = Connection::to(address);
+        let answer = first.ask(&request.message());
+        assert_eq!(
+            kind(answer),
+            REPLY,
+            "{dispatch}: before the servant returns"
+        );
+        let refused = Connection::to(address).answer();
+        assert_eq!(kind(refused), CLOSE_CONNECTION, "{dispatch}");
+        let counts = served.orb.connection_counts();
+        assert_eq!((counts.gave_way, counts.refused), (0, 1), "{dispatch}");
+        is_over.store(true, Ordering::SeqCst);
+        until("it gives way", || {
+            let plain = Request::two_way(&key, "plain").empty();
+            let answer = Connection::to(address).ask(&plain);
+            (kind(answer) == REPLY).then_some(())
+        });
+    }
+}
+
+#[test]
+fn a_connection_does_not_give_way_while_its_thread_waits_for_room_for_a_reply() {
+    let limits = Limits::with(|limits| limits.connections_per_address_max = 1);
+    let builder = Orb::builder().dispatch(DispatchStrategy::ThreadPerConnection);
+    let ours = Ours::serve_as(builder.limits(limits));
+    let mut deaf = TcpStream::connect(ours.address()).expect("the server listens");
+    let time = Duration::from_millis(200);
+    deaf.set_write_timeout(Some(time)).expect("not zero");
+    let requests = request(&ours).repeat(1000);
+    // It takes no reply, until the server takes no request.
+    while deaf.write_all(&requests).is_ok() {}
+    let refused = Connection::to(ours.address()).answer();
+    assert_eq!(kind(refused), CLOSE_CONNECTION);
+    let counts = ours.orb.connection_counts();
+    assert_eq!((counts.gave_way, counts.refused), (0, 1), "{counts:?}");
+}
+
 #[test]
 fn bytes_that_are_no_message_are_counted() {
     let ours = Ours::serve();
@@ -79,6 +148,14 @@ fn bytes_that_are_no_message_are_counted() {
     until("it is counted", || {
         (ours.orb.connection_counts().malformed == 1).then_some(())
     });
+}
+
+/// Where the server of a reference is, and what it knows the object by.
+fn place(reference: &str) -> (SocketAddr, Vec<u8>) {
+    let ior: Ior = reference.parse().expect("a reference");
+    let profile = ior.iiop_profiles().next().expect("an IIOP profile");
+    let ip = profile.host.parse().expect("loopback");
+    (SocketAddr::new(ip, profile.port), profile.object_key)
 }
 
 fn request(ours: &Ours) -> Vec<u8> {

@@ -12,7 +12,7 @@ use rtorb::timing::TimingSide::Server;
 use rtorb::timing::{EarlyCalls, ExecutionClock, OperationCounts, Overrun, PeriodScope};
 use rtorb::{
     CompletionStatus, CurrentCall, DispatchStrategy, Limits, Orb, OrbBuilder, PoaError,
-    PoaPolicies, SystemException,
+    PoaPolicies, SystemException, with_deadline,
 };
 use rtorb_os::clock::{monotonic_ns, thread_cpu_ns};
 use rtorb_os::sched::{apply_affinity, current_affinity, current_policy};
@@ -426,6 +426,19 @@ fn early_calls_are_delayed_up_to_a_bound_where_a_thread_serves_one_client() {
     assert_eq!(refused, local::CALLED_TOO_SOON);
     let counts = counted_refusals(&served.orb, 1);
     assert_eq!((counts.calls, counts.early_arrivals), (1, 1));
+}
+
+#[test]
+fn a_call_whose_deadline_is_before_its_time_is_refused_at_once_and_counted_as_expired() {
+    let delay = EarlyCalls::Delay(Duration::from_secs(200));
+    let served = Served::by(Orb::builder().early_calls(delay));
+    let (_orb, object) = client(&served, Works::default());
+    object.again().expect("it is the first");
+    let refused = with_deadline(LONG, || object.again()).expect_err("the period is 100 s");
+    assert_eq!(refused, local::EXPIRED);
+    assert_eq!(served.orb.requests_expired(), 1);
+    let counts = counted_refusals(&served.orb, 1);
+    assert_eq!((counts.calls, counts.delays), (1, 0));
 }
 
 fn refused_activation(builder: OrbBuilder, policies: PoaPolicies) -> SystemException {

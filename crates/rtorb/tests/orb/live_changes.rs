@@ -5,7 +5,7 @@ use rtorb::exception::local;
 use rtorb::rt::{LanedThreadpool, Policy, Priority, PriorityModel, ThreadpoolId};
 use rtorb::{DispatchStrategy, ExceptionKind, Limits, Orb, OrbBuilder, PoaError, PoaPolicies};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
-use rtorb_tests::relay::{Served, has_priorities, lane, laned_pool, model, priority, way};
+use rtorb_tests::relay::{Served, bands, has_priorities, lane, laned_pool, model, priority, way};
 use rtorb_tests::stubs::Relay;
 use std::thread;
 
@@ -264,6 +264,22 @@ fn a_priority_without_a_lane_or_a_native_one_changes_nothing() {
     assert_eq!(change(priority(25)), no_lane);
     assert_eq!(poa.change_server_priority(priority(25)), no_lane);
     assert_eq!(way(Orb::builder(), &early, None), Ok(vec![(30, 30)]));
+    let banded = [
+        model(ServerDeclared, 20),
+        Policy::Threadpool(pool),
+        bands(&[(0, 25)]),
+    ];
+    let banded = served
+        .adapter("banded", &banded)
+        .expect("a lane is in the band");
+    let of_lane: Result<Relay, _> =
+        banded.activate_with_priority(served.relayer("x"), priority(30));
+    assert_eq!(
+        of_lane.err(),
+        no_lane.clone().err(),
+        "its lane is in no band"
+    );
+    assert_eq!(banded.change_server_priority(priority(30)), no_lane);
     change(priority(20)).expect("it has a lane");
     assert_eq!(way(Orb::builder(), &early, None), Ok(vec![(20, 20)]));
     // An object that is activated again keeps it.

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use rtorb::dispatch::FilteredRequest;
 use rtorb::rt::{Priority, PriorityModel};
 use rtorb::{
-    DispatchStrategy, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder, Poa, SystemException,
+    DispatchStrategy, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder, Poa, PoaPolicies,
+    SystemException,
 };
 use rtorb_tests::ours::Ours;
 use rtorb_tests::raw::{CLOSE_CONNECTION, Connection, LOCATE_REQUEST, REQUEST, Request, Stream};
@@ -235,6 +236,45 @@ fn filters_choose_the_servants_thread_before_objects_and_clients_do() {
     assert_eq!(failed.kind, ExceptionKind::Unknown);
     let plain = relay(&served, "again", &[]);
     assert_eq!(way(Orb::builder(), &plain, None), Ok(vec![(10, 10)]));
+}
+
+/// Does nothing.
+struct Plain;
+
+impl PartyServant for Plain {
+    fn name(&self) -> Result<String, SystemException> {
+        Ok(String::new())
+    }
+    fn level(&self) -> Result<i32, SystemException> {
+        Ok(0)
+    }
+    fn set_level(&self, _: i32) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_filter_sees_the_id_of_an_object_that_a_locator_serves() {
+    let seen = Arc::<Mutex<Vec<(Vec<u8>, Vec<u8>)>>>::default();
+    let seen_by_filter = Arc::clone(&seen);
+    let builder = Orb::builder().dispatch(DispatchStrategy::FilterChain);
+    let builder = builder.filter(move |request: &FilteredRequest<'_>| {
+        let names = [request.adapter.as_bytes(), request.object_id].map(<[u8]>::to_vec);
+        seen_by_filter.lock().expect("no panic").push(names.into());
+        None
+    });
+    let served = Served::by(builder);
+    let poa = served.root.create_poa("Located", PoaPolicies::PERSISTENT);
+    let poa = poa.expect("the name is free");
+    poa.manager().activate();
+    poa.set_servant_locator::<Party, _, _>(|_: &[u8]| Ok(Plain))
+        .expect("it has no objects");
+    for id in ["one", "another"] {
+        let party: Party = poa.create_reference_with_id(id).expect("persistent");
+        party.name().expect("it is served");
+        let expected = (b"Located".to_vec(), id.as_bytes().to_vec());
+        assert_eq!(seen.lock().expect("no panic").pop(), Some(expected));
+    }
 }
 
 #[test]

@@ -181,6 +181,9 @@ fn a_client_that_never_reads_is_closed_after_the_send_timeout() {
         while socket.write_all(&pipelined).is_ok() {}
         let lasted = begun.elapsed();
         assert!(lasted < Duration::from_secs(4), "{name}: {lasted:?}");
+        until(&format!("{name}: it is counted"), || {
+            (ours.orb.connection_counts().slow_receivers == 1).then_some(())
+        });
         Good::to(&ours).call();
     }
 }

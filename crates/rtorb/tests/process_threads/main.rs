@@ -1,6 +1,7 @@
 //! Tests that look for threads of the whole process. They run one after the other: no other test has threads beside them.
 
 mod connections;
+mod exhausted;
 mod refused;
 mod shutdown;
 
@@ -37,6 +38,10 @@ fn main() {
         (
             "an_orb_that_two_threads_run_has_its_lanes_once_and_ends_for_both",
             shutdown::an_orb_that_two_threads_run_has_its_lanes_once_and_ends_for_both,
+        ),
+        (
+            "a_client_for_whom_there_is_no_thread_is_refused_and_the_server_serves_the_next_one",
+            exhausted::a_client_for_whom_there_is_no_thread_is_refused_and_the_server_serves_the_next_one,
         ),
         (
             "a_client_thread_whose_priority_is_refused_fails_the_call_that_starts_it",

@@ -269,7 +269,7 @@ impl ConnectionReader {
                     Next::Done if self.reading.is_empty() => served += 1,
                     Next::Done if of.sharing != Concurrency::Never => return Served::Pipelined,
                     // A client that never stops sending must not keep the thread from the others.
-                    Next::Done if served == TURN_MAX || of.session.state.may_be_bulk() => {
+                    Next::Done if served == TURN_MAX - 1 || of.session.state.may_be_bulk() => {
                         return Served::More;
                     }
                     Next::Done => served += 1,

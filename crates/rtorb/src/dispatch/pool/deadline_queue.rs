@@ -144,7 +144,7 @@ impl DeadlineQueue {
         if request.arrived_ns() == 0 {
             return Importance::new(self.order, deadline_ns, None);
         }
-        let timing = request.examine(session, workspace, |object, header| {
+        let timing = request.examine(session, workspace, |object, _, header| {
             Ok(object.and_then(|object| object.servant.timing(header.operation)))
         });
         let timing = timing.ok().flatten();

@@ -15,7 +15,6 @@ use crate::server::{
 use crate::strategies::RequestOrder;
 use crate::transport::Listener;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use rtorb_os::sched::SchedPolicy;
 use rtorb_os::slab::{Slab, SlabGuard};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
@@ -251,11 +250,7 @@ impl Lane {
         if next.is_some() {
             return self.events.look_after(BETWEEN_LOOKS);
         }
-        // Returning memory takes milliseconds, in which an urgent lane would not serve.
-        let is_real_time = self.threads.policy.is_some_and(SchedPolicy::is_real_time);
-        if !is_real_time {
-            orb.buffers.trim();
-        }
+        orb.buffers.trim();
         self.events.look_after(self.server.look_period());
     }
 

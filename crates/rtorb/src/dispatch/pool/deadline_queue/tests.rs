@@ -162,6 +162,20 @@ fn of_a_thousand_requests_the_hundred_that_are_in_time_are_served_in_the_order_o
 }
 
 #[test]
+fn a_request_that_has_expired_and_is_served_all_the_same_is_counted_once() {
+    let mut exchange = Exchange::with(Orb::builder().deadlines(Deadlines::Count));
+    let queue = Exchange::queue(RequestOrder::EarliestDeadline, 1);
+    // 1 has expired when it is read, and 2 while it waits.
+    for (number, deadline) in [(1, Duration::ZERO), (2, Duration::from_millis(10))] {
+        exchange.call(&queue, "work", number, Some(deadline));
+    }
+    exchange.world.pass(Duration::from_secs(1));
+    exchange.serve_all(&queue, 0);
+    assert_eq!(exchange.log.numbers(), [1, 2]);
+    assert_eq!(exchange.orb.requests_expired(), 2);
+}
+
+#[test]
 fn a_more_urgent_request_begins_on_the_next_level() {
     let mut exchange = Exchange::new();
     let queue = Exchange::queue(RequestOrder::EarliestDeadline, 2);

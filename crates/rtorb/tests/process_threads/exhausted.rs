@@ -1,0 +1,58 @@
+//! A server that gets no thread for its only client.
+
+use rtorb::thread::ThreadConfig;
+use rtorb::{DispatchStrategy, Limits, Orb};
+use rtorb_tests::ours::Ours;
+use rtorb_tests::raw::{CLOSE_CONNECTION, Connection, REPLY, Request};
+use rtorb_tests::running::until;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::fs;
+use std::time::Duration;
+
+/// More than the C library keeps of threads that have ended.
+const STACK_BYTES: u64 = 64 << 20;
+
+pub(crate) fn a_client_for_whom_there_is_no_thread_is_refused_and_the_server_serves_the_next_one() {
+    // The server looks for threads that have ended when it looks at its connections.
+    let limits = Limits::with(|limits| limits.idle_buffer_time = Duration::from_millis(20));
+    let builder = Orb::builder().dispatch(DispatchStrategy::ThreadPerConnection);
+    let ours = Ours::serve_as(builder.limits(limits).server_threads(ThreadConfig {
+        stack_bytes: Some(STACK_BYTES as usize),
+        ..ThreadConfig::default()
+    }));
+    let request = Request::two_way(&ours.key(ours.cubit.as_object()), "cube_void").empty();
+    let ask = || Connection::to(ours.address()).ask(&request);
+    let mut first = Connection::to(ours.address());
+    assert_eq!(first.ask(&request).expect("it serves").kind, REPLY);
+    let with_first = process_bytes();
+    drop(first);
+    until("the stack of the first thread is freed", || {
+        (process_bytes() + STACK_BYTES <= with_first).then_some(())
+    });
+    for _ in 0..2 {
+        let refused = without_memory_for_a_stack(ask).expect("a message");
+        assert_eq!(refused.kind, CLOSE_CONNECTION);
+    }
+    assert_eq!(ask().expect("there is memory again").kind, REPLY);
+}
+
+/// Runs `what` while the process may have half of a stack more than it has.
+fn without_memory_for_a_stack<T>(what: impl FnOnce() -> T) -> T {
+    let before = getrlimit(Resource::As);
+    let limit = Rlimit {
+        current: Some(process_bytes() + STACK_BYTES / 2),
+        ..before
+    };
+    setrlimit(Resource::As, limit).expect("it is lowered");
+    let seen = what();
+    setrlimit(Resource::As, before).expect("it is the soft limit");
+    seen
+}
+
+/// The size of the process's address space.
+fn process_bytes() -> u64 {
+    let statm = fs::read_to_string("/proc/self/statm").expect("Linux has it");
+    let pages = statm.split(' ').next().and_then(|pages| pages.parse().ok());
+    let pages: u64 = pages.expect("a number");
+    pages * rustix::param::page_size() as u64
+}
