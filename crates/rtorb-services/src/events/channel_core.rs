@@ -343,16 +343,21 @@ impl ChannelCore {
         self.mailbox.signal().wake();
     }
 
-    /// Updates the observers if something has changed. May wait; the keeper calls it.
-    pub(crate) fn update_observers(&self) {
+    /// Updates one observer if something has changed for it. Returns true if it has called one. May wait; the keeper calls it.
+    pub(crate) fn update_an_observer(&self) -> bool {
         if !self.has_changed.swap(false, Ordering::SeqCst) || self.observers.len() == 0 {
-            return;
+            return false;
         }
         let unions = {
             let registry = self.registry.lock();
             Unions::of(registry.wanted(), registry.published())
         };
-        self.observers.update(&unions, self.config.ping_timeout);
+        let has_called = (self.observers).update_next(&unions, self.config.ping_timeout);
+        if has_called {
+            // There may be another one.
+            self.has_changed.store(true, Ordering::SeqCst);
+        }
+        has_called
     }
 
     /// Asks the keeper to end the channel.

@@ -1,8 +1,8 @@
 //! The keeper: one thread of low priority for everything that may wait. It opens connections, pings clients, and drops those that
 //! are gone.
 //!
-//! The ORB's connect timeout and `ping_timeout` bound each of its waits. Between two of them it handles its mailbox and looks for
-//! consumers that hang. It opens one connection after another: a new consumer, and one whose connection broke, waits for those
+//! The ORB's connect timeout and `ping_timeout` bound each of its waits. After two of them at most it handles its mailbox and looks
+//! for consumers that hang. It opens one connection after another: a new consumer, and one whose connection broke, waits for those
 //! before it. A consumer whose connection is open never waits for the keeper.
 
 use super::channel_core::ChannelCore;
@@ -52,12 +52,12 @@ pub(crate) fn work(core: &Arc<ChannelCore>) {
             open(&consumer);
             continue;
         }
-        core.update_observers();
+        let has_called = core.update_an_observer();
         if let Some(consumer) = calls.disconnected.pop_front() {
             consumer.connection().notify_disconnected();
         } else if let Some(client) = calls.pings.pop_front() {
             ping(core, &client);
-        } else {
+        } else if !has_called {
             mailbox.signal().wait(seen, Some(next_round_ns));
         }
     }
