@@ -118,7 +118,7 @@ pub(super) struct Serve {
 enum DispatchingName {
     /// The supplier's thread if it has the lane's priority, otherwise the lane's thread.
     Priority,
-    /// Always the supplier's thread.
+    /// The supplier's thread, as long as the consumer's connection takes the events.
     Reactive,
     /// Always the lane's thread.
     Lanes,
