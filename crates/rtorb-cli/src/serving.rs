@@ -1,10 +1,11 @@
 //! One object of an interface that is known only at run time, served until a signal.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 use clap::Args;
 use rtorb::ior::Ior;
+use rtorb::poa::PoaManager;
 use rtorb::{ObjectRef, Orb, Poa, PoaError, PoaPolicies};
 use rtorb_dynamic::recording::{Log, Record, Recording};
 use rtorb_dynamic::search::FoundInterface;
@@ -31,12 +32,17 @@ pub(crate) struct ServingOptions {
 /// An object that is served.
 pub(crate) struct Serving {
     orb: Orb,
+    /// They let requests in.
+    managers: [PoaManager; 2],
     ior: Ior,
-    log: Option<Arc<Log>>,
+    out: Option<PathBuf>,
+    /// Empty until the file may be emptied, or if there is none.
+    log: Arc<OnceLock<Log>>,
 }
 
 impl ServingOptions {
-    /// Activates a servant whose calls are recorded in the file `out` and given to `print`.
+    /// Listens, and activates a servant whose calls are recorded in the file `out` and given to `print`. No request comes in before
+    /// [`run`](Self::run).
     pub(crate) fn activate(
         &self,
         orb: &Orb,
@@ -44,15 +50,11 @@ impl ServingOptions {
         served: Served<impl FnOnce(&Poa, Sink) -> Result<ObjectRef, PoaError>>,
         print: impl Fn(&Record) + Send + Sync + 'static,
     ) -> anyhow::Result<Serving> {
-        let create = |path: &Path| {
-            let log = Log::create(path, self.bytes_max).map(Arc::new);
-            log.map_err(named_file::unwritable(path))
-        };
-        let log = served.out.as_deref().map(create).transpose()?;
-        let own_log = log.clone();
+        let log = Arc::new(OnceLock::<Log>::new());
+        let own_log = Arc::clone(&log);
         let sink = move |record: &Record| {
             print(record);
-            if let Some(Err(error)) = own_log.as_ref().map(|log| log.write(record)) {
+            if let Some(Err(error)) = own_log.get().map(|log| log.write(record)) {
                 warn(error);
             }
         };
@@ -70,19 +72,27 @@ impl ServingOptions {
             ior = standing_for(&ior, target);
         }
         own.set(&ior);
-        root.manager().activate();
-        poa.manager().activate();
-        let orb = orb.clone();
-        Ok(Serving { orb, ior, log })
+        Ok(Serving {
+            orb: orb.clone(),
+            managers: [root.manager(), poa.manager()],
+            ior,
+            out: served.out,
+            log,
+        })
     }
 
-    /// Serves, writes the reference, and ends by SIGTERM or SIGINT, which first calls `end`. Returns false if the recording is
+    /// Empties the file for the calls, serves, writes the reference, and ends by SIGTERM or SIGINT, which first calls `end`. Returns false if the recording is
     /// not complete.
     pub(crate) fn run(
         &self,
         serving: &Serving,
         end: impl FnOnce() + Send + 'static,
     ) -> anyhow::Result<bool> {
+        if let Some(path) = &serving.out {
+            let log = Log::create(path, self.bytes_max).map_err(named_file::unwritable(path))?;
+            serving.log.get_or_init(|| log);
+        }
+        serving.managers.iter().for_each(PoaManager::activate);
         serving.orb.shutdown_on_signals(end)?;
         serving.orb.run_with(|| {
             let text = format!("{}\n", serving.ior);
@@ -94,7 +104,7 @@ impl ServingOptions {
             }
             anyhow::Ok(())
         })?;
-        Ok(serving.log.as_ref().is_none_or(|log| log.is_complete()))
+        Ok(serving.log.get().is_none_or(|log| log.is_complete()))
     }
 }
 

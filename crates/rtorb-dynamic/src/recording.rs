@@ -107,6 +107,15 @@ impl<S> Recording<S> {
         record
     }
 
+    /// A record of a request that the servant does not get.
+    fn refused(&self, operation: &str, exception: &SystemException) -> Record {
+        let failure = Failure::from(exception.clone());
+        Record {
+            raises: failure.to_json(&self.types).ok(),
+            ..self.record(operation)
+        }
+    }
+
     fn end(&self, record: &mut Record, operation: &Operation, outcome: &Result<Results, Failure>) {
         let json = match outcome {
             Ok(results) => operation.results_to_json(&self.types, results),
@@ -136,9 +145,14 @@ impl<S: Servant> Servant for Recording<S> {
     }
 
     fn note_unknown(&self, operation: &str, exception: &SystemException) {
-        let failure = Failure::from(exception.clone());
-        let mut record = self.record(operation);
-        record.raises = failure.to_json(&self.types).ok();
+        self.servant.note_unknown(operation, exception);
+        (self.sink)(&self.refused(operation, exception));
+    }
+
+    fn note_not_decoded(&self, operation: &Operation, exception: &SystemException) {
+        self.servant.note_not_decoded(operation, exception);
+        let mut record = self.refused(&operation.name, exception);
+        record.missing = Some("the arguments cannot be decoded".to_owned());
         (self.sink)(&record);
     }
 

@@ -27,6 +27,9 @@ pub trait Servant: Send + Sync {
     /// Reports a request for an operation that the interface does not have. The client gets `exception`.
     fn note_unknown(&self, _operation: &str, _exception: &SystemException) {}
 
+    /// Reports a request whose arguments cannot be decoded. The client gets `exception`.
+    fn note_not_decoded(&self, _operation: &Operation, _exception: &SystemException) {}
+
     /// The definition of the interface in an interface repository, which a client gets by `_interface`.
     fn interface_definition(&self) -> Option<ObjectRef> {
         None
@@ -40,6 +43,10 @@ impl<S: Servant + ?Sized> Servant for Arc<S> {
 
     fn note_unknown(&self, operation: &str, exception: &SystemException) {
         (**self).note_unknown(operation, exception);
+    }
+
+    fn note_not_decoded(&self, operation: &Operation, exception: &SystemException) {
+        (**self).note_not_decoded(operation, exception);
     }
 
     fn interface_definition(&self) -> Option<ObjectRef> {
@@ -97,6 +104,20 @@ impl<S> BoundServant<S> {
             types: Arc::clone(types),
             servant,
         }
+    }
+
+    /// Decodes the `in` and `inout` parameters.
+    fn read(
+        &self,
+        operation: &Operation,
+        call: &mut ServerCall<'_>,
+    ) -> Result<Vec<Value>, SystemException> {
+        let known = known(&self.types);
+        let inputs = operation.inputs().map(|parameter| {
+            Value::decode_with(&parameter.type_code, &known, call.arguments())
+                .map_err(SystemException::from)
+        });
+        inputs.collect()
     }
 
     fn write(
@@ -157,12 +178,9 @@ impl<S: Servant> DynamicServant for BoundServant<S> {
             self.servant.note_unknown(operation, &exception);
             return Err(exception);
         };
-        let mut inputs = Vec::new();
-        for parameter in operation.inputs() {
-            let known = known(&self.types);
-            let value = Value::decode_with(&parameter.type_code, &known, call.arguments());
-            inputs.push(value?);
-        }
+        let inputs = self.read(operation, call).inspect_err(|exception| {
+            self.servant.note_not_decoded(operation, exception);
+        })?;
         match self.servant.call(operation, inputs) {
             Ok(results) => call.reply(|w| self.write(operation, &results, w)),
             Err(Failure::User { type_code, members }) => {

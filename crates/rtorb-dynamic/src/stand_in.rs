@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rtorb::any::Value;
+use rtorb::skeleton::unknown_operation;
 use rtorb::{ExceptionKind, SystemException};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex};
@@ -58,9 +59,13 @@ pub struct UnansweredCall {
 }
 
 /// The reason why a call has no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoAnswer {
+    /// The interface does not have the operation.
+    UnknownOperation,
+    /// The arguments cannot be decoded. The client gets this exception.
+    NotDecoded(SystemException),
     /// The operation has no answers at all.
     Operation,
     /// No row of the operation matches the arguments.
@@ -147,6 +152,23 @@ impl StandIn {
         }
         Ok(answer.outcome)
     }
+
+    /// Counts and reports a call without an answer.
+    fn refuse(
+        &self,
+        operation: &str,
+        arguments: Map<String, Json>,
+        reason: NoAnswer,
+    ) -> SystemException {
+        self.unanswered.fetch_add(1, Ordering::Relaxed);
+        let unanswered = UnansweredCall {
+            operation: operation.to_owned(),
+            arguments,
+            reason,
+        };
+        (self.report)(&unanswered);
+        unanswered.exception()
+    }
 }
 
 impl Servant for StandIn {
@@ -160,23 +182,32 @@ impl Servant for StandIn {
             Err(NoAnswer::Json)
         };
         answer.unwrap_or_else(|reason| {
-            self.unanswered.fetch_add(1, Ordering::Relaxed);
-            let operation = operation.name.clone();
-            let unanswered = UnansweredCall {
-                operation,
-                arguments,
-                reason,
-            };
-            (self.report)(&unanswered);
-            Err(unanswered.exception().into())
+            let exception = self.refuse(&operation.name, arguments, reason);
+            Err(exception.into())
         })
+    }
+
+    fn note_unknown(&self, operation: &str, _exception: &SystemException) {
+        // The recorded server did not have it either.
+        let is_recorded = matches!(self.answers.get(),
+            Some(Answers::Session(session)) if session.has_refused(operation));
+        if !is_recorded {
+            self.refuse(operation, Map::new(), NoAnswer::UnknownOperation);
+        }
+    }
+
+    fn note_not_decoded(&self, operation: &Operation, exception: &SystemException) {
+        let reason = NoAnswer::NotDecoded(exception.clone());
+        self.refuse(&operation.name, Map::new(), reason);
     }
 }
 
 impl UnansweredCall {
     /// The exception that the client gets: the call was not carried out.
     pub fn exception(&self) -> SystemException {
-        SystemException::from(match self.reason {
+        SystemException::from(match &self.reason {
+            NoAnswer::UnknownOperation => return unknown_operation(),
+            NoAnswer::NotDecoded(exception) => return exception.clone(),
             NoAnswer::Operation => ExceptionKind::NoImplement,
             NoAnswer::Arguments { .. } | NoAnswer::NotRecorded => ExceptionKind::BadParam,
             NoAnswer::UsedUp => ExceptionKind::NoResources,
@@ -201,6 +232,8 @@ impl fmt::Display for UnansweredCall {
 impl fmt::Display for NoAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::UnknownOperation => f.write_str("the interface has no such operation"),
+            Self::NotDecoded(_) => f.write_str("the arguments cannot be decoded"),
             Self::Operation => f.write_str("there is no answer for this operation"),
             Self::Arguments { rows: 1 } => {
                 f.write_str("the row of this operation does not match the arguments")

@@ -5,7 +5,7 @@ use crate::sched::has_capability;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rustix::io::Errno;
-use rustix::mm::{Advice, MlockAllFlags, madvise, mlockall, munlockall};
+use rustix::mm::{Advice, MlockAllFlags, madvise, mlockall};
 use rustix::process::Resource as Limit;
 use rustix::thread::CapabilitySet;
 
@@ -16,12 +16,6 @@ use rustix::thread::CapabilitySet;
 pub fn lock_all() -> Result<(), Refused> {
     mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)
         .map_err(|errno| Resource::MemoryLock.refused(errno))
-}
-
-/// Unlocks all pages again.
-pub fn unlock_all() {
-    // It cannot fail.
-    let _ = munlockall();
 }
 
 /// Checks whether this process may lock `bytes` of memory, by its capabilities and limits, without changing anything.

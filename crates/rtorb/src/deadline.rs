@@ -61,6 +61,9 @@ impl Drop for DeadlineScope {
 /// All calls that this thread makes meanwhile, of any object, have that deadline, or an earlier one of their own. A call after it fails
 /// with TIMEOUT. Like [`ObjectRef::with_deadline`](crate::ObjectRef::with_deadline), the servers learn it.
 ///
+/// A call that the calling thread serves itself ([`Collocation::Direct`](crate::Collocation::Direct)) is made in any case, and nothing
+/// ends it. Its servant can ask for the time that is left, and the calls that the servant makes have the deadline.
+///
 /// ```no_run
 /// # fn open(one: &rtorb::ObjectRef, other: &rtorb::ObjectRef) -> Result<(), rtorb::SystemException> {
 /// use std::time::Duration;

@@ -172,14 +172,15 @@ impl Orb {
     /// Returns at once if the ORB is already shut down.
     ///
     /// # Errors
-    /// NO_RESOURCES or INTERNAL when the host refuses a thread, its scheduling or a system call.
+    /// [`OrbError::Refused`] if the host refuses a thread or its scheduling; INITIALIZE with the endpoint if one cannot be opened;
+    /// INTERNAL if the host refuses a system call.
     pub fn run(&self) -> Result<(), OrbError> {
         self.run_with(|| Ok(()))
     }
 
     /// Serves as [`run`](Self::run) does, and calls `ready` on the calling thread when the threads of the dispatch strategy run:
-    /// clients that get a reference from `ready` find a server. If the host refuses one of them, `ready` is not called. If `ready`
-    /// fails, the ORB ends, and this returns its error.
+    /// clients that get a reference from `ready` find a server. If the host refuses one of them, or the ORB is shut down before,
+    /// `ready` is not called. If `ready` fails, the ORB ends, and this returns its error.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -200,8 +201,12 @@ impl Orb {
         ready: impl FnOnce() -> Result<(), E>,
     ) -> Result<(), E> {
         let (mut ready, mut failed) = (Some(ready), None);
+        let server = &self.core.adapters.server;
         let served = self.serve(&mut || {
-            self.core.adapters.server.state.note_served();
+            if server.is_stopping() {
+                return;
+            }
+            server.state.note_served();
             failed = ready.take().and_then(|ready| ready().err());
             if failed.is_some() {
                 self.core.stop();
@@ -233,8 +238,8 @@ impl Orb {
         })
     }
 
-    /// Ends the ORB: requests in progress get their replies, clients get CloseConnection, the adapters are destroyed and
-    /// [`run`](Self::run) returns.
+    /// Ends the ORB: requests in progress get their replies, clients get CloseConnection, and [`run`](Self::run) returns once it has
+    /// destroyed the adapters. Without `run`, [`destroy`](Self::destroy) does that.
     ///
     /// It does not wait, so a servant may call it. Later calls through this ORB raise BAD_INV_ORDER.
     pub fn shutdown(&self) {

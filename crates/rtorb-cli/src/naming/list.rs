@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use rtorb_services::naming::client::{Context, Failure, Inside, Step, Walk, escape, format_name};
+use rtorb_services::naming::client::{Context, Inside, Step, Walk, escape, format_name};
 use rtorb_services::stubs::naming::cos_naming::NameComponent;
 
 use super::{CONTEXT, ContextOptions, Entry, NameArgument, OBJECT, name_of, service_error};
@@ -21,10 +21,11 @@ pub(super) struct List {
     /// List the bindings of nested contexts too, also of those on other servers. A context with several names is listed once.
     #[arg(long, short)]
     recursive: bool,
-    /// Maximum depth of nested contexts.
-    #[arg(long, value_name = "N", default_value_t = 64, requires = "recursive",
+    /// Depth of nested contexts to list, 1 to 256. The bindings of a deeper context are left out [default: 64, and a deeper context is a
+    /// part that could not be listed].
+    #[arg(long, value_name = "N", requires = "recursive",
         value_parser = clap::value_parser!(u16).range(1..=Walk::DEPTH_MAX as i64))]
-    depth: u16,
+    depth: Option<u16>,
     /// Number of bindings requested from the server in one call.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     chunk: u32,
@@ -46,7 +47,7 @@ impl List {
             .map_err(service_error)?;
         let walk = Walk {
             depth_max: if self.recursive {
-                usize::from(self.depth)
+                usize::from(self.depth.unwrap_or(DEPTH))
             } else {
                 1
             },
@@ -67,17 +68,20 @@ impl List {
         })
     }
 
-    /// Prints one step of the walk, and returns its failure.
-    fn print(&self, context: &Context, step: &Step<'_>) -> anyhow::Result<Option<Failure>> {
+    /// Prints one step of the walk, and returns what could not be listed and why.
+    fn print(&self, context: &Context, step: &Step<'_>) -> anyhow::Result<Option<String>> {
         let (name, kind, same_as) = match *step {
-            Step::Failed(failure) => return Ok(Some(failure.clone())),
+            Step::Failed(failure) => return Ok(Some(failure.to_string())),
             Step::Object(name) => (name, OBJECT, None),
             Step::Context(name, Inside::Listed(before)) => (name, CONTEXT, Some(before)),
             Step::Context(name, _) => (name, CONTEXT, None),
         };
         // `bind --from` makes contexts whose bindings are listed below; they need no reference.
         let is_remade = matches!(step, Step::Context(_, Inside::Follows | Inside::Listed(_)));
-        let resolved = if self.references && !is_remade {
+        let is_too_deep = self.recursive
+            && self.depth.is_none()
+            && matches!(step, Step::Context(_, Inside::TooDeep));
+        let resolved = if self.references && !is_remade && !is_too_deep {
             context.resolve(name).map(|object| match object {
                 Some(object) => Some(object.to_string()),
                 None => Some("nil".to_owned()),
@@ -86,8 +90,9 @@ impl List {
             Ok(None)
         };
         let (reference, failure) = match resolved {
+            _ if is_too_deep => (None, Some(too_deep(name))),
             Ok(reference) => (reference, None),
-            Err(failure) => (None, Some(failure)),
+            Err(failure) => (None, Some(failure.to_string())),
         };
         if self.json {
             line(serde_json::to_string(&Entry {
@@ -101,6 +106,13 @@ impl List {
         }
         Ok(failure)
     }
+}
+
+fn too_deep(name: &[NameComponent]) -> String {
+    format!(
+        "`{}` is not listed: it is deeper than {DEPTH} contexts (--depth N)",
+        printable(&format_name(name))
+    )
 }
 
 /// Formats a line of the tree.
@@ -139,6 +151,9 @@ fn printable(name: &str) -> String {
         name.to_owned()
     }
 }
+
+/// The depth of a recursive list if the user does not choose it.
+const DEPTH: u16 = 64;
 
 #[cfg(test)]
 mod tests {

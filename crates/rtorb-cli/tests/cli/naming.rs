@@ -330,6 +330,39 @@ fn sorted(list: &str) -> Vec<&str> {
 }
 
 #[test]
+fn a_context_too_deep_for_a_recursive_list_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = Names::start(folder.path(), &[]);
+    // A name has at most 32 steps.
+    let half = ["c"; 32].join("/");
+    let middle = names.told(&["bind-new-context", &half, "--parents"]);
+    let make = |name: &str| {
+        let mut command = rtorb();
+        command.args(["naming", "bind-new-context", name, "--parents"]);
+        command.args(["--name-service", middle.trim()]);
+        command.assert().success();
+    };
+    let below = ["c"; 31].join("/");
+    make(&below);
+    names.told(&["list", "--recursive", "--json"]);
+    make(&half);
+    let mut list = names.ask(&["list", "--recursive", "--json", "--references"]);
+    let output = list.output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8_lossy(&output.stderr);
+    let deepest = ["c"; 64].join("/");
+    let expected = format!("`{deepest}` is not listed: it is deeper than 64 contexts (--depth N)");
+    assert!(told.contains(&expected), "{told}");
+    let listed = String::from_utf8_lossy(&output.stdout);
+    let last = format!(r#"{{"name":"{deepest}","type":"context"}}"#);
+    assert_eq!(listed.lines().last(), Some(last.as_str()));
+    // Whoever chooses a depth gets what is asked for.
+    assert_eq!(names.told(&["list", "--recursive", "--depth", "1"]), "c/\n");
+    names.told(&["list", "--recursive", "--depth", "65"]);
+    names.end();
+}
+
+#[test]
 fn one_store_has_one_service() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("names.redb");
@@ -373,7 +406,9 @@ fn what_is_no_store_is_left_as_it_is() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told() {
+fn a_port_that_is_taken_is_told_and_no_store_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("names.redb");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let assert = rtorb()
@@ -382,9 +417,12 @@ fn a_port_that_is_taken_is_told() {
             "serve",
             "--listen",
             &format!("iiop://127.0.0.1:{port}"),
+            "--store",
         ])
+        .arg(&store)
         .assert()
         .code(1);
+    assert!(!store.exists());
     let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
     for words in [&port.to_string(), "listening on", "free"] {
         assert!(said.contains(words), "{words} in {said}");

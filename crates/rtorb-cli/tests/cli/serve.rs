@@ -1,5 +1,6 @@
 //! `rtorb serve` and `rtorb record`.
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Running, rtorb, within};
+use crate::support::{Running, json as json_of, rtorb, within};
 
 /// A folder with the files of the manual, in which commands run.
 struct Bench {
@@ -188,6 +189,44 @@ fn a_call_without_an_answer_gets_an_exception_and_fails_the_run() {
     let records = bench.records("asked.jsonl");
     assert_eq!(records[0]["arguments"], json!({"degrees": 91}));
     assert_eq!(records[1]["raises"], refused("NO_IMPLEMENT").1);
+}
+
+#[test]
+fn a_request_that_does_not_fit_the_interface_is_reported_and_fails_the_run() {
+    let bench = Bench::new();
+    let other = bench.path("other.idl");
+    std::fs::write(&other, "interface Other { void absent(); void turn(); };").unwrap();
+    for (operation, kind, reason) in [
+        (
+            "absent",
+            "BAD_OPERATION",
+            "the interface has no such operation",
+        ),
+        ("turn", "MARSHAL", "the arguments cannot be decoded"),
+    ] {
+        let (ior, errors) = (bench.path(operation), bench.path("errors"));
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rtorb"));
+        command
+            .args(["serve", "--idl", "valve.idl", "--interface", "Plant::Valve"])
+            .args(["--answers", "valve.json", "--record", "asked.jsonl"])
+            .args(["--ior-file", operation])
+            .current_dir(bench.folder.path())
+            .stderr(std::fs::File::create(&errors).unwrap());
+        let mut running = Running(command.spawn().unwrap());
+        within(Duration::from_secs(20), || ior.exists().then_some(())).expect("it becomes ready");
+        let mut call = rtorb();
+        call.arg("call").arg(&ior).arg(operation);
+        call.args(["--interface", "Other", "--idl"]).arg(&other);
+        let raised = json_of(&call.output().unwrap().stdout);
+        let expected = format!("IDL:omg.org/CORBA/{kind}:1.0");
+        assert_eq!(raised["exception"], expected);
+        assert_eq!(raised["completed"], "COMPLETED_NO");
+        running.signal(Signal::TERM);
+        assert_eq!(running.ended(), Some(1), "{operation}");
+        let told = format!("{operation}() gets {kind}: {reason}");
+        assert!(bench.text("errors").contains(&told), "{told}");
+        assert_eq!(bench.records("asked.jsonl")[0]["raises"], raised);
+    }
 }
 
 #[test]
@@ -402,6 +441,7 @@ fn an_operation_that_is_not_in_the_idl_is_recorded() {
         bench.call(&replay.reference, &["turn", "90"]),
         (0, json!(90))
     );
+    assert_eq!(replay.end(), Some(0), "the recorded server refused it too");
 }
 
 #[test]
@@ -472,6 +512,37 @@ fn a_recording_has_a_largest_size() {
     }
     assert_eq!(server.end(), Some(1));
     assert_eq!(bench.records("asked.jsonl").len(), 1);
+}
+
+#[test]
+fn a_start_that_fails_keeps_the_earlier_recording() {
+    let bench = Bench::new();
+    std::fs::write(
+        bench.path("wrong.json"),
+        r#"{"answers": [{"operation": "fly"}]}"#,
+    )
+    .unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("iiop://{}", taken.local_addr().unwrap());
+    let target = bench.valve("valve.json", &[]);
+    let idl = ["--idl", "valve.idl", "--interface", "Plant::Valve"];
+    let wrong = ["serve", "--answers", "wrong.json", "--record", "kept.jsonl"];
+    let beside = ["serve", "--answers", "valve.json", "--record", "kept.jsonl"];
+    let proxy = ["record", &target.reference, "--out", "kept.jsonl"];
+    let listen = ["--listen", &endpoint];
+    for (arguments, listen, status) in [
+        (wrong.as_slice(), &[][..], 2),
+        (&beside, &listen, 1),
+        (&proxy, &listen, 1),
+    ] {
+        std::fs::write(bench.path("kept.jsonl"), "kept").unwrap();
+        let mut command = rtorb();
+        command.args(arguments).args(idl).args(listen);
+        let output = command.current_dir(bench.folder.path()).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {told}");
+        assert_eq!(bench.text("kept.jsonl"), "kept", "{arguments:?}");
+    }
 }
 
 #[test]

@@ -121,6 +121,9 @@ local! {
         THREAD_REFUSED = RTORB | 0x15, "the host refuses a thread: lower their number or their stacks, or raise `ulimit -u`";
         /// The host refuses a file descriptor or memory.
         DESCRIPTOR_REFUSED = RTORB | 0x16, "the host refuses a file descriptor or memory: raise `ulimit -n`, or free memory";
+        /// Too many host names are looked up.
+        NAMES_FULL = RTORB | 0x17,
+            "64 other host names wait for the name servers: check whether these reply, or use a numeric address in the reference";
         /// A deadline that is proven to hold would be missed.
         NOT_ADMITTED = RTORB | 0x20,
             "a deadline that is proven to hold would be missed: `last_refusal` of the scheduling service (RtorbScheduling) names it \

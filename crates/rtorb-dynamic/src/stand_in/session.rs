@@ -1,6 +1,6 @@
 //! Answers of a recorded session: each is used once, in order.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use rtorb::ExceptionKind;
@@ -17,6 +17,8 @@ use crate::recording::{Record, named};
 #[derive(Debug)]
 pub struct Session {
     records: Mutex<Records>,
+    /// Operations that the recorded server did not have.
+    refused: HashSet<String>,
 }
 
 /// The answers by operation, and then by [`key`] of the arguments.
@@ -46,12 +48,18 @@ impl Session {
     /// [`AnswersError`] has the line, the place in it, and the expected type.
     pub fn parse(text: &str, delays: Delays, context: Context<'_>) -> Result<Self, AnswersError> {
         let mut records = Records::new();
+        let mut refused = HashSet::new();
         let mut mistakes = Mistakes::default();
         let lines = text.lines().enumerate();
         for (index, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
             let read = recorded(index, line, delays, context);
-            let Some(Some(recorded)) = mistakes.keep(read) else {
-                continue;
+            let recorded = match mistakes.keep(read) {
+                Some(RecordedLine::Call(recorded)) => recorded,
+                Some(RecordedLine::Refused(operation)) => {
+                    refused.insert(operation);
+                    continue;
+                }
+                None => continue,
             };
             let of_operation = records.entry(recorded.operation).or_default();
             let answers = of_operation.entry(recorded.key).or_default();
@@ -59,7 +67,13 @@ impl Session {
         }
         mistakes.into_result(Self {
             records: Mutex::new(records),
+            refused,
         })
+    }
+
+    /// True if the recorded server did not have that operation.
+    pub(super) fn has_refused(&self, operation: &str) -> bool {
+        self.refused.contains(operation)
     }
 
     pub(super) fn next(
@@ -92,18 +106,25 @@ struct RecordedCall {
     answer: Answer,
 }
 
-/// Reads a line; `None` for a call that every server answers without a record.
+/// The content of a line.
+enum RecordedLine {
+    Call(RecordedCall),
+    /// A request for this operation, which the interface does not have. Every server answers it without a record.
+    Refused(String),
+}
+
+/// Reads a line.
 fn recorded(
     index: usize,
     line: &str,
     delays: Delays,
     context: Context<'_>,
-) -> Result<Option<RecordedCall>, AnswersError> {
+) -> Result<RecordedLine, AnswersError> {
     let place = format!("line {}", index + 1);
     let record = parse::<Record>(line);
     let record = record.map_err(|error| entry(&place, error.to_string()))?;
     if is_unknown(&record, context) {
-        return Ok(None);
+        return Ok(RecordedLine::Refused(record.operation));
     }
     let delay = match delays {
         Delays::None => Duration::ZERO,
@@ -117,14 +138,14 @@ fn recorded(
     }
     let key = recorded_key(record.arguments, &operation, context, &place)?;
     let outcome = context.outcome(&operation, record.answer, record.raises, &place)?;
-    Ok(Some(RecordedCall {
+    Ok(RecordedLine::Call(RecordedCall {
         operation: operation.name.clone(),
         key,
         answer: Answer { outcome, delay },
     }))
 }
 
-/// True for a request of an operation that the interface does not have. Every server answers it without a record.
+/// True for a request of an operation that the interface does not have.
 fn is_unknown(record: &Record, context: Context<'_>) -> bool {
     let raised = record.raises.as_ref().and_then(|it| it.get(EXCEPTION));
     raised.is_some_and(|it| *it == ExceptionKind::BadOperation.repository_id())

@@ -75,16 +75,6 @@ impl Agent {
         self.welcome.address
     }
 
-    /// The address of this host that the agent sees.
-    ///
-    /// # Errors
-    /// That the connection is gone.
-    pub fn laboratory_address(&self) -> Result<IpAddr, LabError> {
-        let local = self.control.lock().lines.stream().local_addr();
-        let address = local.map_err(|error| LabError::agent(&self.address, error.to_string()))?;
-        Ok(address.ip())
-    }
-
     /// Whether CLOCK_MONOTONIC of its host is that of this one: both are the same machine.
     #[must_use]
     pub fn has_our_clock(&self) -> bool {

@@ -25,7 +25,7 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug)]
 pub(super) struct Changes {
     tree: Arc<Mutex<Tree>>,
-    disk: Option<Box<dyn Disk>>,
+    storage: Mutex<Storage>,
     /// A commit panicked, so no other is made.
     has_panicked: AtomicBool,
     bounds: Bounds,
@@ -35,6 +35,15 @@ pub(super) struct Changes {
     led: Condvar,
     made: AtomicU64,
     commits: AtomicU64,
+}
+
+/// Where changes are kept. A commit shares the disk, so that the last user of the disk closes it.
+#[derive(Clone, Debug)]
+enum Storage {
+    Memory,
+    Disk(Arc<dyn Disk>),
+    /// The service has ended: no change is made.
+    Closed,
 }
 
 /// Stable storage for changes.
@@ -64,6 +73,8 @@ pub(super) enum ChangeError {
     TooLate,
     /// Its commit takes too long. It may be made.
     LateInCommit,
+    /// The service has ended. It is not made.
+    Ended,
     /// The store failed.
     NotKept(CommitError),
 }
@@ -85,12 +96,12 @@ type Answer = OnceLock<Result<ChangeOutcome, ChangeError>>;
 impl Changes {
     pub(super) fn new(
         tree: Arc<Mutex<Tree>>,
-        disk: Option<Box<dyn Disk>>,
+        disk: Option<Arc<dyn Disk>>,
         config: &NamingConfig,
     ) -> Self {
         Self {
             tree,
-            disk,
+            storage: Mutex::new(disk.map_or(Storage::Memory, Storage::Disk)),
             has_panicked: AtomicBool::new(false),
             bounds: config.into(),
             waiting_max: config.changes_waiting_max,
@@ -126,6 +137,13 @@ impl Changes {
         }
     }
 
+    /// Refuses all later changes, and closes the disk when the commit in progress has ended.
+    pub(super) fn end(&self) {
+        let storage = core::mem::replace(&mut *self.storage.lock(), Storage::Closed);
+        // Only now, because closing the disk may take time.
+        drop(storage);
+    }
+
     /// The number of changes and of their commits.
     pub(super) fn counts(&self) -> (u64, u64) {
         let made = self.made.load(Ordering::Relaxed);
@@ -155,7 +173,8 @@ impl Changes {
             let error = panicked(CompletionStatus::Maybe);
             let _ = waiting.answer.set(Err(ChangeError::NotKept(error)));
         }
-        if let Some(disk) = &self.disk {
+        let storage = self.storage.lock().clone();
+        if let Storage::Disk(disk) = storage {
             disk.report_panic(panic_message(panic));
         }
     }
@@ -169,11 +188,13 @@ impl Changes {
         let effects = draft.into_effects();
         let made = decided.iter().filter(|decided| decided.is_ok()).count();
         let has_panicked = self.has_panicked.load(Ordering::Relaxed);
-        let committed = match &self.disk {
+        let storage = self.storage.lock().clone();
+        let committed = match storage {
             _ if effects.is_empty() => Ok(()),
-            _ if has_panicked => Err(panicked(CompletionStatus::No)),
-            Some(disk) => disk.commit(&effects),
-            None => Ok(()),
+            _ if has_panicked => Err(ChangeError::NotKept(panicked(CompletionStatus::No))),
+            Storage::Memory => Ok(()),
+            Storage::Disk(disk) => disk.commit(&effects).map_err(ChangeError::NotKept),
+            Storage::Closed => Err(ChangeError::Ended),
         };
         if committed.is_ok() && !effects.is_empty() {
             self.made.fetch_add(made as u64, Ordering::Relaxed);
@@ -184,9 +205,9 @@ impl Changes {
             }
         }
         for (waiting, decided) in batch.iter().zip(decided) {
-            let answer = match committed {
+            let answer = match &committed {
                 Ok(()) => decided,
-                Err(error) => Err(ChangeError::NotKept(error)),
+                Err(error) => Err(error.clone()),
             };
             // Only the leader sets it, once.
             let _ = waiting.answer.set(answer);
@@ -298,7 +319,7 @@ mod tests {
         disk.commits_before_panic
             .store(usize::MAX, Ordering::SeqCst);
         let tree = Arc::new(Mutex::new(Tree::new(config.bindings_max)));
-        let changes = Changes::new(tree, Some(Box::new(Arc::clone(&disk))), config);
+        let changes = Changes::new(tree, Some(Arc::new(Arc::clone(&disk))), config);
         (disk, changes)
     }
 
@@ -375,6 +396,24 @@ mod tests {
         assert!(!is_bound(&changes, "a"));
         disk.is_broken.store(false, Ordering::SeqCst);
         assert_eq!(changes.make(bind("a")), Ok(ChangeOutcome::Changed));
+    }
+
+    #[test]
+    fn the_disk_is_closed_after_the_commit_in_progress_and_no_later_change_is_made() {
+        let (disk, changes) = changes(&NamingConfig::default());
+        disk.is_held.store(true, Ordering::SeqCst);
+        thread::scope(|scope| {
+            let during = scope.spawn(|| changes.make(bind("during")));
+            wait_until("a commit", || disk.commits.load(Ordering::SeqCst) == 1);
+            changes.end();
+            assert_eq!(Arc::strong_count(&disk), 2, "it is in use");
+            disk.is_held.store(false, Ordering::SeqCst);
+            let during = during.join().expect("a thread");
+            assert_eq!(during, Ok(ChangeOutcome::Changed));
+        });
+        assert_eq!(Arc::strong_count(&disk), 1, "it is closed");
+        assert_eq!(changes.make(bind("later")), Err(ChangeError::Ended));
+        assert!(!is_bound(&changes, "later"));
     }
 
     #[test]

@@ -119,11 +119,12 @@ impl Naming {
         }
     }
 
-    /// Ends contexts, iterators and the bootstrap object. Returns true the first time.
+    /// Ends contexts, iterators and the bootstrap object, and closes the store. Returns true the first time.
     pub(super) fn end(&self) -> bool {
         drop(self.bootstrap.lock().take());
         self.iterators.end();
         self.poa.destroy();
+        self.changes.end();
         !self.is_ended.swap(true, Ordering::Relaxed)
     }
 
@@ -279,7 +280,7 @@ pub(super) fn context_of(id: &[u8]) -> Option<ContextId> {
     Some(ContextId(id.parse().ok()?))
 }
 
-/// The context was destroyed before the request.
+/// The context was destroyed before the request, or the service has ended.
 pub(super) const OBJECT_NOT_EXIST: SystemException =
     SystemException::omg(ExceptionKind::ObjectNotExist, 1);
 
@@ -308,6 +309,7 @@ fn raised(error: ChangeError, name: &[NameComponent]) -> NamingException {
         ChangeError::LateInCommit => {
             local::CHANGE_NOT_CONFIRMED.with_completion(CompletionStatus::Maybe)
         }
+        ChangeError::Ended => OBJECT_NOT_EXIST,
         ChangeError::NotKept(error) => error.failure.exception(error.completed),
     };
     NamingException::System(exception)

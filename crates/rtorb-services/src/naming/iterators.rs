@@ -64,28 +64,25 @@ impl Iterators {
         if !tree.lock().has_more(&cursor) {
             return Ok((listed, None));
         }
-        let (id, forgotten) = self.open.lock().add(self.iterators_max);
-        if let Some(forgotten) = forgotten {
-            // It fails if the client has just destroyed it.
-            let _ = self.poa.deactivate_id(forgotten.to_be_bytes());
-        }
-        let listing = IteratorServant {
+        let id = self.open.lock().new_id();
+        let listing = DirectIterator(IteratorServant {
             tree: Arc::clone(tree),
             iterators: Arc::clone(self),
             id,
             cursor: Mutex::new(cursor),
-        };
-        let listing = DirectIterator(listing);
-        match self.poa.activate_with_id(id.to_be_bytes(), listing) {
-            Ok(iterator) => Ok((listed, Some(iterator))),
-            Err(error) => {
-                self.open.lock().used.remove(&id);
-                Err(match error {
-                    PoaError::System(exception) => exception,
-                    _ => local::NOT_ACTIVATED,
-                })
-            }
+        });
+        let activated = self.poa.activate_with_id(id.to_be_bytes(), listing);
+        let iterator = activated.map_err(|error| match error {
+            PoaError::System(exception) => exception,
+            _ => local::NOT_ACTIVATED,
+        })?;
+        // Only now, so that an iterator that others end to make room is always active.
+        let forgotten = self.open.lock().add(id, self.iterators_max);
+        if let Some(forgotten) = forgotten {
+            // It fails if the client has just destroyed it.
+            let _ = self.poa.deactivate_id(forgotten.to_be_bytes());
         }
+        Ok((listed, Some(iterator)))
     }
 
     /// The number of open iterators, and of those ended to make room.
@@ -116,8 +113,14 @@ impl Iterators {
 }
 
 impl OpenIterators {
-    /// Adds an iterator. Returns its id, and the least recently used iterator if it must end.
-    fn add(&mut self, iterators_max: usize) -> (u64, Option<u64>) {
+    fn new_id(&mut self) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        id
+    }
+
+    /// Adds an active iterator. Returns the least recently used iterator if it must end.
+    fn add(&mut self, id: u64, iterators_max: usize) -> Option<u64> {
         let forgotten = if self.used.len() >= iterators_max {
             self.used.iter().min_by_key(|(_, used)| **used)
         } else {
@@ -128,11 +131,9 @@ impl OpenIterators {
             self.used.remove(&forgotten);
             self.ended += 1;
         }
-        let id = self.next_id;
-        self.next_id += 1;
         self.used.insert(id, self.next_use);
         self.next_use += 1;
-        (id, forgotten)
+        forgotten
     }
 
     fn touch(&mut self, id: u64) {
@@ -225,16 +226,64 @@ const READ_MAX: usize = 64;
 
 #[cfg(test)]
 mod tests {
-    use super::OpenIterators;
+    use super::*;
+    use crate::naming::tree::{Effect, ROOT};
+    use rtorb::ior::Ior;
+    use rtorb::url::NameComponent;
+    use std::thread;
 
     #[test]
     fn the_one_unused_longest_ends_for_one_more() {
         let mut open = OpenIterators::default();
-        assert_eq!(open.add(2), (0, None));
-        assert_eq!(open.add(2), (1, None));
-        open.touch(0);
-        assert_eq!(open.add(2), (2, Some(1)));
-        assert_eq!(open.add(2), (3, Some(0)));
+        let mut add = |used: &[u64]| {
+            used.iter().for_each(|id| open.touch(*id));
+            let id = open.new_id();
+            (id, open.add(id, 2))
+        };
+        assert_eq!(add(&[]), (0, None));
+        assert_eq!(add(&[]), (1, None));
+        assert_eq!(add(&[0]), (2, Some(1)));
+        assert_eq!(add(&[]), (3, Some(0)));
         assert_eq!((open.used.len(), open.ended), (2, 2));
     }
+
+    #[test]
+    fn only_the_counted_iterators_are_there_after_concurrent_lists() {
+        let orb = Orb::builder().build().expect("an ORB");
+        orb.root_poa().expect("a root adapter").manager().activate();
+        let config = NamingConfig {
+            iterators_max: 1,
+            ..NamingConfig::default()
+        };
+        let iterators = Arc::new(Iterators::new(&orb, "iterators", &config).expect("an adapter"));
+        let mut tree = Tree::new(config.bindings_max);
+        for id in ["a", "b"] {
+            let component = NameComponent {
+                id: id.to_owned(),
+                kind: String::new(),
+            };
+            let key = BindingKey {
+                context: ROOT,
+                component,
+            };
+            let target = BindingTarget::Object(Arc::new(Ior::NIL));
+            tree.apply(Effect::Bind(Arc::new(key), target));
+        }
+        let tree = Arc::new(Mutex::new(tree));
+        let list = || {
+            let cursor = tree.lock().list(ROOT).expect("the root");
+            let (_, iterator) = iterators.list(&tree, cursor, 1).expect("a list");
+            iterator.expect("an iterator for the rest")
+        };
+        let lists = thread::scope(|scope| {
+            let lists = || (0..LISTS).map(|_| list()).collect::<Vec<_>>();
+            let threads = [(); 4].map(|()| scope.spawn(lists));
+            threads.map(|thread| thread.join().expect("no panic"))
+        });
+        let exists = |it: &&BindingIterator| !it.as_object().non_existent().expect("it is asked");
+        let there = lists.iter().flatten().filter(exists).count();
+        assert_eq!((there, iterators.counts().0), (1, 1));
+    }
+
+    const LISTS: usize = 2_000;
 }

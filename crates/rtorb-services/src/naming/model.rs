@@ -184,7 +184,7 @@ fn open(place: &Path) -> (Arc<Mutex<Tree>>, Changes) {
     };
     let (store, tree) = Store::open(place, &config).expect("a store");
     let tree = Arc::new(Mutex::new(tree));
-    let changes = Changes::new(Arc::clone(&tree), Some(Box::new(store)), &config);
+    let changes = Changes::new(Arc::clone(&tree), Some(Arc::new(store)), &config);
     (tree, changes)
 }
 

@@ -45,6 +45,8 @@ impl NamingService {
         log: Arc<dyn StoreLog>,
     ) -> Result<Self, NamingError> {
         config.check()?;
+        // It listens: where it cannot, no store is made.
+        orb.root_poa()?;
         let stored = match &config.store {
             Some(place) => {
                 let opened = Store::open(place, &config);
@@ -68,7 +70,7 @@ impl NamingService {
         let (disk, tree, identity) = match stored {
             Some((store, tree)) => {
                 let identity = store.identity();
-                (Some(Box::new(store) as Box<dyn Disk>), tree, identity)
+                (Some(Arc::new(store) as Arc<dyn Disk>), tree, identity)
             }
             None => (None, Tree::new(config.bindings_max), store::new_identity()?),
         };

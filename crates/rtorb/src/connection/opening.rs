@@ -21,18 +21,21 @@ pub(super) fn open(invocation: &Invocation<'_>) -> Result<Stream, SystemExceptio
     }
     let opening = deadline(invocation);
     let opened = connect(invocation, opening).map_err(|(phase, errno)| {
-        let exception = match phase {
+        let exception = match (phase, errno) {
             // If the host refuses this, neither waiting nor another endpoint helps.
-            Phase::SetUp => ExceptionKind::NoResources.into(),
+            (Phase::SetUp, _) => ExceptionKind::NoResources.into(),
+            (Phase::Resolve, Errno::NOBUFS) => local::NAMES_FULL,
+            (Phase::Resolve, Errno::NOMEM) => local::THREAD_REFUSED,
             _ => refused(errno),
         };
-        // The resolver has no error number for an unknown name.
-        let is_unknown = (phase, errno) == (Phase::Resolve, Errno::HOSTUNREACH);
+        // The resolver has no error number of the system for an unknown name, or for one name too many.
+        let is_of_system =
+            phase != Phase::Resolve || !matches!(errno, Errno::HOSTUNREACH | Errno::NOBUFS);
         exception.with_cause(Cause {
             phase,
             endpoint: Some(Arc::clone(endpoint)),
             elapsed: opening.elapsed(monotonic_ns()),
-            errno: (!is_unknown).then(|| errno.into()),
+            errno: is_of_system.then(|| errno.into()),
         })
     });
     let opened = opened.and_then(|stream| {

@@ -256,8 +256,7 @@ impl OrbBuilder {
         let rt = Arc::new(self.rt_core(&warnings));
         let lanes = self.config.lanes.take().unwrap_or_default();
         let chain = FilterChain::new(core::mem::take(&mut self.filters), lanes);
-        let threads = self.config.pool_threads.map_or(POOL_THREADS, Count::get);
-        let dispatch = dispatch(strategies.dispatch, threads, chain);
+        let dispatch = dispatch(strategies.dispatch, self.thread_count(), chain);
         let deadlines = self.config.deadlines.unwrap_or_default();
         let timing = self.timing_counters(&rt);
         let client = Arc::new(self.client_core(strategies, rt, Arc::new(timing)));
@@ -420,9 +419,10 @@ impl OrbBuilder {
             self.check_client_policies();
             let lanes = self.check_lanes();
             self.checked("-ORBLanes", lanes);
-            let threads = self.config.pool_threads.map_or(POOL_THREADS, Count::get);
-            let threads = self.check_threads(threads);
-            self.checked("-ORBPoolThreads", threads);
+            if strategies.as_ref().is_ok_and(has_pool_threads) {
+                let threads = self.check_threads(self.thread_count());
+                self.checked("-ORBPoolThreads", threads);
+            }
             self.mistakes.extend(strategies.clone().err());
         }
         match self.mistakes.len() {
@@ -467,6 +467,11 @@ impl OrbBuilder {
                 check_levels(lanes, mapping.as_ref())
             }
         }
+    }
+
+    /// Returns the number of threads of the dispatch strategies that have one.
+    fn thread_count(&self) -> usize {
+        self.config.pool_threads.map_or(POOL_THREADS, Count::get)
     }
 
     /// Checks a number of threads that start with an adapter.
@@ -675,6 +680,15 @@ fn giop_version(version: Version) -> Result<Version, String> {
     } else {
         Err(format!("must be from 1.0 to 1.2, not {version}"))
     }
+}
+
+/// Returns true if the number of threads of a pool applies to the dispatch strategy.
+fn has_pool_threads(strategies: &Strategies) -> bool {
+    let dispatch = strategies.dispatch;
+    matches!(
+        dispatch,
+        DispatchStrategy::WorkerPool | DispatchStrategy::LeaderFollowers
+    )
 }
 
 /// Makes the state of a dispatch strategy. `chain` has the filters and the lanes.

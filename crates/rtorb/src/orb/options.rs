@@ -436,6 +436,33 @@ mod tests {
     }
 
     #[test]
+    fn the_bound_of_threads_concerns_only_the_strategies_that_have_so_many() {
+        let limits = crate::Limits {
+            pool_threads_max: 3,
+            ..crate::Limits::default()
+        };
+        for (name, is_refused) in [
+            ("thread_per_connection", false),
+            ("reactive", false),
+            ("worker_pool", true),
+            ("leader_followers", true),
+        ] {
+            let dispatch = name.parse().expect("a strategy");
+            let builder = OrbBuilder::default()
+                .limits(limits.clone())
+                .dispatch(dispatch);
+            match builder.clone().build() {
+                Ok(_) => assert!(!is_refused, "{name}"),
+                Err(error) => {
+                    let text = error.to_string();
+                    assert!(is_refused && text.contains("-ORBPoolThreads"), "{text}");
+                }
+            }
+            builder.pool_threads(3).build().expect("they are enough");
+        }
+    }
+
+    #[test]
     fn all_mistakes_are_told_at_once() {
         let day = std::time::Duration::from_secs(86_400);
         let limits = crate::Limits::with(|limits| {

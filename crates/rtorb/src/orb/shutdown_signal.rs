@@ -7,20 +7,25 @@ use rtorb_os::sync::Mutex;
 use rtorb_os::termination::Termination;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use std::sync::{Arc, Weak};
+use std::thread::ThreadId;
 
 /// Waits for SIGTERM and SIGINT on a thread, if the application has asked for it.
 #[derive(Debug)]
 pub(super) struct ShutdownSignal {
     /// The CPUs of the thread.
     cpus: Vec<usize>,
-    thread: Mutex<Option<SignalThread>>,
+    /// Set once the application has asked for the thread.
+    wait: Mutex<Option<SignalWait>>,
+    /// The thread, until it has been joined.
+    thread: Mutex<Option<JoinHandle<Option<()>>>>,
 }
 
-/// The thread, and what ends its wait.
+/// The wait of the thread.
 #[derive(Debug)]
-struct SignalThread {
-    termination: Arc<Termination>,
-    thread: JoinHandle<Option<()>>,
+struct SignalWait {
+    /// Weak: when the thread has ended, this ORB waits for signals no more.
+    termination: Weak<Termination>,
+    thread: ThreadId,
 }
 
 impl Orb {
@@ -62,6 +67,7 @@ impl ShutdownSignal {
     pub(super) fn of_this_thread() -> Self {
         Self {
             cpus: current_affinity(),
+            wait: Mutex::default(),
             thread: Mutex::default(),
         }
     }
@@ -71,14 +77,15 @@ impl ShutdownSignal {
         core: &Arc<OrbCore>,
         before: impl FnOnce() + Send + 'static,
     ) -> Result<(), OrbError> {
-        let mut signal_thread = self.thread.lock();
-        if signal_thread.is_some() {
-            return Err(OrbError::System(ExceptionKind::BadInvOrder.into()));
-        }
+        let mut current = self.wait.lock();
         // Under the lock: an ORB that stops meanwhile either ends the wait, or this check fails.
         core.adapters.server.check_running()?;
-        let termination = Arc::new(Termination::watch().map_err(OrbError::Refused)?);
-        let (watched, stop) = (Arc::clone(&termination), StopOnDrop(Arc::downgrade(core)));
+        if current.is_some() {
+            return Err(OrbError::System(ExceptionKind::BadInvOrder.into()));
+        }
+        let watched = Arc::new(Termination::watch().map_err(OrbError::Refused)?);
+        let termination = Arc::downgrade(&watched);
+        let stop = StopOnDrop(Arc::downgrade(core));
         let wait = move || {
             if watched.wait() {
                 before();
@@ -91,31 +98,35 @@ impl ShutdownSignal {
             ..ThreadConfig::default()
         };
         let thread = spawn("rtorb-signals", &config, wait).map_err(OrbError::Refused)?;
-        *signal_thread = Some(SignalThread {
+        *current = Some(SignalWait {
             termination,
-            thread,
+            thread: thread.thread().id(),
         });
+        *self.thread.lock() = Some(thread);
         Ok(())
     }
 
     /// Makes the thread end, and does not wait for it.
     pub(super) fn cancel(&self) {
-        if let Some(thread) = &*self.thread.lock() {
-            thread.termination.cancel();
+        let wait = self.wait.lock();
+        let termination = wait.as_ref().and_then(|wait| wait.termination.upgrade());
+        if let Some(termination) = termination {
+            termination.cancel();
         }
     }
 
-    /// Waits until the thread has ended, after a signal or [`cancel`](Self::cancel). If the thread itself calls this, it does not wait, and
-    /// other threads still can.
+    /// Waits until the thread has ended, after a signal or [`cancel`](Self::cancel). The thread itself does not wait.
     pub(super) fn join(&self) {
         let own = std::thread::current().id();
-        let other = self
-            .thread
-            .lock()
-            .take_if(|signal| signal.thread.thread().id() != own);
-        if let Some(other) = other {
+        let is_own = |wait: &SignalWait| wait.thread == own;
+        if self.wait.lock().as_ref().is_some_and(is_own) {
+            return;
+        }
+        // The lock is held meanwhile, so that another caller waits too.
+        let mut thread = self.thread.lock();
+        if let Some(thread) = thread.take() {
             // A panic of the application's function has been reported.
-            let _ = other.thread.join();
+            let _ = thread.join();
         }
     }
 }

@@ -255,10 +255,7 @@ impl ObjectRef {
             }
             None => self.begin(),
         };
-        if time.is_delayed && time.deadline.has_passed(monotonic_ns()) {
-            let late = SystemException::omg(ExceptionKind::Timeout, 2);
-            return Err(self.not_followed(late, Phase::Send, time.deadline));
-        }
+        self.check_begun(time)?;
         let mut was_known = target.is_some();
         let mut steps_left = core.limits.forwards_max;
         loop {
@@ -308,6 +305,16 @@ impl ObjectRef {
             };
             return Err(self.not_followed(exception, Phase::Forward, time.deadline));
         }
+    }
+
+    /// Returns TIMEOUT, COMPLETED_NO, if the deadline of a call that began earlier has passed.
+    #[inline(always)]
+    pub(super) fn check_begun(&self, time: CallTime) -> Result<(), SystemException> {
+        if time.is_delayed && time.deadline.has_passed(monotonic_ns()) {
+            let late = SystemException::omg(ExceptionKind::Timeout, 2);
+            return Err(self.not_followed(late, Phase::Send, time.deadline));
+        }
+        Ok(())
     }
 
     /// Returns the time of a call that began on the calling thread, and goes on elsewhere.

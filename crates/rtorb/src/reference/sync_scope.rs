@@ -3,7 +3,7 @@
 use super::route_choice::is_unconnected;
 use super::{Inner, ObjectRef};
 use crate::connection::{Arguments, Invocation, InvocationKind, without_waiting};
-use crate::deadline::DeadlineScope;
+use crate::deadline::{DeadlineScope, NONE_NS};
 use crate::distributable::{self, ThreadCall};
 use crate::exception::{SystemException, local, oneway};
 use core::sync::atomic::Ordering;
@@ -23,6 +23,8 @@ pub enum SyncScope {
     /// * [`UNCONNECTED`](Self::UNCONNECTED): if there is no open connection;
     /// * [`BEHIND_ANOTHER`](Self::BEHIND_ANOTHER): if part of an earlier oneway is still unsent;
     /// * [`IN_USE`](Self::IN_USE): if another thread uses the connection for a call or a oneway.
+    ///
+    /// A oneway whose deadline has passed before fails with TIMEOUT, COMPLETED_NO.
     ///
     /// It needs a connection that one thread at a time uses: with every wait strategy but `read` it fails with
     /// INV_POLICY. With `exclusive`, each thread has to open its own connection; with `multiplexed` and `banded`, all
@@ -81,7 +83,12 @@ impl ObjectRef {
     /// TRANSIENT [`UNCONNECTED`](SyncScope::UNCONNECTED) if no connection is open; COMM_FAILURE if the connection is broken: the
     /// unsent part is lost and the connection closed; INV_POLICY as for [`SyncScope::None`].
     pub fn flush(&self) -> Result<bool, SystemException> {
-        self.at_once("", InvocationKind::Operation, without_waiting::flush)
+        self.at_once(
+            "",
+            InvocationKind::Operation,
+            NONE_NS,
+            without_waiting::flush,
+        )
     }
 
     #[inline]
@@ -93,7 +100,9 @@ impl ObjectRef {
         if distributable::is_within() {
             return self.send_in_thread(operation, arguments);
         }
-        self.at_once(operation, InvocationKind::Operation, |invocation| {
+        let expiry_ns = self.expiry_ns()?;
+        let kind = InvocationKind::Operation;
+        self.at_once(operation, kind, expiry_ns, |invocation| {
             without_waiting::send(invocation, arguments)
         })
     }
@@ -110,9 +119,11 @@ impl ObjectRef {
         let _inherited = DeadlineScope::enter(call.deadline_ns());
         let mut is_sent = false;
         let kind = InvocationKind::OfThread(&call);
-        let ended = self.at_once(operation, kind, |invocation| {
-            is_sent = without_waiting::send(invocation, arguments)?;
-            Ok(())
+        let ended = self.expiry_ns().and_then(|expiry_ns| {
+            self.at_once(operation, kind, expiry_ns, |invocation| {
+                is_sent = without_waiting::send(invocation, arguments)?;
+                Ok(())
+            })
         });
         call.end(ended).map(|()| is_sent)
     }
@@ -123,6 +134,7 @@ impl ObjectRef {
         &self,
         operation: &str,
         kind: InvocationKind<'_>,
+        expiry_ns: u64,
         mut act: impl FnMut(&Invocation<'_>) -> Result<T, SystemException>,
     ) -> Result<T, SystemException> {
         self.inner.client.core.check_open()?;
@@ -132,7 +144,7 @@ impl ObjectRef {
             kind,
             // It has no beginning from which the remaining time would count.
             is_delayed: true,
-            expiry_ns: self.expiry_ns(),
+            expiry_ns,
             ..inner.oneway(operation)?
         };
         let priority = inner.call_priority(None)?;

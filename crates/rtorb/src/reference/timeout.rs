@@ -4,6 +4,7 @@ use super::{Inner, ObjectRef};
 use crate::clock::monotonic_ns;
 use crate::connection::ClientCore;
 use crate::deadline::{self, NONE_NS};
+use crate::exception::SystemException;
 use crate::wait;
 use rtorb_wire::connection::{Deadline, timeout_ns};
 use std::time::{Duration, Instant};
@@ -215,12 +216,18 @@ impl ObjectRef {
     }
 
     /// Returns the deadline of a oneway that waits for nothing, which its server learns; [`NONE_NS`] for none.
+    ///
+    /// # Errors
+    /// TIMEOUT if it has passed.
     #[inline]
-    pub(super) fn expiry_ns(&self) -> u64 {
+    pub(super) fn expiry_ns(&self) -> Result<u64, SystemException> {
         let (core, timeout) = (&self.inner.client.core, self.inner.timeout);
         match (timeout.of_calls(core), deadline::inherited_ns()) {
-            (Some(_), NONE_NS) => NONE_NS,
-            (_, inherited_ns) => timeout.call_time(core, inherited_ns).expiry_ns,
+            (Some(_), NONE_NS) => Ok(NONE_NS),
+            (_, inherited_ns) => {
+                let time = timeout.call_time(core, inherited_ns);
+                self.check_begun(time).map(|()| time.expiry_ns)
+            }
         }
     }
 }

@@ -163,6 +163,25 @@ fn a_oneway_that_waits_for_nothing_tells_its_deadline_in_both_forms() {
 }
 
 #[test]
+fn a_oneway_that_waits_for_nothing_is_not_sent_after_its_deadline() {
+    let told = sent(DeadlineForm::Auto, |object| {
+        assert_eq!(call(object), Ok(true), "it opens the connection");
+        let oneway = object.with_sync_scope(SyncScope::None);
+        let note = || oneway.invoke_oneway("note", |_| Ok(()));
+        let late = crate::with_deadline(Duration::ZERO, || {
+            assert_eq!(oneway.flush(), Ok(true), "it sends no request");
+            note()
+        });
+        let failed = late.expect_err("its deadline has passed");
+        assert_eq!(failed.kind, ExceptionKind::Timeout);
+        assert_eq!(failed.completed, CompletionStatus::No);
+        note().expect("it has no deadline");
+        assert_eq!(call(object), Ok(true));
+    });
+    assert_eq!(told.len(), 3, "two calls and the second oneway");
+}
+
+#[test]
 fn a_servant_sees_what_is_left_of_the_deadline_and_none_without_one() {
     for form in [DeadlineForm::EndTime, DeadlineForm::RemainingTime] {
         let world = World::perfect();

@@ -1,7 +1,7 @@
 //! Calls to a host name that the system does not find in time, on the real clock.
 
-use crate::exception::{OMG, Phase};
-use crate::transport::resolver::tests::SILENT;
+use crate::exception::{OMG, Phase, local};
+use crate::transport::resolver::tests::{SILENT, fill};
 use crate::{CompletionStatus, ConnectionStrategy, ExceptionKind, ObjectRef, Orb, WaitStrategy};
 use core::time::Duration;
 use rtorb_tests::fake::{FakeServer, Peer, yes};
@@ -69,4 +69,22 @@ fn an_endpoint_behind_a_name_that_is_not_found_is_tried_in_time() {
         let object = orb.string_to_object(&two).expect("a reference");
         assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true));
     }
+}
+
+#[test]
+fn one_name_too_many_is_refused_with_what_to_do_about_names() {
+    let orb = Orb::builder().build().expect("the ORB can be built");
+    fill(&orb.core.client.resolver);
+    let object = orb.string_to_object("corbaloc::another.test:2809/x");
+    let ended = object.expect("a reference").is_a("IDL:Any:1.0");
+    let failed = ended.expect_err("64 others wait");
+    let expected = local::NAMES_FULL;
+    assert_eq!(
+        (failed.kind, failed.minor, failed.completed),
+        (expected.kind, expected.minor, CompletionStatus::No)
+    );
+    let cause = failed.cause.as_ref().expect("it says where");
+    assert_eq!((cause.phase, cause.errno), (Phase::Resolve, None));
+    let advice = failed.advice().expect("there is a remedy");
+    assert!(advice.contains("numeric address"), "{advice}");
 }

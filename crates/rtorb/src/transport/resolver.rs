@@ -282,6 +282,15 @@ pub(crate) mod tests {
     /// The end of names whose lookup never ends.
     pub(crate) const SILENT: &str = "silent.test";
 
+    /// Looks up as many names as may wait. None of the lookups ends.
+    pub(crate) fn fill(resolver: &Resolver) {
+        let mut names = resolver.shared.names.lock();
+        for number in 0..NAMES_MAX {
+            let added = names.add(&format!("{number}.{SILENT}"));
+            added.expect("there is room");
+        }
+    }
+
     /// A name whose lookup takes long.
     const SLOW: &str = "slow.test";
 

@@ -27,6 +27,10 @@ fn main() {
             shutdown::an_orb_that_is_shut_down_before_it_listens_never_does,
         ),
         (
+            "an_orb_that_is_shut_down_before_it_runs_is_not_ready",
+            shutdown::an_orb_that_is_shut_down_before_it_runs_is_not_ready,
+        ),
+        (
             "the_shortest_and_the_longest_times_are_ones_that_the_system_takes",
             shutdown::the_shortest_and_the_longest_times_are_ones_that_the_system_takes,
         ),

@@ -1,6 +1,6 @@
 //! What is left of a server that was shut down: nothing.
 
-use rtorb::{DispatchStrategy, Orb};
+use rtorb::{DispatchStrategy, Orb, OrbError};
 use rtorb_tests::asleep::until_others_sleep;
 use rtorb_tests::ours::Ours;
 use rtorb_tests::running::until;
@@ -17,6 +17,16 @@ pub(crate) fn an_orb_that_is_shut_down_before_it_listens_never_does() {
     orb.shutdown();
     orb.run().expect("it ends at once");
     assert!(!path.exists() && orb.endpoints().is_empty());
+}
+
+pub(crate) fn an_orb_that_is_shut_down_before_it_runs_is_not_ready() {
+    for (name, dispatch) in DispatchStrategy::ALL {
+        let orb = Orb::builder().dispatch(dispatch).build().expect("an ORB");
+        orb.root_poa().expect("it listens");
+        orb.shutdown();
+        let ended = orb.run_with(|| -> Result<(), OrbError> { panic!("{name} serves nobody") });
+        assert_eq!(ended, Ok(()), "{name}");
+    }
 }
 
 pub(crate) fn the_shortest_and_the_longest_times_are_ones_that_the_system_takes() {

@@ -64,6 +64,19 @@ fn a_store_in_use_is_refused_with_its_place_and_left_to_who_has_it() {
 }
 
 #[test]
+fn a_store_is_free_when_its_service_has_ended_though_its_value_lives() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = NamingConfig::stored_at(directory.path().join("names"));
+    let first = Serving::new(config.clone());
+    let object = first.object("a");
+    first.root.bind(&name("a"), Some(&object)).expect("bound");
+    first.service.end();
+    let second = NamingService::serve(&first.orb, config).expect("a free store");
+    assert_eq!(second.statistics().bindings, 1);
+    second.end();
+}
+
+#[test]
 fn without_a_store_names_end_with_the_service() {
     let first = Serving::new(NamingConfig::default());
     let endpoint = format!("iiop://127.0.0.1:{}", first.port());

@@ -323,7 +323,7 @@ impl MemoryLink {
         drop(sender);
         let sent = sent.map_err(|error| self.broken(socket, error))?;
         if self.rings.call_peer(Awaited::Bytes) {
-            ring_doorbell(socket)?;
+            self.ring_doorbell(socket);
         }
         Ok(sent)
     }
@@ -354,8 +354,22 @@ impl MemoryLink {
     #[inline]
     fn call_sender(&self, socket: &OwnedFd) {
         if self.rings.has_made_room() && self.rings.call_peer(Awaited::Room) {
-            // A peer that is gone does not wait.
-            let _ = ring_doorbell(socket);
+            self.ring_doorbell(socket);
+        }
+    }
+
+    /// Sends a byte to a peer that waits at its doorbell.
+    ///
+    /// If the peer takes no more, sending has ended. What is in the ring counts as sent: the peer may still serve it.
+    #[inline(never)]
+    fn ring_doorbell(&self, socket: &OwnedFd) {
+        loop {
+            match send(socket, &[1], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                // A full socket is readable, which is all that the doorbell has to achieve.
+                Ok(_) | Err(Errno::AGAIN) => return,
+                Err(Errno::INTR) => {}
+                Err(_) => return self.note_end(Awaited::Room),
+            }
         }
     }
 
@@ -460,18 +474,5 @@ impl MemoryLink {
     fn broken(&self, socket: &OwnedFd, _: BrokenRing) -> Errno {
         self.end(socket, Shutdown::Both);
         Errno::PROTO
-    }
-}
-
-/// Sends a byte to a peer that waits at its doorbell.
-#[inline(never)]
-fn ring_doorbell(socket: &OwnedFd) -> Result<(), Errno> {
-    loop {
-        match send(socket, &[1], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
-            // A full socket is readable, which is all that the doorbell has to achieve.
-            Ok(_) | Err(Errno::AGAIN) => return Ok(()),
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
     }
 }

@@ -160,6 +160,26 @@ fn what_was_sent_before_the_end_is_received_before_it() {
 }
 
 #[test]
+fn bytes_that_the_peer_may_still_take_count_as_sent_although_its_doorbell_is_gone() {
+    let sends: [fn(&Stream) -> Result<(), Errno>; 2] = [
+        |client| client.send(b"call").map_err(|unsent| unsent.errno),
+        |client| client.send_message_now(b"call", &[]).map(|_| ()),
+    ];
+    for send in sends {
+        let (server, client) = pair();
+        server.register_for_polling();
+        // A peer that ends receiving says so in the memory before; here the bytes come between the two.
+        rustix::net::shutdown(&server, Shutdown::Read).expect("it is connected");
+        assert_eq!(send(&client), Ok(()));
+        assert_eq!(send(&client), Err(Errno::PIPE), "it takes no more");
+        let mut room = [0; 9];
+        assert_eq!(server.receive(&mut room), Ok(4));
+        server.send(b"reply").expect("its client still receives");
+        assert_eq!(client.receive(&mut room), Ok(5));
+    }
+}
+
+#[test]
 fn a_thread_that_sleeps_is_woken_by_the_end_of_either_side() {
     type StreamEnd = fn(&Stream, &Stream);
     let ends: [StreamEnd; 4] = [
