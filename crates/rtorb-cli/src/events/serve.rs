@@ -118,7 +118,7 @@ pub(super) struct Serve {
 enum DispatchingName {
     /// The supplier's thread if it has the lane's priority, otherwise the lane's thread.
     Priority,
-    /// Always the supplier's thread.
+    /// The supplier's thread, as long as the consumer's connection takes the events.
     Reactive,
     /// Always the lane's thread.
     Lanes,
@@ -163,11 +163,9 @@ impl Serve {
             )?),
             None => None,
         };
-        if let (Some(plain), Some(file)) = (&plain, &self.cos_ior_file) {
-            write_reference(file, plain.reference().as_object())?;
-        }
-        if let Some(file) = &self.ior_file {
-            write_reference(file, channel.reference().as_object())?;
+        if let Err(error) = self.write_references(&channel, plain.as_ref()) {
+            unbind(named);
+            return Err(error);
         }
         for endpoint in orb.endpoints() {
             note!("serving an event channel at {endpoint}, key EventService");
@@ -184,9 +182,7 @@ impl Serve {
                 followed.look(&channel);
             }
         }
-        if let Some(Err(failure)) = named.map(BoundName::unbind) {
-            warn(format!("cannot unbind the channel's name: {failure}"));
-        }
+        unbind(named);
         drop(plain);
         let statistics = channel.statistics();
         channel.destroy();
@@ -200,6 +196,20 @@ impl Serve {
             list::print(&statistics)?
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn write_references(
+        &self,
+        channel: &Channel,
+        plain: Option<&PlainChannel>,
+    ) -> anyhow::Result<()> {
+        if let (Some(plain), Some(file)) = (plain, &self.cos_ior_file) {
+            write_reference(file, plain.reference().as_object())?;
+        }
+        if let Some(file) = &self.ior_file {
+            write_reference(file, channel.reference().as_object())?;
+        }
+        Ok(())
     }
 
     fn schedule(&self) -> anyhow::Result<Option<Schedule>> {
@@ -288,6 +298,13 @@ fn bind_name(
     )?;
     let bound = BoundName::bind(root, name, channel, makes_parents);
     bound.map_err(|failure| name_error(text, &failure))
+}
+
+/// Unbinds the channel's name, if it has one.
+fn unbind(named: Option<BoundName>) {
+    if let Some(Err(failure)) = named.map(BoundName::unbind) {
+        warn(format!("cannot unbind the channel's name: {failure}"));
+    }
 }
 
 /// Converts the failure of a binding.

@@ -93,6 +93,28 @@ fn a_channel_makes_the_contexts_of_its_name_if_it_is_asked_to() {
 }
 
 #[test]
+fn a_channel_that_cannot_write_its_reference_leaves_no_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = Names::start(folder.path(), &[]);
+    let root = fs::read_to_string(&names.ior_file).unwrap();
+    let place = format!("NameService={}", root.trim());
+    // A file, so there is no folder of that name.
+    let unwritable = names.ior_file.join("channel.ior");
+    let mut failed = rtorb();
+    failed.args([
+        "events",
+        "serve",
+        "--init-ref",
+        &place,
+        "--name",
+        "positions",
+    ]);
+    failed.arg("--ior-file").arg(&unwritable).assert().code(2);
+    assert_eq!(names.told(&["list", "--recursive"]), "");
+    names.end();
+}
+
+#[test]
 fn names_are_bound_listed_resolved_and_taken_away() {
     let folder = tempfile::tempdir().unwrap();
     let names = Names::start(folder.path(), &[]);

@@ -343,16 +343,21 @@ impl ChannelCore {
         self.mailbox.signal().wake();
     }
 
-    /// Updates the observers if something has changed. May wait; the keeper calls it.
-    pub(crate) fn update_observers(&self) {
+    /// Updates one observer if something has changed for it. Returns true if it has called one. May wait; the keeper calls it.
+    pub(crate) fn update_an_observer(&self) -> bool {
         if !self.has_changed.swap(false, Ordering::SeqCst) || self.observers.len() == 0 {
-            return;
+            return false;
         }
         let unions = {
             let registry = self.registry.lock();
             Unions::of(registry.wanted(), registry.published())
         };
-        self.observers.update(&unions, self.config.ping_timeout);
+        let has_called = (self.observers).update_next(&unions, self.config.ping_timeout);
+        if has_called {
+            // There may be another one.
+            self.has_changed.store(true, Ordering::SeqCst);
+        }
+        has_called
     }
 
     /// Asks the keeper to end the channel.
@@ -563,7 +568,7 @@ fn flows(
 const OBSERVERS_MAX: usize = 64;
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::events::client::Arrival;
     use crate::events::config::Dispatching;
@@ -604,19 +609,36 @@ mod tests {
 
     /// A channel without threads of its own.
     fn channel(dispatching: Dispatching, lanes: &[i16]) -> ChannelCore {
-        let orb = Orb::builder().listen("iiop://127.0.0.1:0");
-        let orb = orb.build().expect("an ORB");
-        let poa = orb.root_poa().expect("it listens");
         let priority = |lane: &i16| Priority::new(*lane).expect("a priority");
-        let config = ChannelConfig {
+        channel_of(ChannelConfig {
             dispatching,
             lanes: lanes.iter().map(priority).collect(),
             ..ChannelConfig::default()
-        };
+        })
+    }
+
+    /// A channel with this configuration and without threads of its own.
+    pub(crate) fn channel_of(config: ChannelConfig) -> ChannelCore {
+        let orb = Orb::builder().listen("iiop://127.0.0.1:0");
+        let orb = orb.build().expect("an ORB");
+        let poa = orb.root_poa().expect("it listens");
         ChannelCore::new(config, Arc::new(RtInfoIsPriority), orb, poa)
     }
 
     fn connect(core: &ChannelCore, priority: i32, sent: &Arc<Mutex<Vec<i32>>>) {
+        let connection = RecordingConnection {
+            priority,
+            sent: Arc::clone(sent),
+        };
+        connect_with(core, priority, Arc::new(connection)).opened();
+    }
+
+    /// Connects a consumer of all events.
+    pub(crate) fn connect_with(
+        core: &ChannelCore,
+        priority: i32,
+        connection: Arc<dyn ConsumerConnection>,
+    ) -> Arc<Consumer> {
         let everything = Dependency {
             event: Arrival::default().event,
             rt_info: priority,
@@ -632,12 +654,8 @@ mod tests {
         });
         proxy.expect("there is room");
         let request = core.subscription(&qos).expect("a subscription");
-        let connection = RecordingConnection {
-            priority,
-            sent: Arc::clone(sent),
-        };
-        let consumer = core.connect_consumer(number, request, Arc::new(connection));
-        consumer.expect("there is room").opened();
+        let consumer = core.connect_consumer(number, request, connection);
+        consumer.expect("there is room")
     }
 
     /// Does the work of the lanes' threads, the most urgent first. Returns false if there was none.

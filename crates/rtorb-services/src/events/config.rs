@@ -62,15 +62,16 @@ pub struct ChannelConfig {
     pub goodbye_timeout: Duration,
 }
 
-/// Which thread sends an event to a consumer.
+/// Which thread sends an event to a consumer. In each case the lane's thread sends timeouts, and what a connection did not take at
+/// once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dispatching {
     /// The supplier's serving thread if it has the priority of the consumer's lane, else the lane's thread.
     #[default]
     Priority,
-    /// Always the supplier's serving thread, as long as the consumer's connection takes the events. This saves the change of
-    /// threads, but a less urgent supplier's thread may be sending to a consumer when a more urgent supplier's event comes, which
-    /// then waits for it.
+    /// The supplier's serving thread, as long as the consumer's connection takes the events. This saves the change of threads, but
+    /// a less urgent supplier's thread may be sending to a consumer when a more urgent supplier's event comes, which then waits for
+    /// it.
     Reactive,
     /// Always the lane's thread. The supplier's thread is free as soon as the event is in the intakes.
     Lanes,

@@ -1,6 +1,6 @@
 //! The observers of a channel (RtecEventChannelAdmin::Observer): they get the union of all subscriptions and of all publications.
 //!
-//! The thread that calls [`Observers::update`] calls the observers, never a thread that dispatches events. An observer is called
+//! The thread that calls [`Observers::update_next`] calls the observers, never a thread that dispatches events. An observer is called
 //! only if a union has changed since its last call, so two gateways that observe each other's channels come to rest.
 
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ impl Observers {
         }
     }
 
-    /// Adds an observer and returns its handle, or `None` if there is no room. The next [`update`](Self::update) calls it.
+    /// Adds an observer and returns its handle, or `None` if there is no room. An [`update_next`](Self::update_next) calls it.
     pub(crate) fn append(&self, observer: Observer) -> Option<u32> {
         let mut table = self.table.lock();
         if table.entries.len() >= self.observers_max {
@@ -87,39 +87,48 @@ impl Observers {
         self.table.lock().entries.len()
     }
 
-    /// Calls every observer whose unions have changed. Drops an observer that does not answer within `timeout`. Returns the
-    /// number of dropped ones.
-    pub(crate) fn update(&self, unions: &Unions, timeout: Duration) -> usize {
-        let entries = self.table.lock().entries.clone();
-        let mut dropped = 0;
-        for mut entry in entries {
-            let observer = &entry.observer;
-            let told = with_deadline(timeout, || {
-                if entry.told_of_consumers.as_ref() != Some(&unions.consumers) {
-                    observer.update_consumer(&unions.consumers)?;
-                }
-                if entry.told_of_suppliers.as_ref() != Some(&unions.suppliers) {
-                    observer.update_supplier(&unions.suppliers)?;
-                }
-                Ok::<(), SystemException>(())
-            });
-            if told.is_err() {
-                dropped += usize::from(self.remove(entry.handle));
-                continue;
+    /// Calls the first observer whose unions have changed, and drops it if it does not answer within `timeout`. Returns false if
+    /// there is none.
+    pub(crate) fn update_next(&self, unions: &Unions, timeout: Duration) -> bool {
+        let is_due = |entry: &&ObserverEntry| !entry.has(unions);
+        let next = self.table.lock().entries.iter().find(is_due).cloned();
+        let Some(mut entry) = next else {
+            return false;
+        };
+        let observer = &entry.observer;
+        let told = with_deadline(timeout, || {
+            if entry.told_of_consumers.as_ref() != Some(&unions.consumers) {
+                observer.update_consumer(&unions.consumers)?;
             }
-            entry.told_of_consumers = Some(unions.consumers.clone());
-            entry.told_of_suppliers = Some(unions.suppliers.clone());
-            let mut table = self.table.lock();
-            let own = table
-                .entries
-                .iter_mut()
-                .find(|own| own.handle == entry.handle);
-            // It may have been removed meanwhile.
-            if let Some(own) = own {
-                *own = entry;
+            if entry.told_of_suppliers.as_ref() != Some(&unions.suppliers) {
+                observer.update_supplier(&unions.suppliers)?;
             }
+            Ok::<(), SystemException>(())
+        });
+        if told.is_err() {
+            self.remove(entry.handle);
+            return true;
         }
-        dropped
+        entry.told_of_consumers = Some(unions.consumers.clone());
+        entry.told_of_suppliers = Some(unions.suppliers.clone());
+        let mut table = self.table.lock();
+        let own = table
+            .entries
+            .iter_mut()
+            .find(|own| own.handle == entry.handle);
+        // It may have been removed meanwhile.
+        if let Some(own) = own {
+            *own = entry;
+        }
+        true
+    }
+}
+
+impl ObserverEntry {
+    /// True if the observer has been told of these unions.
+    fn has(&self, unions: &Unions) -> bool {
+        self.told_of_consumers.as_ref() == Some(&unions.consumers)
+            && self.told_of_suppliers.as_ref() == Some(&unions.suppliers)
     }
 }
 
@@ -246,8 +255,13 @@ mod tests {
         let timeout = Duration::from_secs(5);
         let handle = observers.append(observer.clone()).expect("room");
         let (one, none) = (unions(&[(key(1, 20), 0)]), unions(&[]));
+        let update = |union: &Unions| {
+            let before = observers.len();
+            while observers.update_next(union, timeout) {}
+            before - observers.len()
+        };
         for union in [&one, &one, &none, &one] {
-            assert_eq!(observers.update(union, timeout), 0);
+            assert_eq!(update(union), 0);
         }
         assert_eq!(*told.0.lock(), [1, 0, 1], "what was new each time");
 
@@ -255,11 +269,22 @@ mod tests {
         poa.deactivate(dead.as_object()).expect("it was active");
         let gone = observers.append(dead.clone()).expect("room");
         assert_eq!(observers.append(dead), None, "two is the bound");
-        assert_eq!(observers.update(&one, timeout), 1);
+        assert_eq!(update(&one), 1);
         assert!(!observers.remove(gone), "it is dropped");
         assert!(observers.remove(handle));
         assert!(!observers.remove(handle));
         assert_eq!(observers.len(), 0);
+
+        for _ in 0..2 {
+            observers.append(observer.clone()).expect("room");
+        }
+        let calls = || told.0.lock().len();
+        let before = calls();
+        assert!(observers.update_next(&one, timeout));
+        assert_eq!(calls(), before + 1, "one at a time");
+        assert!(observers.update_next(&one, timeout));
+        assert!(!observers.update_next(&one, timeout));
+        assert_eq!(calls(), before + 2);
         orb.shutdown();
         serving.join().expect("no panic").expect("it served");
     }

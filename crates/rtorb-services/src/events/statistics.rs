@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct Statistics {
     /// Events that came from suppliers.
     pub received: u64,
-    /// Those of them that the channel discarded before it looked for consumers.
+    /// What the channel discarded before it looked for consumers.
     pub refused: Refused,
     /// Connected suppliers.
     pub suppliers: u64,
@@ -21,19 +21,19 @@ pub struct Statistics {
     pub consumers: Vec<ConsumerStatistics>,
     /// Consumers that have departed.
     pub departed: Departed,
-    /// The connected suppliers, in the order of connecting.
+    /// The connected suppliers, in the order in which their proxies were obtained.
     pub connected_suppliers: Vec<SupplierStatistics>,
 }
 
-/// Events that the channel discarded before it looked for consumers.
+/// What the channel discarded before it looked for consumers. `received` contains the events, and no malformed push.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Refused {
     /// Events larger than `event_bytes_max`.
     pub too_large: u64,
-    /// Pushed to a proxy without a connected supplier.
+    /// Events pushed to a proxy without a connected supplier.
     pub not_connected: u64,
-    /// Pushes whose bytes are not events.
+    /// Pushes whose bytes are not events. The events before the wrong bytes are received and dispatched.
     pub malformed: u64,
 }
 
@@ -41,7 +41,7 @@ pub struct Refused {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ConsumerStatistics {
-    /// Its number, assigned in the order of connecting and never reused.
+    /// Its number, assigned when its proxy was obtained and never reused. Later proxies have higher numbers.
     pub number: u64,
     /// The CORBA priority of its lane.
     pub lane: i16,
@@ -63,7 +63,7 @@ pub struct ConsumerStatistics {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SupplierStatistics {
-    /// Its number, assigned in the order of connecting and never reused.
+    /// Its number, assigned when its proxy was obtained and never reused. Later proxies have higher numbers.
     pub number: u64,
     /// True if it declared itself a gateway.
     pub is_gateway: bool,

@@ -56,7 +56,7 @@ impl Supplier {
         self.proxy.push(events)
     }
 
-    /// Waits until the channel has received all earlier pushes of this thread.
+    /// Waits until the channel has received all earlier pushes of this thread at its present priority.
     ///
     /// This holds if the channel's ORB serves the requests of a connection one after another: with `thread_per_connection`, the
     /// default of `rtorb events serve`, and with `reactive`. Where several threads serve a connection, one of them may still have a
