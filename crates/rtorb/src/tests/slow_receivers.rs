@@ -4,11 +4,16 @@ use super::network::{Conditions, set_conditions};
 use super::servant::{Job, Worker};
 use super::world::{Sending, World, object};
 use crate::clock::monotonic_ns;
+use crate::endpoint::Endpoint;
+use crate::poller::Token;
+use crate::server::Admission;
 use crate::transport::resolver::Resolver;
 use crate::transport::{Stream, tcp};
 use crate::{Limits, Orb};
 use core::time::Duration;
+use rtorb_os::slab::Key;
 use rtorb_tests::raw::Request;
+use rtorb_wire::giop::HEADER_BYTES;
 use rustix::io::Errno;
 
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -119,6 +124,39 @@ fn a_client_that_takes_its_reply_in_sips_is_given_up_in_time() {
             assert!(elapsed < 10 * TIMEOUT, "{sending:?}: it is not given up");
         }
     }
+}
+
+#[test]
+fn a_client_whose_unsent_bytes_exceed_the_bound_is_counted() {
+    let _world = World::perfect();
+    let limits = Limits::with(|limits| limits.message_bytes_max = 1024);
+    let orb = Orb::builder().limits(limits).build().expect("an ORB");
+    orb.root_poa().expect("it listens");
+    let core = &orb.core.adapters.server;
+    let server = core.server().expect("it is open");
+    let Endpoint::Tcp { host, port } = server.listeners[0].bound.clone() else {
+        panic!("the default endpoint is TCP");
+    };
+    let _deaf = tcp::connect(&Resolver::default(), &host, port, u64::MAX);
+    let Admission::Accepted(connection) = server.accept(core, &server.listeners[0]) else {
+        panic!("a client waits");
+    };
+    let events = server.event_loop(SEND_TIMEOUT).expect("epoll");
+    let token = Token::of(Key {
+        index: 0,
+        generation: 1,
+    });
+    let session = &connection.session;
+    session.attach(&events, token).expect("it can be watched");
+    set_conditions(NARROW);
+    let most = core.limits.unsent_bytes_max() / HEADER_BYTES + 1000;
+    let is_ended = (0..most).any(|_| {
+        session.say_closing();
+        orb.connection_counts().slow_receivers > 0
+    });
+    assert!(is_ended, "no more than {most} messages are kept");
+    session.say_closing();
+    assert_eq!(orb.connection_counts().slow_receivers, 1);
 }
 
 #[test]

@@ -238,10 +238,10 @@ fn filters_choose_the_servants_thread_before_objects_and_clients_do() {
     assert_eq!(way(Orb::builder(), &plain, None), Ok(vec![(10, 10)]));
 }
 
-/// Does nothing.
-struct Plain;
+/// Does nothing, and keeps something.
+struct Plain<T>(T);
 
-impl PartyServant for Plain {
+impl<T: Send + Sync + 'static> PartyServant for Plain<T> {
     fn name(&self) -> Result<String, SystemException> {
         Ok(String::new())
     }
@@ -267,7 +267,7 @@ fn a_filter_sees_the_id_of_an_object_that_a_locator_serves() {
     let poa = served.root.create_poa("Located", PoaPolicies::PERSISTENT);
     let poa = poa.expect("the name is free");
     poa.manager().activate();
-    poa.set_servant_locator::<Party, _, _>(|_: &[u8]| Ok(Plain))
+    poa.set_servant_locator::<Party, _, _>(|_: &[u8]| Ok(Plain(())))
         .expect("it has no objects");
     for id in ["one", "another"] {
         let party: Party = poa.create_reference_with_id(id).expect("persistent");
@@ -281,17 +281,6 @@ fn a_filter_sees_the_id_of_an_object_that_a_locator_serves() {
 fn a_servant_that_panics_when_it_is_dropped_by_the_reading_thread_ends_nothing() {
     /// Panics when it goes.
     struct Fragile;
-    impl PartyServant for Fragile {
-        fn name(&self) -> Result<String, SystemException> {
-            Ok(String::new())
-        }
-        fn level(&self) -> Result<i32, SystemException> {
-            Ok(0)
-        }
-        fn set_level(&self, _: i32) -> Result<(), SystemException> {
-            Ok(())
-        }
-    }
     impl Drop for Fragile {
         fn drop(&mut self) {
             panic!("as the test wants it");
@@ -309,7 +298,7 @@ fn a_servant_that_panics_when_it_is_dropped_by_the_reading_thread_ends_nothing()
     let closed = Closed::serve(builder, DispatchStrategy::FilterChain);
     closed.open();
     let root = closed.ours.orb.root_poa().expect("it listens");
-    let fragile: Party = root.activate(Fragile).expect("room");
+    let fragile: Party = root.activate(Plain(Fragile)).expect("room");
     let key = closed.ours.key(fragile.as_object());
     *doomed.lock().expect("no panic") = Some((root, fragile.as_object().clone()));
     let mut client = Connection::to(closed.ours.address());
