@@ -10,8 +10,11 @@ use crate::stubs::rtec_event::rtec_event_channel_admin::{
     AlreadyConnected, ConsumerQos, ProxyPushConsumer, ProxyPushSupplierConnectPushConsumerError,
     ProxyPushSupplierServant, SupplierQos, TypeError,
 };
-use crate::stubs::rtec_event::rtec_event_comm::{PushConsumer, PushSupplier, PushSupplierServant};
+use crate::stubs::rtec_event::rtec_event_comm::{
+    Event, PushConsumer, PushSupplier, PushSupplierServant,
+};
 use rtorb::SystemException;
+use rtorb::cdr::Decode;
 use rtorb::exception::local;
 use rtorb::skeleton::{OperationTable, ServedBy, ServerCall, unknown_operation};
 use rtorb_os::clock::coarse_monotonic_ns;
@@ -130,23 +133,28 @@ pub(crate) struct SupplierProxy {
 impl SupplierProxy {
     /// Dispatches the events of a push.
     fn push(&self, call: &mut ServerCall<'_>) -> Result<(), SystemException> {
-        if !self.supplier.is_connected() {
-            let events = call.arguments().primitive::<u32>()?;
-            self.core.note_not_connected(u64::from(events));
-            return Ok(());
-        }
-        self.supplier.note_response(coarse_monotonic_ns());
-        let priority = self.core.caller_priority();
-        let read = event::read(call.arguments(), |event| {
-            self.core.dispatch(&event, priority)
-        });
-        match read {
-            Ok(_) => call.reply(|_| Ok(())),
+        match self.take(call) {
+            Ok(()) => call.reply(|_| Ok(())),
             Err(exception) => {
                 self.core.note_malformed();
                 Err(exception)
             }
         }
+    }
+
+    /// Dispatches the events of a push, or counts them if no supplier is connected.
+    fn take(&self, call: &mut ServerCall<'_>) -> Result<(), SystemException> {
+        if !self.supplier.is_connected() {
+            let events = call.arguments().count(Event::BYTES_MIN)?;
+            self.core.note_not_connected(events as u64);
+            return Ok(());
+        }
+        self.supplier.note_response(coarse_monotonic_ns());
+        let priority = self.core.caller_priority();
+        event::read(call.arguments(), |event| {
+            self.core.dispatch(&event, priority)
+        })?;
+        Ok(())
     }
 
     fn connect(&self, call: &mut ServerCall<'_>) -> Result<(), SystemException> {

@@ -238,6 +238,13 @@ fn an_event_that_is_too_large_or_nobodys_is_refused_and_counted() {
     unconnected.push(&[event(16, 1, 3)]).expect("it is sent");
     let statistics = served.statistics_when("it came", |it| it.refused.not_connected == 1);
     assert_eq!((statistics.received, statistics.refused.too_large), (3, 1));
+    // It says that more events come than its bytes can hold.
+    let wrong = unconnected
+        .as_object()
+        .invoke_oneway("push", |w| w.primitive(u32::MAX));
+    wrong.expect("it is sent");
+    let statistics = served.statistics_when("it came", |it| it.refused.malformed == 1);
+    assert_eq!(statistics.received, 3);
 }
 
 #[test]
