@@ -87,7 +87,8 @@ impl Scheduling {
         let servant = SchedulerObject(Arc::clone(&shared));
         let reference: ChangeableScheduler = poa.activate_with_id(NAME, servant)?;
         let reference = Scheduler::from(reference);
-        orb.bind_object_key(NAME, reference.as_object())?;
+        orb.bind_object_key(NAME, reference.as_object())
+            .inspect_err(|_| poa.destroy())?;
         orb.register_initial_reference(NAME, reference.as_object().clone());
         Ok(Self { shared, reference })
     }

@@ -1,9 +1,12 @@
 //! A scheduling service, asked over the wire: every operation of RtecScheduler::Scheduler.
 
-use rtorb::{ExceptionKind, Orb};
+use rtorb::{ExceptionKind, ObjectKeyError, Orb, SystemException};
 use rtorb_services::events::{DispatchOrder, PrioritySource, UrgencyError};
 use rtorb_services::scheduling::analysis::Strategy;
-use rtorb_services::scheduling::{RemoteScheduler, Schedule, Scheduling, SchedulingConfig};
+use rtorb_services::scheduling::{
+    RemoteScheduler, Schedule, Scheduling, SchedulingConfig, SchedulingError,
+};
+use rtorb_services::stubs::rtec_event::rtec_event_comm::{PushSupplier, PushSupplierServant};
 use rtorb_services::stubs::rtec_scheduler::rtec_base::{DependencyEnabledTypeT, DependencyTypeT};
 use rtorb_services::stubs::rtec_scheduler::rtec_scheduler::*;
 use rtorb_tests::fake::{FakeServer, reply};
@@ -175,6 +178,30 @@ fn reason(error: &UrgencyError) -> &str {
         UrgencyError::NotTold { reason, .. } => reason,
         other => panic!("{other}"),
     }
+}
+
+/// An object that is no scheduling service.
+struct Other;
+
+impl PushSupplierServant for Other {
+    fn disconnect_push_supplier(&self) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_service_whose_key_is_taken_leaves_nothing_and_can_be_served_later() {
+    const KEY: &str = "ScheduleService";
+    let orb = Orb::builder().build().expect("an ORB");
+    let poa = orb.root_poa().expect("a root adapter");
+    let other: PushSupplier = poa.activate(Other).expect("activated");
+    let bound = orb.bind_object_key(KEY, other.as_object());
+    bound.expect("the key is free");
+    let refused = Scheduling::serve(&orb, SchedulingConfig::default()).map(drop);
+    let is_taken = matches!(refused, Err(SchedulingError::Key(ObjectKeyError::Taken)));
+    assert!(is_taken, "{refused:?}");
+    assert!(orb.unbind_object_key(KEY), "it is the other's");
+    Scheduling::serve(&orb, SchedulingConfig::default()).expect("its adapter is gone");
 }
 
 #[test]
