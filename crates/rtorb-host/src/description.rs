@@ -89,6 +89,10 @@ pub struct Host {
     pub rt_runtime_us: Option<i64>,
     /// The period of that limit, in microseconds.
     pub rt_period_us: Option<i64>,
+    /// Nanoseconds of each second that ordinary threads get of the measured CPU if real-time threads fill it: the fair server of Linux
+    /// 6.12 and newer. `None` if it is not visible.
+    #[serde(default)]
+    pub fair_server_ns: Option<i64>,
     /// What the control group of this process has of it.
     #[serde(default)]
     pub real_time_groups: RealTimeGroups,
@@ -228,6 +232,7 @@ impl Host {
             interrupts: Interrupts::of(system, cpu, threads.irqbalance),
             rt_runtime_us: system.number("/proc/sys/kernel/sched_rt_runtime_us"),
             rt_period_us: system.number("/proc/sys/kernel/sched_rt_period_us"),
+            fair_server_ns: cpus::fair_server_ns(system, cpu),
             real_time_groups: RealTimeGroups::of(system, configuration),
             cpu_quota: CpuQuota::of(system),
             clock_source: clocks(system, "current"),

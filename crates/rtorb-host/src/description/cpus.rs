@@ -71,6 +71,13 @@ pub(super) fn nohz_full(system: &System) -> String {
         .unwrap_or_default()
 }
 
+/// Returns the time of the fair server on a CPU, in nanoseconds of each second.
+pub(super) fn fair_server_ns(system: &System, cpu: usize) -> Option<i64> {
+    system.number(&format!(
+        "/sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"
+    ))
+}
+
 /// The governors of all CPUs that have one, each named once.
 pub(super) fn governor(system: &System) -> Option<String> {
     let online = cpu_list(&system.read("/sys/devices/system/cpu/online")?);

@@ -314,6 +314,8 @@ impl Machine {
                 "MemTotal: 8000000 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n",
             ),
             ("/proc/sys/kernel/sched_rt_runtime_us", "-1"),
+            ("/sys/kernel/debug/sched/fair_server/cpu2/runtime", "0"),
+            ("/sys/kernel/debug/sched/fair_server/cpu3/runtime", "0"),
             ("/proc/sys/kernel/timer_migration", "0"),
             (
                 "/sys/kernel/mm/transparent_hugepage/enabled",

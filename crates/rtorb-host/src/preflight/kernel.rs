@@ -42,21 +42,39 @@ fn throttling(host: &Host) -> Finding {
             "look at `sysctl kernel.sched_rt_runtime_us` where /proc/sys can be read",
         );
     };
+    if has_fair_server(&host.kernel_release) {
+        return fair_server(host.fair_server_ns, SUBJECT);
+    }
     if runtime < 0 || runtime >= period {
         return SUBJECT.good("real-time throttling is off");
-    }
-    if has_fair_server(&host.kernel_release) {
-        return SUBJECT.advice(
-            "ordinary threads that wait get 50 ms of every second of a CPU that real-time threads fill (the fair server of Linux 6.12 and \
-             newer), whatever kernel.sched_rt_runtime_us says",
-            "keep it as a safety net while real-time threads leave 5 % of the CPU free; otherwise keep ordinary threads away from that CPU, \
-             or write 0 to /sys/kernel/debug/sched/fair_server/cpuN/runtime",
-        );
     }
     SUBJECT.advice(
         format!("real-time tasks may use {runtime} us of every {period} us"),
         "keep it as a safety net while real-time threads leave the CPU free in every period; once they are known to, \
          `sysctl kernel.sched_rt_runtime_us=-1` removes it",
+    )
+}
+
+/// Judges the time that the kernel gives to ordinary threads, whatever kernel.sched_rt_runtime_us says.
+fn fair_server(share_ns: Option<i64>, throttling: Subject) -> Finding {
+    let subject = Subject {
+        why: "the kernel gives ordinary threads that wait a share of a CPU that real-time threads fill",
+        ..throttling
+    };
+    let share = match share_ns {
+        Some(0) => {
+            return subject.good("the fair server is off: real-time threads may fill the CPU");
+        }
+        Some(ns) => format!("{} ms", ns / 1_000_000),
+        None => "50 ms, unless that was changed,".to_owned(),
+    };
+    subject.advice(
+        format!(
+            "ordinary threads that wait get {share} of every second of a CPU that real-time threads fill (the fair server of Linux 6.12 \
+             and newer), whatever kernel.sched_rt_runtime_us says"
+        ),
+        "keep it as a safety net while real-time threads leave 5 % of the CPU free; otherwise keep ordinary threads away from that CPU, \
+         or write 0 to /sys/kernel/debug/sched/fair_server/cpuN/runtime",
     )
 }
 

@@ -463,16 +463,21 @@ fn ids_are_unique_and_topics_known() {
 /// What is changed, and what is then found.
 type Change = (&'static str, Severity, fn(&mut Host));
 
-const CHANGES: [Change; 46] = [
+const CHANGES: [Change; 47] = [
     ("preempt-rt", Severity::Unfit, |host| {
         host.preempt_rt = false
     }),
     ("rt-throttling", Severity::Advice, |host| {
-        host.rt_runtime_us = Some(950_000)
+        host.rt_runtime_us = Some(950_000);
+        host.kernel_release = "6.11.0-rt".to_owned();
     }),
     ("rt-throttling", Severity::Advice, |host| {
-        host.rt_runtime_us = Some(950_000);
         host.kernel_release = "6.12.0-rt".to_owned();
+        host.fair_server_ns = None;
+    }),
+    ("rt-throttling", Severity::Advice, |host| {
+        host.kernel_release = "6.12.0-rt".to_owned();
+        host.fair_server_ns = Some(20_000_000);
     }),
     ("rt-throttling", Severity::Unknown, |host| {
         host.rt_runtime_us = None
