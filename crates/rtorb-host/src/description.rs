@@ -226,9 +226,7 @@ impl Host {
             cpu_dma_latency_held: false,
             cpus_isolated,
             cpus_nohz_full: cpus::nohz_full(system),
-            cpus_rcu_nocbs: system
-                .boot_option("rcu_nocbs")
-                .map(|option| option.0.unwrap_or_default()),
+            cpus_rcu_nocbs: cpus::rcu_nocbs(system),
             interrupts: Interrupts::of(system, cpu, threads.irqbalance),
             rt_runtime_us: system.number("/proc/sys/kernel/sched_rt_runtime_us"),
             rt_period_us: system.number("/proc/sys/kernel/sched_rt_period_us"),

@@ -71,6 +71,12 @@ pub(super) fn nohz_full(system: &System) -> String {
         .unwrap_or_default()
 }
 
+/// Returns the CPUs that leave the kernel's deferred work to others.
+pub(super) fn rcu_nocbs(system: &System) -> Option<String> {
+    let option = system.boot_option("rcu_nocbs")?;
+    Some(option.0.unwrap_or_default())
+}
+
 /// Returns the time of the fair server on a CPU, in nanoseconds of each second.
 pub(super) fn fair_server_ns(system: &System, cpu: usize) -> Option<i64> {
     system.number(&format!(
