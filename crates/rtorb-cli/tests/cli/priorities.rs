@@ -193,7 +193,7 @@ fn a_wrong_choice_is_told_by_its_name_with_what_is_right() {
 #[test]
 fn a_priority_that_nobody_has_is_refused_with_the_remedy() {
     let nobody = "corbaloc:iiop:1.2@127.0.0.1:1/key";
-    let text = said(&["ping", nobody, "--priority", "200"], 1);
+    let text = said(&["ping", nobody, "--priority", "200"], 2);
     for word in ["200", "0 to 99", "--priority-mapping linear"] {
         assert!(text.contains(word), "{text}");
     }
