@@ -30,7 +30,7 @@ pub(crate) const FOUND: &[Found] = &[
     },
     Found {
         system: "events",
-        seed: 25,
+        seed: 14,
         plant: "consumers-kept",
         what: "a channel ended while a consumer that departed was queued in its lane: the consumer, its connections and the ORB stayed \
                for ever",
