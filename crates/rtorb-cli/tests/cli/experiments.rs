@@ -1,4 +1,4 @@
-//! Each experiment at a glance: with all rights, and by somebody who has none.
+//! Runs each experiment at a glance, once with the rights of root and once without any rights.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -97,7 +97,7 @@ fn runs(name: &str) {
 
 fn says_what_it_could_not_obtain(name: &str) {
     if !rustix::process::geteuid().is_root() {
-        // Whoever is not root has run the other tests this way.
+        // Without root, the other tests have run without rights already.
         eprintln!("skipped: only root can give up rights");
         return;
     }

@@ -125,7 +125,7 @@ impl Observers {
 }
 
 impl ObserverEntry {
-    /// True if the observer has been told of these unions.
+    /// Returns true if the observer has received these unions.
     fn has(&self, unions: &Unions) -> bool {
         self.told_of_consumers.as_ref() == Some(&unions.consumers)
             && self.told_of_suppliers.as_ref() == Some(&unions.suppliers)

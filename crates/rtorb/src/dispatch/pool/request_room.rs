@@ -201,7 +201,7 @@ impl RequestRoom {
 pub(crate) mod tests {
     use super::*;
 
-    /// How many requests of so many bytes have room, two threads included.
+    /// Returns how many requests of this size, in bytes, have room in a queue that two threads serve.
     pub(in super::super) fn room(room: &RequestRoom, bytes: usize) -> usize {
         let admitted = |_: &i32| room.admission.admit(bytes as u64, 2);
         (0..1000).take_while(admitted).count()
