@@ -683,10 +683,7 @@ pub(crate) mod tests {
             let bytes = EncodedEvents::of(core::slice::from_ref(&event), CharCodeSet::Latin1);
             let bytes = bytes.expect("it fits");
             for _ in 0..3 {
-                let incoming = Incoming {
-                    header: event.header,
-                    message: bytes.message(),
-                };
+                let incoming = bytes.incoming(event.header);
                 core.dispatch(&incoming, Priority::MIN);
                 assert_eq!(work(&core), dispatching == Dispatching::Lanes);
                 let sent = core::mem::take(&mut *sent.lock());

@@ -113,10 +113,7 @@ impl Bench {
     }
 
     fn push_bytes(&self, source: i32, bytes: &EncodedEvents, at: i16) {
-        let event = Incoming {
-            header: header(source),
-            message: bytes.message(),
-        };
+        let event = bytes.incoming(header(source));
         dispatch(
             &event,
             priority(at),

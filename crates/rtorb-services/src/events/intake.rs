@@ -139,10 +139,7 @@ mod tests {
         let event = Arrival::default().event;
         let bytes = EncodedEvents::of(core::slice::from_ref(&event), CharCodeSet::Latin1);
         let bytes = bytes.expect("it fits");
-        let incoming = Incoming {
-            header: event.header,
-            message: bytes.message(),
-        };
+        let incoming = bytes.incoming(event.header);
         intake.enqueue(&incoming, 1, |_, _| panic!("there is room"));
         let offered = catch_unwind(AssertUnwindSafe(|| {
             intake.distribute_oldest(|_, _| panic!("a fault of a consumer"));

@@ -178,7 +178,7 @@ mod tests {
     use crate::events::client::Arrival;
     use crate::events::config::{ChannelConfig, Dispatching};
     use crate::events::connection::{ConsumerConnection, NotSent, SendProgress};
-    use crate::events::event::{EncodedEvents, Incoming, Message};
+    use crate::events::event::{EncodedEvents, Message};
     use rtorb::cdr::CharCodeSet;
     use rtorb::rt::Priority;
     use rtorb_os::clock::sleep_until;
@@ -253,10 +253,7 @@ mod tests {
         let event = Arrival::default().event;
         let bytes = EncodedEvents::of(core::slice::from_ref(&event), CharCodeSet::Latin1);
         let bytes = bytes.expect("it fits");
-        let incoming = Incoming {
-            header: event.header,
-            message: bytes.message(),
-        };
+        let incoming = bytes.incoming(event.header);
         core.dispatch(&incoming, Priority::MIN);
         let (report, reports) = mpsc::channel();
         for _ in 0..2 {

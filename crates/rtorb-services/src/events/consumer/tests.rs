@@ -166,10 +166,7 @@ impl Bench {
 
     fn offer(&self, source: i32, dispatch: Dispatch) {
         let bytes = bytes(source);
-        let incoming = Incoming {
-            header: header(source),
-            message: bytes.message(),
-        };
+        let incoming = bytes.incoming(header(source));
         self.consumer.offer(&incoming, dispatch, monotonic_ns());
     }
 
@@ -332,10 +329,7 @@ fn an_event_waits_for_room_no_longer_than_configured_after_it_came() {
         bench.offer(source, Dispatch::InPlace);
     }
     let bytes = bytes(6);
-    let incoming = Incoming {
-        header: header(6),
-        message: bytes.message(),
-    };
+    let incoming = bytes.incoming(header(6));
     let now_ns = monotonic_ns();
     // It has waited for another consumer.
     let came_ns = now_ns - nanoseconds(at_most);
@@ -453,10 +447,7 @@ fn a_supplier_that_waits_for_room_gets_it_from_the_lane() {
                 _ => Manner::Takes,
             });
             let bytes = bytes(source);
-            let incoming = Incoming {
-                header: header(source),
-                message: bytes.message(),
-            };
+            let incoming = bytes.incoming(header(source));
             own.offer(&incoming, Dispatch::InPlace, monotonic_ns());
         }
         fake.behave(Manner::Takes);
@@ -549,10 +540,7 @@ fn a_new_subscription_has_its_own_timeouts() {
 fn sending_in_place_makes_no_heap_call_and_waits_for_no_lock() {
     let bench = Bench::of(WhenFull::DiscardOldest, 16);
     let bytes = bytes(1);
-    let incoming = Incoming {
-        header: header(1),
-        message: bytes.message(),
-    };
+    let incoming = bytes.incoming(header(1));
     for _ in 0..20 {
         bench.fake.reserve();
         let offer = || bench.consumer.offer(&incoming, Dispatch::InPlace, 1);

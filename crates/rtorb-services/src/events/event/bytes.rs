@@ -59,10 +59,7 @@ pub(crate) fn read<'m>(
         let text = arguments.char_code_set();
         let event = Event::decode(arguments)?;
         let bytes = EncodedEvents::of(core::slice::from_ref(&event), text)?;
-        each(Incoming {
-            header: event.header,
-            message: bytes.message(),
-        });
+        each(bytes.incoming(event.header));
     }
     Ok(count as u64)
 }
@@ -96,6 +93,14 @@ impl EncodedEvents {
         Message {
             form: self.form,
             bytes: &self.set[COUNT_BYTES..],
+        }
+    }
+
+    /// Returns the only event, with its header, as if it had been received.
+    pub(crate) fn incoming(&self, header: EventHeader) -> Incoming<'_> {
+        Incoming {
+            header,
+            message: self.message(),
         }
     }
 }
