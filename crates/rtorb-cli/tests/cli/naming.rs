@@ -52,6 +52,12 @@ impl Names {
         String::from_utf8_lossy(&assert.get_output().stderr).into_owned()
     }
 
+    /// The value of `--init-ref` for a command that uses this service.
+    fn initial_reference(&self) -> String {
+        let root = fs::read_to_string(&self.ior_file).unwrap();
+        format!("NameService={}", root.trim())
+    }
+
     fn end(mut self) {
         self.running.signal(Signal::TERM);
         assert_eq!(self.running.ended(), Some(0));
@@ -65,8 +71,7 @@ const SOMEBODY: &str = "corbaloc::1.2@127.0.0.1:9/somebody";
 fn a_channel_makes_the_contexts_of_its_name_if_it_is_asked_to() {
     let folder = tempfile::tempdir().unwrap();
     let names = Names::start(folder.path(), &[]);
-    let root = fs::read_to_string(&names.ior_file).unwrap();
-    let place = format!("NameService={}", root.trim());
+    let place = names.initial_reference();
     let serve = ["events", "serve", "--init-ref", &place, "--name"];
     let mut refused = rtorb();
     refused.args(serve).arg("lift/positions");
@@ -96,8 +101,7 @@ fn a_channel_makes_the_contexts_of_its_name_if_it_is_asked_to() {
 fn a_channel_that_cannot_write_its_reference_leaves_no_name() {
     let folder = tempfile::tempdir().unwrap();
     let names = Names::start(folder.path(), &[]);
-    let root = fs::read_to_string(&names.ior_file).unwrap();
-    let place = format!("NameService={}", root.trim());
+    let place = names.initial_reference();
     // A file, so there is no folder of that name.
     let unwritable = names.ior_file.join("channel.ior");
     let mut failed = rtorb();
@@ -356,7 +360,7 @@ fn a_context_too_deep_for_a_recursive_list_is_reported() {
     let listed = String::from_utf8_lossy(&output.stdout);
     let last = format!(r#"{{"name":"{deepest}","type":"context"}}"#);
     assert_eq!(listed.lines().last(), Some(last.as_str()));
-    // Whoever chooses a depth gets what is asked for.
+    // With a chosen depth it is no failure to leave out deeper contexts.
     assert_eq!(names.told(&["list", "--recursive", "--depth", "1"]), "c/\n");
     names.told(&["list", "--recursive", "--depth", "65"]);
     names.end();
@@ -493,8 +497,7 @@ fn other_commands_call_objects_by_their_names() {
     let names = Names::start(folder.path(), &[]);
     let server = CubitServer::start(folder.path(), &[]);
     names.told(&["bind", "the cubit.1", server.reference()]);
-    let root = fs::read_to_string(&names.ior_file).unwrap();
-    let named = format!("NameService={}", root.trim());
+    let named = names.initial_reference();
     let ping = |url: &str| {
         let mut command = rtorb();
         command.args(["ping", url, "--json", "--init-ref", &named]);

@@ -8,9 +8,7 @@ use rtorb_os::thread::thread_id;
 use rtorb_services::events::ChannelConfig;
 use rtorb_services::events::client::ConnectError;
 use rtorb_services::events::gateway::{End, Ends, Gateway, GatewayConfig, News};
-use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::event_channel::{
-    CantAppendObserver, CantRemoveObserver,
-};
+use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::event_channel::CantAppendObserver;
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::{
     ConsumerAdmin, EventChannel, EventChannelAppendObserverError, EventChannelRemoveObserverError,
     EventChannelServant, Observer, SupplierAdmin,
@@ -19,16 +17,22 @@ use rtorb_tests::asleep::until_asleep;
 
 use super::setup::{Consumer, PATIENCE, Serving, serve};
 
-/// A channel as TAO's is without an observer strategy.
-struct Unobserved(EventChannel);
+/// A channel as TAO's is without an observer strategy. It may refuse consumers too.
+struct Unobserved {
+    channel: EventChannel,
+    refuses_consumers: bool,
+}
 
 impl EventChannelServant for Unobserved {
     fn for_consumers(&self) -> Result<Option<ConsumerAdmin>, SystemException> {
-        self.0.for_consumers()
+        if self.refuses_consumers {
+            return Err(ExceptionKind::NoPermission.into());
+        }
+        self.channel.for_consumers()
     }
 
     fn for_suppliers(&self) -> Result<Option<SupplierAdmin>, SystemException> {
-        self.0.for_suppliers()
+        self.channel.for_suppliers()
     }
 
     fn destroy(&self) -> Result<(), SystemException> {
@@ -43,7 +47,7 @@ impl EventChannelServant for Unobserved {
     }
 
     fn remove_observer(&self, handle: u32) -> Result<(), EventChannelRemoveObserverError> {
-        self.0.remove_observer(handle)
+        self.channel.remove_observer(handle)
     }
 }
 
@@ -53,7 +57,10 @@ fn a_channel_that_accepts_no_observer_is_named_with_the_option_of_tao() {
     let own = Serving::of_a_client();
     let channel = served.for_client(&own.orb);
     let poa = own.orb.root_poa().expect("it listens");
-    let unobserved = poa.activate(Unobserved(channel.clone()));
+    let unobserved = poa.activate(Unobserved {
+        channel: channel.clone(),
+        refuses_consumers: false,
+    });
     let unobserved: EventChannel = unobserved.expect("there is room");
     let ends = Ends {
         from: Box::new(move || Ok(channel.clone())),
@@ -84,42 +91,18 @@ fn a_channel_that_accepts_no_observer_is_named_with_the_option_of_tao() {
     });
 }
 
-/// A channel that answers, and refuses consumers.
-struct WithoutConsumers;
-
-impl EventChannelServant for WithoutConsumers {
-    fn for_consumers(&self) -> Result<Option<ConsumerAdmin>, SystemException> {
-        Err(ExceptionKind::NoPermission.into())
-    }
-
-    fn for_suppliers(&self) -> Result<Option<SupplierAdmin>, SystemException> {
-        Err(ExceptionKind::NoPermission.into())
-    }
-
-    fn destroy(&self) -> Result<(), SystemException> {
-        Err(ExceptionKind::NoPermission.into())
-    }
-
-    fn append_observer(
-        &self,
-        _: Option<&Observer>,
-    ) -> Result<u32, EventChannelAppendObserverError> {
-        Err(CantAppendObserver.into())
-    }
-
-    fn remove_observer(&self, _: u32) -> Result<(), EventChannelRemoveObserverError> {
-        Err(CantRemoveObserver.into())
-    }
-}
-
 #[test]
 fn a_gateway_whose_subscription_is_refused_gives_up_after_its_tries() {
     let served = serve(ChannelConfig::default());
     let _consumer = Consumer::connect(&served, &[(16, 1)], 0);
     let own = Serving::of_a_client();
     let poa = own.orb.root_poa().expect("it listens");
-    let refusing: EventChannel = poa.activate(WithoutConsumers).expect("there is room");
     let to = served.for_client(&own.orb);
+    let refusing = poa.activate(Unobserved {
+        channel: to.clone(),
+        refuses_consumers: true,
+    });
+    let refusing: EventChannel = refusing.expect("there is room");
     let ends = Ends {
         from: Box::new(move || Ok(refusing.clone())),
         to: Box::new(move || Ok(to.clone())),
