@@ -168,6 +168,11 @@ pub(crate) fn usage_of(error: impl ToString, field: &str, option: &str) -> anyho
     usage(error.to_string().replacen(field, option, 1))
 }
 
+/// The same for an option that is named as its field.
+pub(crate) fn usage_of_field(error: impl ToString, field: &str) -> anyhow::Error {
+    usage_of(error, field, &format!("--{}", field.replace('_', "-")))
+}
+
 /// Converts the ORB's error, with the name that the option has on this command line. A wrong option is a [`UsageError`]; a
 /// refusal of the host is not.
 pub(crate) fn option_error(error: OrbError) -> anyhow::Error {

@@ -14,7 +14,7 @@ use rtorb_services::events::gateway::{
 };
 
 use crate::exit_status::FAILED;
-use crate::orb_options::{ServerOptions, usage_of};
+use crate::orb_options::{ServerOptions, usage_of, usage_of_field};
 use crate::output::{line, note, print_json, warn};
 use crate::reference::{CallOptions, duration, reference_text, text_of};
 
@@ -119,12 +119,11 @@ fn gateway_error(error: GatewayError) -> anyhow::Error {
     let GatewayError::Config { name, .. } = &error else {
         return anyhow!(error);
     };
-    let option = match *name {
-        "queue_pushes" => "--queue-events".to_owned(),
-        "tries_max" => "--tries".to_owned(),
-        name => format!("--{}", name.replace('_', "-")),
-    };
-    usage_of(&error, name, &option)
+    match *name {
+        "queue_pushes" => usage_of(&error, name, "--queue-events"),
+        "tries_max" => usage_of(&error, name, "--tries"),
+        name => usage_of_field(&error, name),
+    }
 }
 
 /// Returns a function that reads the REF each time, because a restarted channel writes another reference to its file.

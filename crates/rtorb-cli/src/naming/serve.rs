@@ -11,7 +11,7 @@ use rtorb_services::naming::client::PORT;
 use rtorb_services::naming::{NamingConfig, NamingError, NamingService, StoreError};
 
 use crate::named_file;
-use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage, usage_of};
+use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage, usage_of_field};
 use crate::output::note;
 
 /// Serve names until SIGTERM or SIGINT.
@@ -116,6 +116,5 @@ fn naming_error(error: NamingError) -> anyhow::Error {
         } => return usage(error),
         _ => return anyhow!(error),
     };
-    let option = format!("--{}", bound.replace('_', "-"));
-    usage_of(&error, bound, &option)
+    usage_of_field(&error, bound)
 }

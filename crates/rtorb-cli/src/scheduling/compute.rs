@@ -9,7 +9,7 @@ use rtorb_results::table::Table;
 use rtorb_services::scheduling::analysis::{
     Operation, OperationSchedule, Response, Severity, Verdict,
 };
-use rtorb_services::scheduling::{Computation, ComputeError, Description, Schedule, text_of_ns};
+use rtorb_services::scheduling::{Computation, Description, Schedule, text_of_ns};
 use serde_json::{Value, json};
 
 use super::{criticality, strategies};
@@ -44,9 +44,10 @@ impl Compute {
         let description = super::description(&self.file, self.strategy.as_ref())?;
         let computed = Schedule::compute(&description).map_err(|error| {
             let text = format!("{}: {error}", self.file.display());
-            match error {
-                ComputeError::Graph(_) | ComputeError::Model(_) => usage(text),
-                _ => anyhow!(text),
+            if error.is_wrong_description() {
+                usage(text)
+            } else {
+                anyhow!(text)
             }
         })?;
         if let Some(out) = &self.out {

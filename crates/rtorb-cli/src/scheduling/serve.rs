@@ -6,14 +6,12 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use clap::Args;
 use rtorb::Orb;
-use rtorb_services::scheduling::{
-    Admission, ComputeError, Scheduling, SchedulingConfig, SchedulingError,
-};
+use rtorb_services::scheduling::{Admission, Scheduling, SchedulingConfig, SchedulingError};
 
 use super::reload::{self, Reload};
 use super::system_file::SystemFile;
 use crate::named_file;
-use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage, usage_of};
+use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage, usage_of_field};
 use crate::output::{note, warn};
 
 /// Serve a Scheduler until SIGTERM or SIGINT. Its object key is ScheduleService: corbaloc::HOST:PORT/ScheduleService.
@@ -90,14 +88,10 @@ impl Serve {
     /// Converts an error of the service: one of the options or of the file is a usage error.
     fn error(&self, error: SchedulingError) -> anyhow::Error {
         match (&error, &self.system.file) {
-            (SchedulingError::Bound { bound, .. }, _) => {
-                let option = format!("--{}", bound.replace('_', "-"));
-                usage_of(&error, bound, &option)
+            (SchedulingError::Bound { bound, .. }, _) => usage_of_field(&error, bound),
+            (SchedulingError::Compute(cause), Some(file)) if cause.is_wrong_description() => {
+                usage(format!("{}: {error}", file.display()))
             }
-            (
-                SchedulingError::Compute(ComputeError::Graph(_) | ComputeError::Model(_)),
-                Some(file),
-            ) => usage(format!("{}: {error}", file.display())),
             _ => anyhow!(error),
         }
     }

@@ -76,6 +76,14 @@ pub enum ComputeError {
     Model(#[from] ModelError),
 }
 
+impl ComputeError {
+    /// Returns true if the description is wrong, and not only its schedule impossible.
+    #[must_use]
+    pub fn is_wrong_description(&self) -> bool {
+        matches!(self, Self::Graph(_) | Self::Model(_))
+    }
+}
+
 impl Schedule {
     /// Computes the priorities of a description.
     ///

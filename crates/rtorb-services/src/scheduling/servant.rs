@@ -6,7 +6,6 @@ use super::change::{DescribedSystem, NotAdmitted as Refused, SystemChangeError};
 use super::config::Admission as IfUnproven;
 use super::description::Description;
 use super::exception::SchedulerException;
-use super::schedule::ComputeError;
 use super::state::{SchedulerState, configs, dispatching};
 use super::system_file;
 use super::table::{Characteristics, number};
@@ -347,9 +346,7 @@ impl From<SystemChangeError> for ChangeableSchedulerApplyError {
         match error {
             SystemChangeError::NotAdmitted(Refused { refusal, .. }) => not_admitted(refusal).into(),
             SystemChangeError::System(exception) => exception.into(),
-            SystemChangeError::Compute(
-                error @ (ComputeError::Model(_) | ComputeError::Graph(_)),
-            ) => WrongFile {
+            SystemChangeError::Compute(error) if error.is_wrong_description() => WrongFile {
                 reason: error.to_string(),
             }
             .into(),
