@@ -579,8 +579,8 @@ const FIRST_NS: [u64; 2] = [SHORT_NS, LONG_NS];
 const CLIENTS: u8 = 27;
 /// The priority of the thread that changes the system.
 const CHANGES: u8 = 20;
-/// A thread of this priority, just above all of the system, waits for the host and for more urgent threads of others.
-const WITNESS: u8 = 32;
+/// A thread of the least priority of the system waits, as the system does, for the host and for all more urgent threads of others.
+const WITNESS: u8 = CLIENTS;
 
 /// A time in which a CPU did not run its most urgent thread, or did not pass its packet on.
 #[derive(Clone, Copy, Debug)]
