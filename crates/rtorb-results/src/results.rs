@@ -19,7 +19,7 @@ use crate::series::{Derived, Highlight, LostRound, Published, Series};
 use crate::table_view::TableView;
 
 /// One run of one experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// The form of the file: [`SCHEMA`].
     pub schema: String,
@@ -100,30 +100,7 @@ impl Results {
             experiment,
             title,
             host,
-            reproduces: String::new(),
-            run: String::new(),
-            started: String::new(),
-            duration_s: 0.0,
-            stolen_ms: None,
-            complete: false,
-            parameters: BTreeMap::new(),
-            server_host: None,
-            further_hosts: Vec::new(),
-            emulation: None,
-            judgement: None,
-            findings: Vec::new(),
-            scheduling: Vec::new(),
-            highlights: Vec::new(),
-            series: Vec::new(),
-            columns: Vec::new(),
-            tables: Vec::new(),
-            plots: Vec::new(),
-            derived: Vec::new(),
-            claims: Vec::new(),
-            lost: Vec::new(),
-            conclusions: Vec::new(),
-            published: Vec::new(),
-            notes: Vec::new(),
+            ..Self::default()
         }
     }
 
