@@ -12,7 +12,7 @@ use crate::contestants::rt_policies::{
 use crate::experiments::prelude::*;
 use crate::processes::awake::{AWAKE_AT_MOST, Awake};
 
-mod findings;
+mod says;
 
 /// The experiment.
 pub const STUDY: Study<Systems> = Study {
@@ -61,7 +61,7 @@ pub const STUDY: Study<Systems> = Study {
     },
     obstacle: |context| context.launcher.placement.fifo.is_none().then_some(NO_FIFO),
     plots,
-    says: findings::SAYS,
+    says: says::SAYS,
     ..Study::with(Systems::start)
 };
 

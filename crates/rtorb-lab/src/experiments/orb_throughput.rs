@@ -94,7 +94,7 @@ pub const STUDY: Study<LineUp> = Study {
         !(has_len && has_transport && has_architecture && has_peer)
     },
     plots,
-    findings: says::findings,
+    computed: says::compute,
     says: says::SAYS,
     services: &[
         ServiceRow::new("transport", "exchange")

@@ -18,7 +18,7 @@ use crate::experiments::prelude::*;
 use crate::experiments::transports::TRANSPORT;
 use crate::processes::probe::Answer;
 
-mod findings;
+mod computed;
 
 /// The experiment.
 pub const STUDY: Study<LineUp> = Study {
@@ -77,8 +77,8 @@ pub const STUDY: Study<LineUp> = Study {
         is_known || (cell.has(TRANSPORT) && !is_compared)
     },
     plots,
-    says: findings::SAYS,
-    findings: findings::findings,
+    says: computed::SAYS,
+    computed: computed::compute,
     ..Study::with(|context, _| LineUp::start(context))
 };
 

@@ -280,8 +280,8 @@ impl<S: Subject> Experiment for Study<S> {
             tick_hz: kernel_tick_hz(&context.host.kernel_release),
             answers: measured.answers,
         };
-        let findings = (self.findings)(&measured.cells, &conditions);
-        measured.cells.extend(findings.cells);
+        let computed = (self.computed)(&measured.cells, &conditions);
+        measured.cells.extend(computed.cells);
         let said = self.say(context, &measured.cells, &measured.absent);
         for (_, why) in &measured.absent {
             if !measured.notes.contains(why) {
@@ -302,7 +302,7 @@ impl<S: Subject> Experiment for Study<S> {
             claims: said.claims,
             conclusions: said.conclusions,
             published: said.published,
-            notes: notes.chain(findings.notes).collect(),
+            notes: notes.chain(computed.notes).collect(),
         })
     }
 }

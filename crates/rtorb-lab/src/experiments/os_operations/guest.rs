@@ -4,7 +4,7 @@ use rtorb_host::Host;
 use rtorb_results::cells::Cells;
 use rtorb_results::{ObtainedScheduling, Results, labels};
 
-use super::findings::in_yields;
+use super::computed::in_yields;
 use super::{NAME, REPRODUCES, TITLE};
 use crate::effort::Effort;
 use crate::experiment::IN_INSTRUCTIONS;

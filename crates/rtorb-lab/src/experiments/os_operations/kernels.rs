@@ -1,6 +1,6 @@
 //! The operations on each kernel: in its own yields, and in instructions where these are the same.
 
-use super::findings::IN_YIELDS;
+use super::computed::IN_YIELDS;
 use super::operation::{CALL, KERNEL, SWITCH};
 use crate::experiments::os_context_switch;
 use crate::experiments::prelude::*;
