@@ -48,14 +48,7 @@ pub const STUDY: Study<LineUp> = Study {
         Factor::numbers(CLIENTS, &[1, TEN as i64]),
         Factor::texts(CALLS, &[BACK_TO_BACK, AT_RATES]),
         // Without a level, it is TCP.
-        Factor::of(
-            TRANSPORT,
-            &[
-                Absent,
-                Text(Transport::Unix.label()),
-                Text(Transport::Shm.label()),
-            ],
-        ),
+        Factor::of(TRANSPORT, &[Absent, Text("unix"), Text("shm")]),
     ],
     fixed: &[("part", Text("count"))],
     parameters: &[

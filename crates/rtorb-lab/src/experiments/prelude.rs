@@ -12,6 +12,7 @@ pub(super) use rtorb_results::{
     CellValue, LabelValue, Labels, ObtainedScheduling, Plot, PlotKind, StatisticName, TableView,
     labels,
 };
+pub(super) use strum::VariantNames;
 
 pub(super) use crate::error::LabError;
 pub(super) use crate::experiment::{Context, Effort, Emulated, EmulatedLoads, Outcome, Parameters};
