@@ -101,6 +101,7 @@ pub fn require_real_time(priority: i16) -> anyhow::Result<()> {
 /// What was seen of a call in each period.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Responses {
+    /// The periods that have begun.
     pub periods: u64,
     /// The periods in which the call was not done.
     pub missed: u64,
