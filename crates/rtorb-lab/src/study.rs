@@ -7,10 +7,10 @@ use rtorb_results::cells::Cells;
 use rtorb_results::profile::ServiceRow;
 use rtorb_results::statements::Statements;
 use rtorb_results::systems::Gathered;
-use rtorb_results::{Labels, ObtainedScheduling, Plot, TableView};
+use rtorb_results::{Labels, ObtainedScheduling, Plot, Results, TableView};
 
 use crate::error::LabError;
-use crate::experiment::{Context, Effort, Emulated, Outcome, Parameters};
+use crate::experiment::{Context, Effort, Emulated, Parameters};
 use crate::processes::probe::Answer;
 pub(crate) use factors::Amounts;
 pub use factors::{ByEffort, Cell, Factor, Value};
@@ -60,7 +60,7 @@ pub struct Study<S> {
     /// The kernel modules that an emulated machine loads for it.
     pub(crate) modules: &'static [&'static str],
     /// How several operating systems are shown side by side; `None` for a table of medians.
-    pub(crate) kernels: Option<fn(&Gathered<'_>) -> Outcome>,
+    pub(crate) kernels: Option<fn(&Gathered<'_>) -> Results>,
     /// The services of the platform that a profile takes from its results.
     pub(crate) services: &'static [ServiceRow],
     /// What is said about the cells.

@@ -13,7 +13,7 @@ use rtorb_host::placement::Placement;
 use rtorb_os::sched::{SchedPolicy, apply_policy};
 use rtorb_results::cells::Cells;
 
-use crate::experiment::{Experiment, Outcome, Progress, is_complete};
+use crate::experiment::{Experiment, Progress, is_complete};
 use crate::experiments::prelude::*;
 use crate::processes::Launcher;
 use crate::processes::child::{Role, arguments};
@@ -86,7 +86,7 @@ impl Experiment for OwnProgram {
         })
     }
 
-    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
+    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Results, LabError> {
         if !self.file().is_file() {
             let what = format!(
                 "there is no {}: a program of your own is measured in a guest alone, by `rtorb lab kernel run --own-program NAME=FILE`",
@@ -105,11 +105,11 @@ impl Experiment for OwnProgram {
             Ok(())
         };
         let complete = is_complete(run())?;
-        Ok(Outcome {
+        Ok(Results {
             complete,
             series: measured.series(&Labels::new()),
             notes: vec![NOTE.to_owned()],
-            ..Outcome::default()
+            ..Results::default()
         })
     }
 }
