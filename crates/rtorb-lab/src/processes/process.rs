@@ -433,7 +433,7 @@ pub(crate) fn end_politely(child: &mut Child) -> Option<ExitStatus> {
     None
 }
 
-pub(super) fn exited_within(child: &mut Child, timeout: Duration) -> Option<ExitStatus> {
+fn exited_within(child: &mut Child, timeout: Duration) -> Option<ExitStatus> {
     let deadline_ns = monotonic_ns() + nanoseconds(timeout);
     loop {
         match child.try_wait() {

@@ -8,12 +8,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rtorb_os::clock::monotonic_ns;
-use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, set_parent_process_death_signal,
+};
 
 use crate::error::LabError;
 use crate::processes::interrupt::Interrupt;
-use crate::processes::process::exited_within;
-use crate::processes::readable::nanoseconds;
+use crate::processes::readable::{is_readable, nanoseconds};
 
 /// Becomes a program whose complaints go where the laboratory reads its output, and not between the progress on the terminal. It gets
 /// SIGTERM when the laboratory dies, not SIGKILL, so that it can end processes of its own: stress-ng would leave those workers that
@@ -82,12 +83,13 @@ pub fn run_tool_watched(
             watch()
         }
     };
-    let status = loop {
-        match exited_within(&mut child, POLL) {
-            Some(status) => break status,
-            None => may_go_on().inspect_err(|_| kill(&mut child))?,
-        }
-    };
+    let ended = pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
+    let ended = ended.map_err(|error| failed(error.to_string()));
+    let ended = ended.inspect_err(|_| kill(&mut child))?;
+    while !is_readable(ended.as_fd(), POLL) {
+        may_go_on().inspect_err(|_| kill(&mut child))?;
+    }
+    let status = child.wait().map_err(|error| failed(error.to_string()))?;
     if status.success() {
         return printed(&mut output).map_err(|error| failed(error.to_string()));
     }
@@ -97,9 +99,7 @@ pub fn run_tool_watched(
 
 /// Ends the tool, and what it started.
 fn kill(child: &mut Child) {
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
     let _ = child.wait();
 }
 
