@@ -32,7 +32,6 @@ pub const STUDY: Study<ThreeThreads> = Study {
         ("critical_section_us", Number((SECTION_NS / 1_000) as i64)),
         ("medium_us_max", Number((SPIN_NS / 1_000) as i64)),
     ],
-    labels_of_run: |_| labels([]),
     obstacle: |context| {
         let placement = &context.launcher.placement;
         placement
