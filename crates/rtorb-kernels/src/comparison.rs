@@ -31,7 +31,7 @@ pub fn of(experiment: &str, systems: &[OfSystem], identity: &Identity) -> Result
     let of_it: Vec<OfSystem> = systems.iter().filter(|one| runs_it(one)).cloned().collect();
     let systems = of_it.as_slice();
     let gathered = Gathered::of(experiment, systems);
-    let mut shown = view(&gathered);
+    let shown = view(&gathered);
     let first = gathered.parts.first().map(|part| part.results);
     let title = first.map_or("", |results| results.title.as_str());
     let complete =
@@ -56,12 +56,7 @@ pub fn of(experiment: &str, systems: &[OfSystem], identity: &Identity) -> Result
         emulation: Some(emulation(systems, identity)),
         scheduling: scheduling(&gathered),
         published: published(&gathered),
-        notes: notes(
-            &gathered,
-            systems,
-            identity,
-            std::mem::take(&mut shown.notes),
-        ),
+        notes: notes(&gathered, systems, identity, &shown.notes),
         series: gathered.series,
         ..shown
     }
@@ -226,7 +221,7 @@ fn notes(
     gathered: &Gathered<'_>,
     systems: &[OfSystem],
     identity: &Identity,
-    of_view: Vec<String>,
+    of_view: &[String],
 ) -> Vec<String> {
     let mut notes = Vec::new();
     if identity.seeds < SEEDS_MIN {
@@ -246,7 +241,7 @@ fn notes(
             notes.push(format!("{name} has no results of it."));
         }
     }
-    notes.extend(of_view);
+    notes.extend_from_slice(of_view);
     let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
     for part in &gathered.parts {
         for note in &part.results.notes {
