@@ -9,8 +9,9 @@ use clap::{Args, Subcommand};
 use rtorb::rt::{Policy, Priority, PriorityModel};
 use rtorb::{Orb, OrbError, PoaPolicies};
 use rtorb_lab::contestants::burst::{Burst, Samples, Verb};
-use rtorb_lab::contestants::cubit::{Bench, Server};
+use rtorb_lab::contestants::cubit::{self, Bench};
 use rtorb_lab::contestants::operations::Operation;
+use rtorb_lab::contestants::server::Server;
 use rtorb_results::statistics::Recorder;
 use rtorb_results::summary::microseconds;
 use serde_json::json;
@@ -92,7 +93,7 @@ impl Serve {
         let server = self.open().map_err(option_error)?;
         server.orb().shutdown_on_signals(|| ())?;
         server.orb().run_with(|| {
-            let text = server.reference().to_string();
+            let text = server.references().join(" ");
             match &self.ior_file {
                 Some(file) => named_file::write(file, format!("{text}\n").as_bytes())?,
                 None => line(text)?,
@@ -114,7 +115,7 @@ impl Serve {
                 server_priority: Priority::new(self.server_priority)?,
             });
         }
-        Server::with(builder, policies)
+        cubit::open(builder, policies)
     }
 }
 

@@ -17,8 +17,6 @@ pub use quota::CpuQuota;
 pub use stolen::{StolenByCpu, StolenTime, stolen_ms};
 
 mod cpus;
-#[cfg(test)]
-pub(crate) mod fake;
 mod groups;
 mod interrupts;
 mod kernel;
@@ -29,7 +27,7 @@ mod stolen;
 mod virtualisation;
 
 /// The host as it was when an experiment began.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
     /// Its name in the network (`uname -n`).
     #[serde(default)]
@@ -183,7 +181,7 @@ impl Host {
     }
 
     /// Describes a host.
-    fn of(system: &System) -> Self {
+    pub(crate) fn of(system: &System) -> Self {
         let text = |path| system.read(path).unwrap_or_default();
         let kernel_version = text("/proc/sys/kernel/version");
         let kernel_release = text("/proc/sys/kernel/osrelease");

@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 
 use rtorb_lab::LabError;
-use rtorb_results::{Results, Series, distinct, read_text, write_atomically};
+use rtorb_results::{Results, Series, distinct, read_json, write_json};
 use serde::{Deserialize, Serialize};
 
 use crate::campaign::{Identity, Record, System, folder_of};
@@ -100,30 +100,18 @@ impl Baseline {
     /// # Errors
     /// That there is none, with how to make it, or that it is of another form.
     pub fn read(path: &Path) -> Result<Self, LabError> {
-        let text = read_text(path).map_err(|error| match error.kind() {
+        read_json(path, SCHEMA).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => LabError::Incomplete {
                 what: format!(
                     "there is no {}: `rtorb lab kernel baseline DIR --baseline {0}` makes it of a campaign that `rtorb lab kernel run` wrote",
                     path.display()
                 ),
             },
+            io::ErrorKind::InvalidData => LabError::Incomplete {
+                what: format!("{} is no baseline: {error}", path.display()),
+            },
             _ => LabError::file(path)(error),
-        })?;
-        Self::parse(&text).map_err(|what| LabError::Incomplete {
-            what: format!("{} is no baseline: {what}", path.display()),
         })
-    }
-
-    fn parse(text: &str) -> Result<Self, String> {
-        let read: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        if read.schema == SCHEMA {
-            Ok(read)
-        } else {
-            Err(format!(
-                "it has schema {:?}, this program reads {SCHEMA:?}",
-                read.schema
-            ))
-        }
     }
 
     /// Writes the file, in whole or not at all: sorted, a line for each bound.
@@ -131,13 +119,7 @@ impl Baseline {
     /// # Errors
     /// What the file system said.
     pub fn write(&self, path: &Path) -> Result<(), LabError> {
-        let text = self.text().map_err(LabError::file(path))?;
-        write_atomically(path, text.as_bytes()).map_err(LabError::file(path))
-    }
-
-    fn text(&self) -> io::Result<String> {
-        let text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
-        Ok(text + "\n")
+        write_json(path, self).map_err(LabError::file(path))
     }
 
     /// How many bounds there are.

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rtorb_host::Host;
-use rtorb_lab::experiment::{IN_INSTRUCTIONS, Outcome};
+use rtorb_lab::experiment::IN_INSTRUCTIONS;
 use rtorb_lab::experiments;
 use rtorb_lab::systems::{self, SEEDS_MIN};
 use rtorb_results::campaign::PREFIX;
 use rtorb_results::campaign::{Identity, System};
 use rtorb_results::{
     EMULATED, EmulatedSystem, Emulation, LabelValue, ObtainedScheduling, Published, Results,
-    distinct,
+    SCHEMA, distinct,
 };
 
 use crate::board;
@@ -36,10 +36,11 @@ pub fn of(experiment: &str, systems: &[OfSystem], identity: &Identity) -> Result
     let title = first.map_or("", |results| results.title.as_str());
     let complete =
         gathered.is_of_all(systems) && gathered.parts.iter().all(|part| part.results.complete);
-    let name = format!("{PREFIX}{experiment}");
-    let title = format!("{title}: operating systems side by side");
-    let host = host(&gathered);
     Results {
+        schema: SCHEMA.to_owned(),
+        experiment: format!("{PREFIX}{experiment}"),
+        title: format!("{title}: operating systems side by side"),
+        host: host(&gathered),
         reproduces: first.map_or_else(String::new, |results| {
             format!("{}: on several operating systems", results.reproduces)
         }),
@@ -54,17 +55,10 @@ pub fn of(experiment: &str, systems: &[OfSystem], identity: &Identity) -> Result
         parameters: parameters(&gathered, identity),
         emulation: Some(emulation(systems, identity)),
         scheduling: scheduling(&gathered),
-        highlights: shown.highlights,
-        columns: shown.columns,
-        tables: shown.tables,
-        plots: shown.plots,
-        derived: shown.derived,
-        claims: shown.claims,
-        conclusions: shown.conclusions,
         published: published(&gathered),
-        notes: notes(&gathered, systems, identity, shown.notes),
+        notes: notes(&gathered, systems, identity, &shown.notes),
         series: gathered.series,
-        ..Results::of(name, title, host)
+        ..shown
     }
 }
 
@@ -92,7 +86,7 @@ pub(super) fn name_of(identity: &Identity) -> String {
 }
 
 /// How the results of an experiment are shown when it was run on several systems.
-fn view(gathered: &Gathered<'_>) -> Outcome {
+fn view(gathered: &Gathered<'_>) -> Results {
     let known = experiments::by_name(gathered.experiment).ok();
     let own = known.and_then(|known| known.kernels(gathered));
     own.unwrap_or_else(|| systems::any(gathered))
@@ -227,7 +221,7 @@ fn notes(
     gathered: &Gathered<'_>,
     systems: &[OfSystem],
     identity: &Identity,
-    of_view: Vec<String>,
+    of_view: &[String],
 ) -> Vec<String> {
     let mut notes = Vec::new();
     if identity.seeds < SEEDS_MIN {
@@ -247,7 +241,7 @@ fn notes(
             notes.push(format!("{name} has no results of it."));
         }
     }
-    notes.extend(of_view);
+    notes.extend_from_slice(of_view);
     let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
     for part in &gathered.parts {
         for note in &part.results.notes {

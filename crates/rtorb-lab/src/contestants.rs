@@ -12,6 +12,7 @@ use rtorb::rt::PriorityModel;
 use rtorb_results::ObtainedScheduling;
 use rtorb_wire::Ior;
 use rtorb_wire::ior::object_key;
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::contestants::burst::{Burst, Samples, Verb};
 use crate::contestants::operations::MessageBytes;
@@ -53,7 +54,8 @@ pub fn client_orb_builder(timeout: Duration) -> rtorb::OrbBuilder {
 }
 
 /// Which software answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Orb {
     /// Ours.
     Rtorb,
@@ -69,12 +71,7 @@ impl Orb {
     /// The value of the label `orb`.
     #[must_use]
     pub fn label(self) -> &'static str {
-        match self {
-            Self::Rtorb => "rtorb",
-            Self::OmniOrb => OMNIORB,
-            Self::Iceoryx2 => "iceoryx2",
-            Self::Raw => "raw",
-        }
+        self.into()
     }
 }
 
@@ -106,7 +103,10 @@ impl Architecture {
 pub const OMNIORB: &str = "omniorb";
 
 /// How the octets travel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, EnumString, VariantArray,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum Transport {
     /// IIOP for an ORB.
     Tcp,
@@ -129,30 +129,23 @@ pub enum Transport {
 }
 
 impl Transport {
+    /// Every transport of a contestant.
+    pub const ALL: &'static [Self] = Self::VARIANTS;
+
     /// Those over which a server of ours is measured with each of its experiments.
     pub const OF_ORB: [Self; 3] = [Self::Tcp, Self::Unix, Self::Shm];
 
     /// The transport of ours in a cell: TCP if the study does not vary it.
     pub(crate) fn of(cell: &Cell<'_>) -> Self {
-        let mut all = Self::OF_ORB.into_iter();
-        let found = all.find(|transport| cell.is("transport", transport.label()));
-        found.unwrap_or(Self::Tcp)
+        let level: Option<Self> = cell.parsed("transport");
+        let of_orb = level.filter(|transport| Self::OF_ORB.contains(transport));
+        of_orb.unwrap_or(Self::Tcp)
     }
 
     /// The value of the label `transport`.
     #[must_use]
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Tcp => "tcp",
-            Self::Unix => "unix",
-            Self::Futex => "futex",
-            Self::Shm => "shm",
-            Self::ShmYield => "shm_yield",
-            Self::ShmSpin => "shm_spin",
-            Self::Spin => "spin",
-            Self::Memcpy => "memcpy",
-            Self::Collocated => "collocated",
-        }
+    pub fn label(self) -> &'static str {
+        self.into()
     }
 
     /// Whether client and server have a CPU each.

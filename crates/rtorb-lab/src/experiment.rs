@@ -5,10 +5,7 @@ use std::collections::BTreeMap;
 use rtorb_results::profile::ServiceRow;
 use rtorb_results::statements::Statements;
 use rtorb_results::systems::Gathered;
-use rtorb_results::{
-    Claim, Derived, Highlight, LabelValue, Labels, LostRound, ObtainedScheduling, Plot, Published,
-    Series, TableView,
-};
+use rtorb_results::{LabelValue, Labels, Results};
 
 use crate::error::LabError;
 
@@ -61,7 +58,7 @@ pub trait Experiment: Sync {
 
     /// How its results on several operating systems are shown side by side; `None` for a table of medians
     /// ([`crate::systems::any`]).
-    fn kernels(&self, _: &Gathered<'_>) -> Option<Outcome> {
+    fn kernels(&self, _: &Gathered<'_>) -> Option<Results> {
         None
     }
 
@@ -80,11 +77,11 @@ pub trait Experiment: Sync {
         1
     }
 
-    /// Measures. An interrupt is not an error: the outcome says that it is not complete.
+    /// Measures. An interrupt is not an error: the results say that they are not complete. [`run`] adds what it knows of the run.
     ///
     /// # Errors
     /// That nothing could be measured at all.
-    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError>;
+    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Results, LabError>;
 }
 
 /// What a study says, and of which cells.
@@ -143,37 +140,6 @@ pub trait Progress {
     fn step(&mut self, next: &str);
     /// Something that a reader should know.
     fn note(&mut self, text: &str);
-}
-
-/// What an experiment found.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
-    /// Whether everything was measured that was planned.
-    pub complete: bool,
-    /// The scheduling that the measured processes had.
-    pub scheduling: Vec<ObtainedScheduling>,
-    /// The few numbers to read first.
-    pub highlights: Vec<Highlight>,
-    /// What was measured.
-    pub series: Vec<Series>,
-    /// The labels whose values name the columns of the table; empty where ORB and transport do.
-    pub columns: Vec<String>,
-    /// The tables that show it, where it asks for other ones than that of all its medians.
-    pub tables: Vec<TableView>,
-    /// The plots that show it.
-    pub plots: Vec<Plot>,
-    /// What follows from it.
-    pub derived: Vec<Derived>,
-    /// The claims, and whether they are held.
-    pub claims: Vec<Claim>,
-    /// Measurements that failed: no claim over their rounds is judged.
-    pub lost: Vec<LostRound>,
-    /// What was found, in words.
-    pub conclusions: Vec<String>,
-    /// Published figures beside ours.
-    pub published: Vec<Published>,
-    /// What a reader must know.
-    pub notes: Vec<String>,
 }
 
 /// Whether a measurement came to its end: an interrupt is no error, and what was measured before it is shown.

@@ -23,8 +23,6 @@ use judging::Ran;
 use places::Places;
 use plan::Plan;
 
-#[cfg(test)]
-mod by_hand;
 mod causes;
 pub(crate) mod component;
 mod conductor;
@@ -38,6 +36,8 @@ mod plan;
 mod records;
 pub mod repeats;
 pub(crate) mod roles;
+#[cfg(test)]
+mod tests;
 mod timeline;
 mod tree;
 pub(crate) mod watcher;
@@ -179,42 +179,3 @@ const INTERRUPTION_NS_MIN: u64 = 10_000;
 pub const DURATION_MIN: Duration = Duration::from_millis(10);
 /// The longest run.
 pub const DURATION_MAX: Duration = Duration::from_secs(3_600);
-
-#[cfg(test)]
-mod tests {
-    use rtorb_sched::model::{Layer, Share};
-
-    use super::*;
-
-    #[test]
-    fn what_the_bounds_reckon_for_an_interrupt_is_no_interruption() {
-        let system = by_hand::example("overloaded.toml");
-        let mut checked = by_hand::checked(&system, None);
-        assert_eq!(interruption_from_ns(&checked), 10_000);
-        let share = |what: &str, times, ns| Share {
-            layer: Layer::OperatingSystem,
-            what: what.to_owned(),
-            times,
-            ns,
-        };
-        checked.behaviours[0].shares = vec![
-            share("context switches", 1, 900_000),
-            share("tick", 3, 45_000),
-            share("release of vision.recognise", 2, 50_000),
-        ];
-        assert_eq!(interruption_from_ns(&checked), 50_000);
-    }
-
-    #[test]
-    fn a_duration_has_its_limits() {
-        let system = by_hand::example("overloaded.toml");
-        let checked = by_hand::checked(&system, None);
-        let of = |duration| RunOptions {
-            duration,
-            ..RunOptions::default()
-        };
-        assert_eq!(refuse(&checked, &of(Duration::from_secs(1))), Ok(()));
-        let refused = refuse(&checked, &of(Duration::from_secs(3_601))).unwrap_err();
-        assert!(refused.contains("not 3601 s"), "{refused}");
-    }
-}

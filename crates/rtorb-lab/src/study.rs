@@ -7,10 +7,10 @@ use rtorb_results::cells::Cells;
 use rtorb_results::profile::ServiceRow;
 use rtorb_results::statements::Statements;
 use rtorb_results::systems::Gathered;
-use rtorb_results::{Labels, ObtainedScheduling, Plot, TableView};
+use rtorb_results::{Labels, ObtainedScheduling, Plot, Results, TableView};
 
 use crate::error::LabError;
-use crate::experiment::{Context, Effort, Emulated, Outcome, Parameters};
+use crate::experiment::{Context, Effort, Emulated, Parameters};
 use crate::processes::probe::Answer;
 pub(crate) use factors::Amounts;
 pub use factors::{ByEffort, Cell, Factor, Value};
@@ -60,13 +60,13 @@ pub struct Study<S> {
     /// The kernel modules that an emulated machine loads for it.
     pub(crate) modules: &'static [&'static str],
     /// How several operating systems are shown side by side; `None` for a table of medians.
-    pub(crate) kernels: Option<fn(&Gathered<'_>) -> Outcome>,
+    pub(crate) kernels: Option<fn(&Gathered<'_>) -> Results>,
     /// The services of the platform that a profile takes from its results.
     pub(crate) services: &'static [ServiceRow],
     /// What is said about the cells.
     pub(crate) says: Statements,
-    /// What is computed from the cells and cannot be declared.
-    pub(crate) findings: fn(&Cells, &Conditions) -> Findings,
+    /// The cells that are computed from others and cannot be declared.
+    pub(crate) computed: fn(&Cells, &Conditions) -> Computed,
     /// What a reader must know of every run.
     pub(crate) notes: fn(&Context) -> Vec<String>,
 }
@@ -138,11 +138,11 @@ pub struct Sampled {
     pub(crate) warm_up: Option<u64>,
     /// From before the first sample until after the last, if the samples a second are to be known; otherwise 0.
     pub(crate) elapsed_ns: u64,
-    /// The answer from which findings compute the samples, if it has none itself.
+    /// The answer from which `computed` takes the samples, if it has none itself.
     pub(crate) answer: Option<Answer>,
 }
 
-/// An answer that was kept for the findings.
+/// An answer that was kept for `computed`.
 #[derive(Debug)]
 pub(crate) struct Answered {
     /// The cell.
@@ -151,7 +151,7 @@ pub(crate) struct Answered {
     pub(crate) answer: Answer,
 }
 
-/// What findings depend on beside the cells.
+/// What computed cells depend on beside those that were measured.
 #[derive(Debug, Default)]
 pub(crate) struct Conditions {
     /// How much was measured.
@@ -166,11 +166,20 @@ pub(crate) struct Conditions {
 
 /// What is computed from cells and answers.
 #[derive(Debug, Default)]
-pub(crate) struct Findings {
+pub(crate) struct Computed {
     /// Cells that were computed from the answers. They are shown after those that were measured.
     pub(crate) cells: Cells,
     /// What a reader must know of this run.
     pub(crate) notes: Vec<String>,
+}
+
+impl From<Cells> for Computed {
+    fn from(cells: Cells) -> Self {
+        Self {
+            cells,
+            notes: Vec::new(),
+        }
+    }
 }
 
 impl<S> Study<S> {
@@ -205,7 +214,7 @@ impl<S> Study<S> {
             kernels: None,
             services: &[],
             says: Statements::NONE,
-            findings: |_, _| Findings::default(),
+            computed: |_, _| Computed::default(),
             notes: |_| Vec::new(),
         }
     }
@@ -231,7 +240,7 @@ impl Sampled {
         }
     }
 
-    /// No samples yet: findings compute them from the whole answer.
+    /// No samples yet: `computed` takes them from the whole answer.
     pub(crate) fn kept(mut answer: Answer) -> Self {
         Self {
             scheduling: std::mem::take(&mut answer.scheduling),

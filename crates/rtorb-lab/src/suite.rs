@@ -2,12 +2,10 @@
 
 use rtorb_results::profile::ServiceRow;
 use rtorb_results::systems::Gathered;
-use rtorb_results::{LabelValue, LostRound};
+use rtorb_results::{LabelValue, LostRound, Results};
 
 use crate::error::LabError;
-use crate::experiment::{
-    Context, Effort, Emulated, Experiment, Outcome, Parameters, Progress, Said,
-};
+use crate::experiment::{Context, Effort, Emulated, Experiment, Parameters, Progress, Said};
 use crate::study::{Study, Subject};
 
 /// Several studies as one experiment.
@@ -96,7 +94,7 @@ impl Experiment for Suite {
     }
 
     /// As the first study.
-    fn kernels(&self, gathered: &Gathered<'_>) -> Option<Outcome> {
+    fn kernels(&self, gathered: &Gathered<'_>) -> Option<Results> {
         let studies = (self.studies)(Effort::Full);
         studies.first().and_then(|study| study.kernels(gathered))
     }
@@ -109,7 +107,7 @@ impl Experiment for Suite {
     }
 
     /// A study that fails leaves the others alone, unless it is the first.
-    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
+    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Results, LabError> {
         let is_alone = context.launcher.agents.is_empty() || self.agents_max() == 0;
         let studies = (self.studies)(context.effort).iter();
         let studies: Vec<_> = studies
@@ -117,14 +115,14 @@ impl Experiment for Suite {
             .collect();
         let turns = studies.iter().map(|study| study.turns(context.effort));
         progress.begin(turns.sum());
-        let mut all = Outcome {
+        let mut all = Results {
             complete: true,
             notes: (self.notes)(context),
-            ..Outcome::default()
+            ..Results::default()
         };
         for (place, study) in studies.iter().enumerate() {
             match study.run(context, &mut Begun(progress)) {
-                Ok(outcome) => all.append(outcome),
+                Ok(found) => append(&mut all, found),
                 Err(error) if place == 0 => return Err(error),
                 Err(error) => all.lost.push(LostRound {
                     round: 0,
@@ -140,24 +138,23 @@ impl Experiment for Suite {
     }
 }
 
-impl Outcome {
-    fn append(&mut self, mut other: Self) {
-        self.complete &= other.complete;
-        if self.columns.is_empty() {
-            self.columns = other.columns;
-        }
-        self.scheduling.append(&mut other.scheduling);
-        self.highlights.append(&mut other.highlights);
-        self.series.append(&mut other.series);
-        self.tables.append(&mut other.tables);
-        self.plots.append(&mut other.plots);
-        self.derived.append(&mut other.derived);
-        self.claims.append(&mut other.claims);
-        self.lost.append(&mut other.lost);
-        self.conclusions.append(&mut other.conclusions);
-        self.published.append(&mut other.published);
-        self.notes.append(&mut other.notes);
+/// Adds what another study found.
+fn append(all: &mut Results, mut other: Results) {
+    all.complete &= other.complete;
+    if all.columns.is_empty() {
+        all.columns = other.columns;
     }
+    all.scheduling.append(&mut other.scheduling);
+    all.highlights.append(&mut other.highlights);
+    all.series.append(&mut other.series);
+    all.tables.append(&mut other.tables);
+    all.plots.append(&mut other.plots);
+    all.derived.append(&mut other.derived);
+    all.claims.append(&mut other.claims);
+    all.lost.append(&mut other.lost);
+    all.conclusions.append(&mut other.conclusions);
+    all.published.append(&mut other.published);
+    all.notes.append(&mut other.notes);
 }
 
 /// The progress of a study in a suite, which knows the number of all steps.
@@ -243,7 +240,7 @@ mod tests {
         fn note(&mut self, _: &str) {}
     }
 
-    fn run(effort: Effort) -> (Result<Outcome, LabError>, Steps) {
+    fn run(effort: Effort) -> (Result<Results, LabError>, Steps) {
         let context = Context::new(effort, "/bin/false".into(), Interrupt::new());
         let mut steps = Steps::default();
         let outcome = SUITE.run(&context.expect("a folder"), &mut steps);

@@ -1,9 +1,10 @@
 //! How an experiment on several operating systems is shown: how far these are apart, case by case, in numbers and in words.
 
-use crate::experiment::Outcome;
 use rtorb_results::campaign::{RATIO, RATIO_OF_MEDIANS, SYSTEM};
 use rtorb_results::summary::words::shown;
-use rtorb_results::{CellValue, Derived, Highlight, Labels, Plot, Series, TableView, labels};
+use rtorb_results::{
+    CellValue, Derived, Highlight, Labels, Plot, Results, Series, TableView, labels,
+};
 
 use rtorb_results::systems::{Gathered, case_of};
 
@@ -75,21 +76,21 @@ impl<'a> Difference<'a> {
 }
 
 impl Compared<'_> {
-    /// The comparison as an outcome, with what shows it.
-    pub(crate) fn outcome(
+    /// The comparison as results, with what shows it.
+    pub(crate) fn results(
         &self,
         gathered: &Gathered<'_>,
         tables: Vec<TableView>,
         plots: Vec<Plot>,
-    ) -> Outcome {
-        Outcome {
+    ) -> Results {
+        Results {
             highlights: self.highlight(gathered).into_iter().collect(),
             columns: vec![SYSTEM.to_owned()],
             tables,
             plots,
             derived: self.derived(gathered),
             conclusions: self.conclusions(gathered),
-            ..Outcome::default()
+            ..Results::default()
         }
     }
 
@@ -229,12 +230,12 @@ fn quotients(ours: &[f64], theirs: &[f64]) -> Vec<f64> {
 }
 
 /// An experiment that has no table of its own.
-pub fn any(gathered: &Gathered<'_>) -> Outcome {
+pub fn any(gathered: &Gathered<'_>) -> Results {
     essential(gathered, "Median", &labels([]))
 }
 
 /// Rows are systems, columns all other labels that tell the series apart.
-pub(crate) fn essential(gathered: &Gathered<'_>, what: &'static str, of: &Labels) -> Outcome {
+pub(crate) fn essential(gathered: &Gathered<'_>, what: &'static str, of: &Labels) -> Results {
     let rows = gathered.with_load(&[SYSTEM]);
     let mut columns = gathered.telling(of);
     columns.retain(|name| !rows.contains(name));
@@ -270,7 +271,7 @@ pub(crate) fn essential(gathered: &Gathered<'_>, what: &'static str, of: &Labels
         of,
         by: By::Median,
     };
-    compared.outcome(gathered, tables, Vec::new())
+    compared.results(gathered, tables, Vec::new())
 }
 
 fn derived(name: &str, series: &Series, (value, unit): (f64, &str), rounds: Vec<f64>) -> Derived {

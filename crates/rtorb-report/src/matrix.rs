@@ -5,7 +5,7 @@ use rtorb_results::campaign::{PREFIX, RATIO, RATIO_OF_MEDIANS, SYSTEM};
 use rtorb_results::summary::TitledTable;
 use rtorb_results::summary::words::shown;
 use rtorb_results::table::Table;
-use rtorb_results::{Labels, Results, Series, is_part};
+use rtorb_results::{Labels, Results, Series, distinct, is_part};
 
 /// The worst wake-up by load of `kernel/os/wakeup`, the median cost by service of `kernel/os/services`; other results have none.
 #[must_use]
@@ -28,9 +28,7 @@ pub fn of(results: &Results) -> Option<TitledTable> {
 struct Matrix<'a> {
     results: &'a Results,
     title: String,
-    /// What the first column is headed with.
-    head: &'static str,
-    /// The label whose values name the rows.
+    /// The label whose values name the rows. It is the head of their column.
     rows: &'static str,
     /// Only series, and ratios, that have all of these labels.
     of: Labels,
@@ -44,7 +42,6 @@ impl<'a> Matrix<'a> {
         Self {
             results,
             title: "Worst wake-up by load".to_owned(),
-            head: "load",
             rows: "load",
             of: Labels::new(),
             value: |series| series.statistics.max,
@@ -63,7 +60,6 @@ impl<'a> Matrix<'a> {
         Self {
             results,
             title: format!("Median cost by service, {under}"),
-            head: "service",
             rows: "service",
             of: load
                 .map(|load| ("load".to_owned(), load))
@@ -75,13 +71,13 @@ impl<'a> Matrix<'a> {
     }
 
     fn table(&self) -> Table {
-        let (mut systems, mut rows) = (Vec::new(), Vec::new());
-        for series in self.series() {
-            note(&mut systems, &series.labels, SYSTEM);
-            note(&mut rows, &series.labels, self.rows);
-        }
+        let names = |label: &str| -> Vec<String> {
+            let found = self.series().filter_map(|series| series.labels.get(label));
+            distinct(found.map(ToString::to_string))
+        };
+        let (systems, rows) = (names(SYSTEM), names(self.rows));
         let has_one_ratio = systems.len() == 2;
-        let mut head = vec![format!("{}, {}", self.head, self.unit())];
+        let mut head = vec![format!("{}, {}", self.rows, self.unit())];
         head.extend(systems.iter().cloned());
         head.extend(has_one_ratio.then(|| "times".to_owned()));
         let row = |name: &String| {
@@ -133,14 +129,6 @@ impl<'a> Matrix<'a> {
             medium if medium >= 10.0 => format!("{medium:.1}"),
             small => format!("{small:.2}"),
         })
-    }
-}
-
-fn note(names: &mut Vec<String>, labels: &Labels, label: &str) {
-    if let Some(name) = labels.get(label).map(ToString::to_string)
-        && !names.contains(&name)
-    {
-        names.push(name);
     }
 }
 

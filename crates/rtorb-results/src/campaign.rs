@@ -1,12 +1,12 @@
 //! The files of a campaign over kernels: what it depends on, whether it repeats, where it ran.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::json::read_json;
 
 /// campaign.json: what the campaign depends on, whether it repeats, and what nothing depends on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -120,21 +120,10 @@ impl Record {
     /// That there is none, or that it cannot be read.
     pub fn read(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(Self::FILE);
-        let text = fs::read(&path).map_err(|error| match error.kind() {
+        read_json(&path, SCHEMA).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Error::folder(folder, HOLDS_NONE),
             _ => Error::file(&path)(error),
-        })?;
-        let unreadable = |what: String| Error::file(&path)(io::Error::other(what));
-        let record: Self =
-            serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
-        if record.schema == SCHEMA {
-            Ok(record)
-        } else {
-            Err(unreadable(format!(
-                "it has schema {:?}, this program reads {SCHEMA:?}",
-                record.schema
-            )))
-        }
+        })
     }
 }
 

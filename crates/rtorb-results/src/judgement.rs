@@ -55,7 +55,7 @@ pub struct CpuObserved {
 }
 
 /// A behaviour from one root, or a chain.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observed {
     /// `COMPONENT.NAME`; empty for a chain.
     pub behaviour: String,

@@ -27,6 +27,8 @@ pub mod explanation;
 pub mod export;
 pub mod file;
 #[cfg(feature = "experiments")]
+pub mod json;
+#[cfg(feature = "experiments")]
 pub mod judgement;
 #[cfg(feature = "experiments")]
 pub mod judgement_views;
@@ -69,11 +71,13 @@ pub use emulation::{EmulatedSystem, Emulation};
 pub use error::Error;
 pub use file::{is_wrong_path, write_atomically};
 #[cfg(feature = "experiments")]
+pub use json::{read_json, read_text, write_json};
+#[cfg(feature = "experiments")]
 pub use labels::{LabelValue, Labels, distinct, is_part, labels, labels_with, labels_without};
 #[cfg(feature = "experiments")]
 pub use plot::{Plot, PlotKind, PublishedPoints, StatisticName};
 #[cfg(feature = "experiments")]
-pub use results::{EMULATED, ExperimentFailure, Results, SCHEMA, TimeUnit, read_text};
+pub use results::{EMULATED, ExperimentFailure, Results, SCHEMA, TimeUnit};
 #[cfg(feature = "experiments")]
 pub use rtorb_host::placement::{ObtainedScheduling, all_real_time};
 #[cfg(feature = "experiments")]

@@ -10,9 +10,9 @@ use rtorb_host::Host;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::results::read_text;
+use crate::json::{read_json, write_json};
 use crate::timestamp;
-use crate::{Emulation, Labels, Results, TimeUnit, write_atomically};
+use crate::{Emulation, Labels, Results, TimeUnit};
 pub use blocking::{Blocking, UsualBlocking};
 pub use service_row::{ServiceRow, Services};
 
@@ -198,9 +198,7 @@ impl Profile {
     /// What the file system said.
     pub fn write(&self, folder: &Path) -> Result<PathBuf, Error> {
         let path = folder.join(FILE);
-        let text = serde_json::to_string_pretty(self).map_err(std::io::Error::other);
-        text.and_then(|text| write_atomically(&path, format!("{text}\n").as_bytes()))
-            .map_err(Error::file(&path))?;
+        write_json(&path, self).map_err(Error::file(&path))?;
         Ok(path)
     }
 
@@ -209,21 +207,13 @@ impl Profile {
     /// # Errors
     /// What the file system said, or that the file is no profile of this schema.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let invalid = |what: String| {
-            Error::file(path)(std::io::Error::new(std::io::ErrorKind::InvalidData, what))
-        };
-        let text = read_text(path).map_err(Error::file(path))?;
-        let profile: Self = serde_json::from_str(&text).map_err(|error| {
-            invalid(format!("{error}. `rtorb lab profile DIR` makes a profile"))
-        })?;
-        if profile.schema == SCHEMA {
-            Ok(profile)
-        } else {
-            Err(invalid(format!(
-                "its schema is {:?}, this program reads {SCHEMA:?}",
-                profile.schema
-            )))
-        }
+        read_json(path, SCHEMA).map_err(|error| {
+            let made = "`rtorb lab profile DIR` makes a profile";
+            Error::file(path)(std::io::Error::new(
+                error.kind(),
+                format!("{error}. {made}"),
+            ))
+        })
     }
 }
 

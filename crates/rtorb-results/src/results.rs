@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 use rtorb_host::Host;
 use rtorb_host::placement::{ObtainedScheduling, all_real_time};
 use rtorb_host::preflight::Finding;
-use rtorb_sched::text_file::read_bounded;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Claim;
 use crate::emulation::Emulation;
-use crate::file::write_atomically;
+use crate::json::{read_json, write_json};
 use crate::judgement::Judgement;
 use crate::labels::LabelValue;
 use crate::plot::Plot;
@@ -19,7 +18,7 @@ use crate::series::{Derived, Highlight, LostRound, Published, Series};
 use crate::table_view::TableView;
 
 /// One run of one experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// The form of the file: [`SCHEMA`].
     pub schema: String,
@@ -100,30 +99,7 @@ impl Results {
             experiment,
             title,
             host,
-            reproduces: String::new(),
-            run: String::new(),
-            started: String::new(),
-            duration_s: 0.0,
-            stolen_ms: None,
-            complete: false,
-            parameters: BTreeMap::new(),
-            server_host: None,
-            further_hosts: Vec::new(),
-            emulation: None,
-            judgement: None,
-            findings: Vec::new(),
-            scheduling: Vec::new(),
-            highlights: Vec::new(),
-            series: Vec::new(),
-            columns: Vec::new(),
-            tables: Vec::new(),
-            plots: Vec::new(),
-            derived: Vec::new(),
-            claims: Vec::new(),
-            lost: Vec::new(),
-            conclusions: Vec::new(),
-            published: Vec::new(),
-            notes: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -139,9 +115,7 @@ impl Results {
     /// What the file system said.
     pub fn write(&self, folder: &Path) -> std::io::Result<PathBuf> {
         let path = Self::path(folder, &self.experiment);
-        let mut text = serde_json::to_string_pretty(self).map_err(std::io::Error::other)?;
-        text.push('\n');
-        write_atomically(&path, text.as_bytes())?;
+        write_json(&path, self)?;
         Ok(path)
     }
 
@@ -150,18 +124,9 @@ impl Results {
     /// # Errors
     /// What the file system said, or that the file is not of this schema.
     pub fn read(path: &Path) -> std::io::Result<Self> {
-        let text = read_text(path)?;
-        let results: Self = serde_json::from_str(&text)
-            .map_err(|error| invalid(format!("{}: {error}", path.display())))?;
-        if results.schema == SCHEMA {
-            return Ok(results);
-        }
-        let message = format!(
-            "{} has schema {:?}, this program reads {SCHEMA:?}",
-            path.display(),
-            results.schema
-        );
-        Err(invalid(message))
+        read_json(path, SCHEMA).map_err(|error| {
+            std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+        })
     }
 
     /// Reads every results file below a report's folder, in the order of their names.
@@ -259,10 +224,6 @@ impl TimeUnit {
     }
 }
 
-fn invalid(message: String) -> std::io::Error {
-    std::io::Error::new(std::io::ErrorKind::InvalidData, message)
-}
-
 fn collect_json(folder: &Path, into: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
@@ -291,14 +252,3 @@ pub struct ExperimentFailure {
     /// Why, and what to do.
     pub why: String,
 }
-
-/// Reads the text of a file of results, or of what was made of them.
-///
-/// # Errors
-/// The error of the file system, or that the file is too long or no text.
-pub fn read_text(path: &Path) -> std::io::Result<String> {
-    read_bounded(path, FILE_BYTES_MAX)
-}
-
-/// Far more than the results of the longest campaign.
-const FILE_BYTES_MAX: u64 = 256 << 20;

@@ -224,15 +224,6 @@ impl Derived {
             rounds: rounds.values(),
         })
     }
-
-    /// The quotient of the two medians over rounds, and that of each round; `None` without a round that both have.
-    #[must_use]
-    pub fn quotient(name: &str, labels: Labels, above: &ByRound, below: &ByRound) -> Option<Self> {
-        Some(Self {
-            value: above.median()? / below.median()?.max(1.0),
-            ..Self::of_rounds(name, labels, "ratio", &above.divided_by(below))?
-        })
-    }
 }
 
 /// A figure that somebody published, beside ours of this run.

@@ -2,10 +2,11 @@
 //! sentences. One evaluator selects the cells, computes and words all of them.
 
 use crate::cells::Cells;
-use crate::claim::{Claim, Declaration, Grounds};
+use crate::claim::{Declaration, Grounds};
 use crate::labels::{Labels, labels_without};
 use crate::metric::Metric;
 use crate::pattern;
+use crate::results::Results;
 use crate::series::{Derived, Highlight, Published, with_unit};
 
 /// All that is said about the cells of an experiment.
@@ -87,21 +88,6 @@ pub struct Words {
     pub numbers: &'static [(Metric, &'static str)],
 }
 
-/// What was said.
-#[derive(Debug, Default)]
-pub struct Said {
-    /// The numbers to read first.
-    pub highlights: Vec<Highlight>,
-    /// The derived numbers.
-    pub derived: Vec<Derived>,
-    /// Every claim that is declared, with its verdict.
-    pub claims: Vec<Claim>,
-    /// Published figures beside ours.
-    pub published: Vec<Published>,
-    /// The sentences.
-    pub conclusions: Vec<String>,
-}
-
 impl Statements {
     /// Nothing is said.
     pub const NONE: Self = Self {
@@ -112,9 +98,9 @@ impl Statements {
         conclusions: &[],
     };
 
-    /// Says it about cells. A number without samples is left out; a claim without samples is not.
+    /// Says it about cells, as results with nothing else in them. A number without samples is left out; a claim without samples is not.
     #[must_use]
-    pub fn evaluate(&self, grounds: &Grounds<'_>) -> Said {
+    pub fn evaluate(&self, grounds: &Grounds<'_>) -> Results {
         let cells = grounds.cells;
         let measured = |of: &'static str| {
             let all = cells.all().map(|(labels, _)| labels);
@@ -132,7 +118,7 @@ impl Statements {
         let sentences = self.conclusions.iter();
         let sentences = sentences
             .flat_map(|it| measured(it.of).filter_map(|labels| it.says.evaluate(cells, labels)));
-        Said {
+        Results {
             highlights: highlights.collect(),
             derived: derived.collect(),
             claims: self
@@ -142,6 +128,7 @@ impl Statements {
                 .collect(),
             published: published.collect(),
             conclusions: sentences.collect(),
+            ..Results::default()
         }
     }
 }

@@ -52,34 +52,20 @@ pub fn medians(results: &Results) -> Table {
     columns.retain(|name| !lone.contains(name));
     let rows = distinct(calls(results).map(|series| place(series, &lone).0));
     let unit = results.time_unit().of_thousand();
-    let mut cells: BTreeMap<(usize, usize), String> = BTreeMap::new();
-    for series in calls(results) {
-        let (row, column) = place(series, &lone);
-        let row = rows.iter().position(|name| *name == row);
-        let column = columns.iter().position(|name| *name == column);
-        if let (Some(row), Some(column)) = (row, column) {
-            let mark = if series.wrong > 0 { " WRONG" } else { "" };
-            cells.insert(
-                (row, column),
-                format!("{}{mark}", in_cell(series.median_of_rounds(), unit)),
-            );
-        }
-    }
-    let cell = |row, column| cells.get(&(row, column)).cloned().unwrap_or_default();
-    Table {
-        head: std::iter::once(format!("{unit}, median"))
-            .chain(columns.iter().cloned())
-            .collect(),
-        rows: rows
-            .iter()
-            .enumerate()
-            .map(|(row, name)| {
-                std::iter::once(name.clone())
-                    .chain((0..columns.len()).map(|column| cell(row, column)))
-                    .collect()
-            })
-            .collect(),
-    }
+    let placed = calls(results).map(|series| (place(series, &lone), series));
+    let placed: BTreeMap<(String, String), &Series> = placed.collect();
+    let cell = |row: &String, column: &String| {
+        let Some(series) = placed.get(&(row.clone(), column.clone())) else {
+            return String::new();
+        };
+        let mark = if series.wrong > 0 { " WRONG" } else { "" };
+        format!("{}{mark}", in_cell(series.median_of_rounds(), unit))
+    };
+    let named = |names: Vec<String>| -> Vec<(String, String)> {
+        names.into_iter().map(|name| (name.clone(), name)).collect()
+    };
+    let corner = format!("{unit}, median");
+    Table::crossed(corner, &named(rows), &named(columns), cell)
 }
 
 /// Contestants that took part in one row of many, beside one of the same ORB and transport: a column of each would be empty but

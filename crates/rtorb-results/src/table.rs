@@ -12,6 +12,25 @@ pub struct Table {
 }
 
 impl Table {
+    /// A table with a cell for each row and each column, which stand behind their names.
+    #[must_use]
+    pub fn crossed<R, C>(
+        corner: String,
+        rows: &[(String, R)],
+        columns: &[(String, C)],
+        cell: impl Fn(&R, &C) -> String,
+    ) -> Self {
+        let row = |(name, row): &(String, R)| {
+            let cells = columns.iter().map(|(_, column)| cell(row, column));
+            std::iter::once(name.clone()).chain(cells).collect()
+        };
+        let heads = columns.iter().map(|(name, _)| name.clone());
+        Self {
+            head: std::iter::once(corner).chain(heads).collect(),
+            rows: rows.iter().map(row).collect(),
+        }
+    }
+
     /// The tables that it consists of: rows that have no column in common stand in tables of their own.
     #[must_use]
     pub fn parts(&self) -> Vec<Self> {

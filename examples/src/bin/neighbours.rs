@@ -4,13 +4,14 @@
 //! `neighbours [--json] [--deadlines N]`: N deadlines of the neighbour with the policies that protect it, 10,000 by default, and a
 //! tenth of that with the policy that does not. It needs the right to SCHED_FIFO.
 #![forbid(unsafe_code)]
-use anyhow::{Context, bail};
-use rtorb::thread::SchedPolicy;
+use anyhow::Context;
 use rtorb::timing::{Overrun, TimingSide};
-use rtorb::{Collocation, CurrentCall, Deadlines, DispatchStrategy, Orb, SystemException};
-use rtorb_examples::{adapter, arguments, compute, lane, socket, take_priority};
+use rtorb::{CurrentCall, Deadlines, Orb, SystemException};
+use rtorb_examples::{
+    Responses, Serving, adapter, arguments, compute, lane, require_real_time, server, take_priority,
+};
 use rtorb_os::clock::{monotonic_ns, thread_cpu_ns};
-use rtorb_os::sched::{allowed, apply_affinity, current_affinity};
+use rtorb_os::sched::{apply_affinity, current_affinity};
 use rtorb_os::timer::PeriodicTimer;
 use std::io::{Write, stderr, stdout};
 use std::sync::Arc;
@@ -62,18 +63,13 @@ impl AxisServant for Motor {
 /// What the neighbour saw under one policy.
 struct Outcome {
     policy: &'static str,
-    calls: u64,
-    missed: u64,
-    longest_ns: u64,
+    seen: Responses,
     overruns: u64,
 }
 
 fn main() -> anyhow::Result<()> {
     let (is_json, deadlines) = arguments("neighbours", "--deadlines", 10_000)?;
-    let urgent = SchedPolicy::Fifo(SURVEY_PRIORITY as u8 + 1);
-    if let Err(refused) = allowed(urgent) {
-        bail!("this program compares real-time threads, which this host refuses: {refused}");
-    }
+    require_real_time(SURVEY_PRIORITY + 1)?;
     // Threads inherit it: all of both ORBs run on one CPU.
     let cpu = *current_affinity().last().context("there is no CPU")?;
     apply_affinity(&[cpu])?;
@@ -98,14 +94,8 @@ fn main() -> anyhow::Result<()> {
 /// Calls the axis in its period, and beside it the survey, until the axis has had so many deadlines.
 fn measure(policy: &'static str, overrun: Overrun, deadlines: u64) -> anyhow::Result<Outcome> {
     let is_over = Arc::new(AtomicBool::new(false));
-    let server = Orb::builder()
-        .listen(&format!(
-            "uiop://{}",
-            socket(&format!("neighbours-{policy}")).display()
-        ))
-        .dispatch(DispatchStrategy::Lanes)
+    let server = server(&format!("neighbours-{policy}"))
         .lanes([lane(SURVEY_PRIORITY)?, lane(AXIS_PRIORITY)?])
-        .collocation(Collocation::Transport)
         .deadlines(Deadlines::Count)
         .overrun(overrun)
         .build()?;
@@ -114,8 +104,7 @@ fn measure(policy: &'static str, overrun: Overrun, deadlines: u64) -> anyhow::Re
     };
     let survey: Survey = adapter(&server, SURVEY_PRIORITY)?.activate(camera)?;
     let axis: Axis = adapter(&server, AXIS_PRIORITY)?.activate(Motor)?;
-    let serving = server.clone();
-    let served = thread::spawn(move || serving.run());
+    let serving = Serving::start(&server);
 
     let client = Orb::builder().deadlines(Deadlines::Count).build()?;
     let survey: Survey = client.string_to_reference(&survey.as_object().to_string())?;
@@ -126,47 +115,34 @@ fn measure(policy: &'static str, overrun: Overrun, deadlines: u64) -> anyhow::Re
         let client = client.clone();
         thread::spawn(move || drive(&client, &axis, &axis_ready, deadlines))
     };
-    let (calls, missed, longest_ns) = stepping.join().expect("no panic")?;
+    let seen = stepping.join().expect("no panic")?;
     is_over.store(true, Ordering::Relaxed);
     surveying.join().expect("no panic")?;
-    server.shutdown();
-    served.join().expect("no panic")?;
+    serving.end()?;
     let mut counts = server.timing().into_iter();
     let counts = counts.find(|counts| {
         counts.side == TimingSide::Server && counts.operation.name().ends_with("scan")
     });
     Ok(Outcome {
         policy,
-        calls,
-        missed,
-        longest_ns,
+        seen,
         overruns: counts.map_or(0, |counts| counts.overruns),
     })
 }
 
-/// Calls the axis in each period; returns its releases, those that were not done within the period, and the longest response.
+/// Calls the axis in each period.
 fn drive(
     client: &Orb,
     axis: &Axis,
     ready: &Sender<()>,
     deadlines: u64,
-) -> anyhow::Result<(u64, u64, u64)> {
+) -> anyhow::Result<Responses> {
     take_priority(client, AXIS_PRIORITY)?;
     // The connection is open before the first period begins.
     axis.step()?;
     ready.send(())?;
-    let (mut calls, mut missed, mut longest_ns) = (0, 0, 0);
-    let mut timer = PeriodicTimer::every(PERIOD_NS);
-    while calls < deadlines {
-        let release = timer.wait();
-        axis.step()?;
-        let response_ns = monotonic_ns().saturating_sub(release.scheduled_ns);
-        let is_late = response_ns > PERIOD_NS;
-        calls += 1 + release.missed;
-        missed += u64::from(is_late) + release.missed;
-        longest_ns = longest_ns.max(response_ns + release.missed * PERIOD_NS);
-    }
-    Ok((calls, missed, longest_ns))
+    let timer = PeriodicTimer::every(PERIOD_NS);
+    Responses::of(timer, PERIOD_NS, deadlines, || axis.step())
 }
 
 /// Calls the survey again and again on a thread of its own.
@@ -199,7 +175,7 @@ fn print_json(outcomes: &[Outcome]) -> anyhow::Result<()> {
         .map(|outcome| {
             format!(
                 "{{\"policy\": \"{}\", \"neighbour_calls\": {}, \"neighbour_missed\": {}, \"longest_neighbour_us\": {}}}",
-                outcome.policy, outcome.calls, outcome.missed, outcome.longest_ns / 1000
+                outcome.policy, outcome.seen.periods, outcome.seen.missed, outcome.seen.longest_ns / 1000
             )
         })
         .collect();
@@ -224,9 +200,9 @@ fn print_table(outcomes: &[Outcome]) -> anyhow::Result<()> {
             "{:8} {:>9} {:>20} {:>17} {:>22.3}",
             outcome.policy,
             outcome.overruns,
-            outcome.calls,
-            outcome.missed,
-            outcome.longest_ns as f64 / 1e6
+            outcome.seen.periods,
+            outcome.seen.missed,
+            outcome.seen.longest_ns as f64 / 1e6
         )?;
     }
     Ok(())

@@ -8,13 +8,13 @@
 use anyhow::{Context, bail};
 use rtorb::exception::local;
 use rtorb::rt::{RequestOrder, ThreadpoolLane};
-use rtorb::thread::{SchedPolicy, ThreadConfig};
-use rtorb::{
-    Collocation, Deadlines, DispatchStrategy, ExceptionKind, Limits, Orb, SystemException,
+use rtorb::thread::ThreadConfig;
+use rtorb::{Deadlines, ExceptionKind, Limits, Orb, SystemException};
+use rtorb_examples::{
+    Serving, adapter, arguments, compute, lane, require_real_time, server, take_priority,
 };
-use rtorb_examples::{adapter, arguments, compute, lane, socket, take_priority};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
-use rtorb_os::sched::{allowed, current_affinity};
+use rtorb_os::sched::current_affinity;
 use rtorb_os::timer::PeriodicTimer;
 use std::io::{Write, stderr, stdout};
 use std::ops::AddAssign;
@@ -122,9 +122,7 @@ impl AddAssign for Outcome {
 
 fn main() -> anyhow::Result<()> {
     let (is_json, seconds) = arguments("overload", "--seconds", 10)?;
-    if let Err(refused) = allowed(SchedPolicy::Fifo(CLIENT_PRIORITY as u8)) {
-        bail!("this program compares real-time threads, which this host refuses: {refused}");
-    }
+    require_real_time(CLIENT_PRIORITY)?;
     if !is_json {
         writeln!(
             stdout(),
@@ -151,9 +149,7 @@ fn main() -> anyhow::Result<()> {
 /// Overloads a server for so long, and returns what became of the calls of each operation.
 fn measure(treatment: &Treatment, seconds: u64) -> anyhow::Result<[Outcome; 3]> {
     let cpu = *current_affinity().last().context("there is no CPU")?;
-    let server = Orb::builder()
-        .listen(&format!("uiop://{}", socket("overload").display()))
-        .dispatch(DispatchStrategy::Lanes)
+    let server = server("overload")
         .lanes([ThreadpoolLane {
             order: treatment.order,
             ..lane(LANE_PRIORITY)?
@@ -165,12 +161,10 @@ fn measure(treatment: &Treatment, seconds: u64) -> anyhow::Result<[Outcome; 3]> 
         .limits(Limits::with(|limits| {
             limits.queued_requests_max = QUEUED_MAX
         }))
-        .collocation(Collocation::Transport)
         .deadlines(treatment.deadlines)
         .build()?;
     let control: Control = adapter(&server, LANE_PRIORITY)?.activate(Valves)?;
-    let serving = server.clone();
-    let served = thread::spawn(move || serving.run());
+    let serving = Serving::start(&server);
 
     let client = Orb::builder().deadlines(treatment.deadlines).build()?;
     let reference = control.as_object().to_string();
@@ -193,8 +187,7 @@ fn measure(treatment: &Treatment, seconds: u64) -> anyhow::Result<[Outcome; 3]> 
     for (kind, driving) in driving {
         outcomes[kind] += driving.join().expect("no panic")?;
     }
-    server.shutdown();
-    served.join().expect("no panic")?;
+    serving.end()?;
     Ok(outcomes)
 }
 

@@ -5,17 +5,19 @@
 //!
 //! Each second has 0.6 s of spinning, on all CPUs. Linux takes the CPU from threads with a priority that keep it for longer than 0.95 s.
 #![forbid(unsafe_code)]
-use anyhow::{Context, bail};
+use anyhow::Context;
 use rtorb::rt::{Reservation, ThreadpoolLane};
 use rtorb::thread::{SchedPolicy, ThreadConfig};
-use rtorb::{Collocation, Deadlines, DispatchStrategy, Orb, SystemException};
-use rtorb_examples::{adapter, arguments, compute, lane, socket, take_priority};
+use rtorb::{Deadlines, Orb, SystemException};
+use rtorb_examples::{
+    Responses, Serving, adapter, arguments, compute, lane, require_real_time, server, take_priority,
+};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
-use rtorb_os::sched::{allowed, current_affinity};
+use rtorb_os::sched::current_affinity;
 use rtorb_os::thread::spawn;
 use rtorb_os::timer::PeriodicTimer;
 use std::io::{Write, stderr, stdout};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 rtorb::include_idl!("neighbours");
@@ -112,26 +114,16 @@ const fn reservation(runtime_ms: u64) -> Reservation {
     }
 }
 
-/// What the axis saw.
-struct Outcome {
-    periods: u64,
-    missed: u64,
-    longest_ns: u64,
-}
-
 fn main() -> anyhow::Result<()> {
     let (is_json, seconds) = arguments("reservation", "--seconds", 10)?;
-    if let Err(refused) = allowed(SchedPolicy::Fifo(CLIENT_PRIORITY as u8)) {
-        bail!("this program compares real-time threads, which this host refuses: {refused}");
-    }
+    require_real_time(CLIENT_PRIORITY)?;
     for case in &CASES {
         writeln!(stderr(), "{}: {seconds} s", case.name)?;
-        let outcome = measure(case, seconds)?;
-        let Outcome {
+        let Responses {
             periods,
             missed,
             longest_ns,
-        } = outcome;
+        } = measure(case, seconds)?;
         let name = case.name;
         if is_json {
             let longest_us = longest_ns / 1000;
@@ -151,11 +143,9 @@ fn main() -> anyhow::Result<()> {
 }
 
 /// Calls the axis in each period of so many seconds, while something spins.
-fn measure(case: &Case, seconds: u64) -> anyhow::Result<Outcome> {
+fn measure(case: &Case, seconds: u64) -> anyhow::Result<Responses> {
     let spinners = current_affinity().len();
-    let server = Orb::builder()
-        .listen(&format!("uiop://{}", socket("reservation").display()))
-        .dispatch(DispatchStrategy::Lanes)
+    let server = server("reservation")
         .lanes([
             ThreadpoolLane {
                 static_threads: spinners as u32,
@@ -167,14 +157,12 @@ fn measure(case: &Case, seconds: u64) -> anyhow::Result<Outcome> {
                 ..lane(AXIS_PRIORITY)?
             },
         ])
-        .collocation(Collocation::Transport)
         .deadlines(Deadlines::Count)
         .build()
         .context("the server, with its reservations")?;
     let survey: Survey = adapter(&server, SURVEY_PRIORITY)?.activate(Camera)?;
     let axis: Axis = adapter(&server, AXIS_PRIORITY)?.activate(Motor)?;
-    let serving = server.clone();
-    let served = thread::spawn(move || serving.run());
+    let serving = Serving::start(&server);
 
     let client = Orb::builder().deadlines(Deadlines::Count).build()?;
     let axis: Axis = client.string_to_reference(&axis.as_object().to_string())?;
@@ -188,8 +176,7 @@ fn measure(case: &Case, seconds: u64) -> anyhow::Result<Outcome> {
         let spun = spinning.join().expect("no panic");
         spun.context("the spinner ends")??;
     }
-    server.shutdown();
-    served.join().expect("no panic")?;
+    serving.end()?;
     driven
 }
 
@@ -225,24 +212,11 @@ fn spin_each_second(
     Ok(spawn("spinner", &thread, spinning)?)
 }
 
-/// Calls the axis in each period; counts those in which it was not done.
-fn drive(client: &Orb, axis: &Axis, first_ns: u64, seconds: u64) -> anyhow::Result<Outcome> {
+/// Calls the axis in each period.
+fn drive(client: &Orb, axis: &Axis, first_ns: u64, seconds: u64) -> anyhow::Result<Responses> {
     take_priority(client, CLIENT_PRIORITY)?;
     axis.step()?;
-    let mut outcome = Outcome {
-        periods: 0,
-        missed: 0,
-        longest_ns: 0,
-    };
-    let mut timer = PeriodicTimer::starting_at(first_ns, PERIOD_NS);
-    while outcome.periods < seconds * SECOND_NS / PERIOD_NS {
-        let release = timer.wait();
-        axis.step()?;
-        let response_ns = monotonic_ns().saturating_sub(release.scheduled_ns);
-        outcome.periods += 1 + release.missed;
-        outcome.missed += release.missed + u64::from(response_ns > PERIOD_NS);
-        let longest_ns = response_ns + release.missed * PERIOD_NS;
-        outcome.longest_ns = outcome.longest_ns.max(longest_ns);
-    }
-    Ok(outcome)
+    let timer = PeriodicTimer::starting_at(first_ns, PERIOD_NS);
+    let periods = seconds * SECOND_NS / PERIOD_NS;
+    Responses::of(timer, PERIOD_NS, periods, || axis.step())
 }

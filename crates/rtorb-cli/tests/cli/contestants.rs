@@ -43,7 +43,7 @@ fn burst(operation: Operation, verb: Verb) -> Burst {
 }
 
 fn answers_every_operation_right(mut contestant: Contestant) {
-    for operation in Operation::ALL {
+    for &operation in Operation::ALL {
         let burst = burst(operation, Verb::Call);
         let messages = MessageBytes {
             request: burst.request_bytes,
@@ -66,8 +66,8 @@ fn answers_every_operation_right(mut contestant: Contestant) {
         return;
     }
     for verb in [Verb::Work, Verb::Marshal] {
-        for operation in Operation::ALL
-            .into_iter()
+        for &operation in Operation::ALL
+            .iter()
             .filter(|operation| operation.is_sequence())
         {
             let samples = contestant.burst(&burst(operation, verb)).unwrap();
@@ -179,9 +179,9 @@ fn raw_messages_have_the_size_of_ours() {
         let orb = client_orb_builder(Duration::from_secs(5)).build().unwrap();
         let bench = Bench::new(&orb.string_to_object(&through).unwrap()).unwrap();
         let two_way = Operation::ALL
-            .into_iter()
-            .filter(|operation| *operation != Operation::Oneway);
-        let expected = two_way.map(|operation| {
+            .iter()
+            .filter(|operation| **operation != Operation::Oneway);
+        let expected = two_way.map(|&operation| {
             let burst = Burst {
                 warm_up: 0,
                 count: 1,

@@ -19,7 +19,7 @@ fn each_kind_runs_until_it_is_dropped() {
     let context = context();
     for generator in generators() {
         let kinds: &[Kind] = match generator {
-            Generator::Own => &Kind::ALL,
+            Generator::Own => Kind::ALL,
             // The others are our own in any case.
             Generator::StressNg { .. } => &Kind::MIX,
         };

@@ -1,9 +1,10 @@
 //! What is found on machines that are good and on such as are not.
 
 use super::*;
-use crate::description::fake::Machine;
 use crate::description::{Coalescing, Interface};
+use fake::Machine;
 
+mod fake;
 mod network;
 
 #[test]

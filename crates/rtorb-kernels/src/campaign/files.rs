@@ -7,7 +7,7 @@ use rtorb_lab::experiments;
 use rtorb_results::campaign::{Boards, Identity, Record, System};
 use rtorb_results::profile;
 use rtorb_results::runs;
-use rtorb_results::{Results, write_atomically};
+use rtorb_results::{Results, write_json};
 
 use crate::comparison;
 use crate::comparison::OfSystem;
@@ -131,10 +131,7 @@ pub(super) fn write(
         }
     }
     let path = folder.join(Record::FILE);
-    let mut text = serde_json::to_string_pretty(record)
-        .map_err(|error| LabError::file(&path)(error.into()))?;
-    text.push('\n');
-    write_atomically(&path, text.as_bytes()).map_err(cannot(&path))?;
+    write_json(&path, record).map_err(cannot(&path))?;
     if compared.is_empty() {
         return Ok((compared, None));
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rtorb_lab::LabError;
 use rtorb_lab::experiment::Progress;
 use rtorb_lab::processes::interrupt::Interrupt;
+use rtorb_results::write_json;
 use rustix::fs::statvfs;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -120,9 +121,7 @@ impl Cache {
         let name = format!("{}_{}", kernel.release, version.unwrap_or_default());
         let place = self.path.join(name.replace('/', "_"));
         let description = made.join(DESCRIPTION);
-        let text = serde_json::to_string_pretty(kernel).map_err(io::Error::other);
-        let written = text.and_then(|text| {
-            fs::write(&description, text + "\n")?;
+        let written = write_json(&description, kernel).and_then(|()| {
             for name in [IMAGE, MODULES, DESCRIPTION] {
                 File::open(made.join(name))?.sync_all()?;
             }

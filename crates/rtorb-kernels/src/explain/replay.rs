@@ -8,7 +8,7 @@ use rtorb_lab::LabError;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_results::explanation::{Explanation, Sample};
 use rtorb_results::summary::words::grouped;
-use rtorb_results::{Labels, write_atomically};
+use rtorb_results::{Labels, write_atomically, write_json};
 
 use super::call_stacks::CallStacks;
 use super::costs::Costs;
@@ -161,17 +161,15 @@ impl Explained {
         fs::create_dir_all(&folder).map_err(LabError::file(&folder))?;
         let explanation = self.explanation;
         let stem = explanation.folded.trim_end_matches(".folded");
-        let mut text = serde_json::to_string_pretty(&explanation)
-            .map_err(|error| LabError::file(&folder)(error.into()))?;
-        text.push('\n');
-        for (name, octets) in [
-            (explanation.flame_graph.clone(), self.flame_graph.as_bytes()),
-            (explanation.folded.clone(), self.folded.as_bytes()),
-            (format!("{stem}.json"), text.as_bytes()),
+        for (name, text) in [
+            (&explanation.flame_graph, &self.flame_graph),
+            (&explanation.folded, &self.folded),
         ] {
             let path = folder.join(name);
-            write_atomically(&path, octets).map_err(LabError::file(&path))?;
+            write_atomically(&path, text.as_bytes()).map_err(LabError::file(&path))?;
         }
+        let path = folder.join(format!("{stem}.json"));
+        write_json(&path, &explanation).map_err(LabError::file(&path))?;
         Ok(explanation)
     }
 }

@@ -4,15 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rtorb::any::Any;
-use rtorb::thread::ThreadConfig;
-use rtorb::{
-    ObjectRef, Orb, OrbBuilder, OrbError, PoaError, PoaPolicies, Strategies, SystemException,
-};
+use rtorb::{ObjectRef, Orb, OrbBuilder, OrbError, PoaPolicies, SystemException};
 use rtorb_os::clock::thread_cpu_ns;
 use rtorb_wire::cdr::{Decode, Encode, Reader, Writer};
 
 use crate::contestants::burst::{Burst, Samples, Verb};
 use crate::contestants::operations::Operation;
+use crate::contestants::server::Server;
 use idl::{Cubit, CubitServant, Many, Oneof};
 
 pub(in crate::contestants) mod objects;
@@ -112,88 +110,20 @@ impl CubitServant for Cuber {
     }
 }
 
-/// How a Cubit server shall run.
-#[derive(Clone, Debug, Default)]
-pub struct Serving {
-    /// Endpoints such as `iiop://127.0.0.1:0`; none listens on a free port of the loopback interface.
-    pub listen: Vec<String>,
-    /// The architecture.
-    pub strategies: Strategies,
-    /// How the threads that serve are scheduled.
-    pub threads: ThreadConfig,
-}
-
-/// Why a server could not be opened or run.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// The ORB said no.
-    #[error(transparent)]
-    Orb(#[from] OrbError),
-    /// The ORB said no to a call.
-    #[error(transparent)]
-    System(#[from] SystemException),
-    /// Its adapter said no.
-    #[error(transparent)]
-    Poa(#[from] PoaError),
-}
-
-/// A server that listens, and does not serve yet.
-#[derive(Debug)]
-pub struct Server {
-    orb: Orb,
-    reference: String,
-}
-
-impl Server {
-    /// Makes the ORB, opens its endpoints and activates a servant.
-    ///
-    /// # Errors
-    /// What the ORB said.
-    pub fn open(serving: Serving) -> Result<Self, ServeError> {
-        let mut builder = Orb::builder()
-            .strategies(serving.strategies)
-            .server_threads(serving.threads);
-        for endpoint in &serving.listen {
-            builder = builder.listen(endpoint);
-        }
-        Ok(Self::with(builder, PoaPolicies::default())?)
-    }
-
-    /// The same with an ORB as it was chosen, and the Cubit in an adapter of these policies.
-    ///
-    /// # Errors
-    /// What the ORB said, of a policy too.
-    pub fn with(builder: OrbBuilder, policies: PoaPolicies) -> Result<Self, OrbError> {
-        let orb = builder.build()?;
-        let poa = if policies.rt.is_empty() {
-            orb.root_poa()?
-        } else {
-            orb.root_poa()?.create_poa("Cubit", policies)?
-        };
-        let cubit: Cubit = poa.activate(Cuber::new(orb.clone()))?;
-        let reference = orb.object_to_string(cubit.as_object());
-        Ok(Self { orb, reference })
-    }
-
-    /// The reference of its Cubit.
-    #[must_use]
-    pub fn reference(&self) -> &str {
-        &self.reference
-    }
-
-    /// Its ORB, to shut it down.
-    #[must_use]
-    pub fn orb(&self) -> &Orb {
-        &self.orb
-    }
-
-    /// Serves until the ORB is shut down.
-    ///
-    /// # Errors
-    /// What the host refused.
-    pub fn run(&self) -> Result<(), OrbError> {
-        self.orb.run()
-    }
+/// Makes a server of one Cubit, in an adapter of these policies.
+///
+/// # Errors
+/// What the ORB said, of a policy too.
+pub fn open(builder: OrbBuilder, policies: PoaPolicies) -> Result<Server, OrbError> {
+    let orb = builder.build()?;
+    let poa = if policies.rt.is_empty() {
+        orb.root_poa()?
+    } else {
+        orb.root_poa()?.create_poa("Cubit", policies)?
+    };
+    let cubit: Cubit = poa.activate(Cuber::new(orb.clone()))?;
+    let reference = orb.object_to_string(cubit.as_object());
+    Ok(Server::of(orb, [reference]))
 }
 
 /// A client that times calls.

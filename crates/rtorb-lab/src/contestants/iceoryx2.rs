@@ -18,25 +18,21 @@ use rtorb_os::clock::monotonic_ns;
 
 use super::burst::{self, Burst, Samples};
 use super::ping_pong::spinning::Spinning;
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, ready};
+use crate::processes::child::{Role, arguments, ready};
 
 /// Both ends. The folder has the files of iceoryx2, but for its memory.
 pub(crate) const ROLES: &[Role] = &[
-    Role::here("iceoryx2-server", |words| match *words {
-        [folder, wait] => {
-            let served = serve(folder, wait);
-            remove_rest(folder);
-            served.map_err(|error| error.to_string())
-        }
-        _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+    Role::here("iceoryx2-server", |words| {
+        let [folder, wait] = arguments(words)?;
+        let served = serve(folder, wait);
+        remove_rest(folder);
+        served.map_err(|error| error.to_string())
     }),
-    Role::here("iceoryx2-client", |words| match *words {
-        [folder, wait] => {
-            let caller = Caller::connect(folder, wait);
-            let mut caller = caller.map_err(|error| error.to_string())?;
-            burst::answer(|burst| caller.burst(burst))
-        }
-        _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+    Role::here("iceoryx2-client", |words| {
+        let [folder, wait] = arguments(words)?;
+        let caller = Caller::connect(folder, wait);
+        let mut caller = caller.map_err(|error| error.to_string())?;
+        burst::answer(|burst| caller.burst(burst))
     }),
 ];
 

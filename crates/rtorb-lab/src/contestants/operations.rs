@@ -4,9 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 /// An operation of the Cubit interface, by the name that `rtorb cubit bench --op` takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
+)]
+#[strum(serialize_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
     /// `cube_oneway`: no answer; its time is that of sending.
@@ -27,47 +31,26 @@ pub enum Operation {
     Any,
     /// `cube_long_sequence`.
     #[serde(rename = "longseq")]
+    #[strum(serialize = "longseq")]
     LongSequence,
     /// `cube_octet_sequence`.
     #[serde(rename = "octetseq")]
+    #[strum(serialize = "octetseq")]
     OctetSequence,
     /// `cube_many_sequence`: a sequence of structs.
     #[serde(rename = "manyseq")]
+    #[strum(serialize = "manyseq")]
     ManySequence,
 }
 
 impl Operation {
     /// Every operation, the simple ones first.
-    pub const ALL: [Self; 11] = [
-        Self::Oneway,
-        Self::Void,
-        Self::Octet,
-        Self::Short,
-        Self::Long,
-        Self::Struct,
-        Self::Union,
-        Self::Any,
-        Self::LongSequence,
-        Self::OctetSequence,
-        Self::ManySequence,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The short name: `long`, `octetseq`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Oneway => "oneway",
-            Self::Void => "void",
-            Self::Octet => "octet",
-            Self::Short => "short",
-            Self::Long => "long",
-            Self::Struct => "struct",
-            Self::Union => "union",
-            Self::Any => "any",
-            Self::LongSequence => "longseq",
-            Self::OctetSequence => "octetseq",
-            Self::ManySequence => "manyseq",
-        }
+        self.into()
     }
 
     /// The operation's name in the IDL, which goes on the wire.
@@ -154,16 +137,13 @@ impl FromStr for Operation {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|operation| operation.name() == name)
-            .ok_or_else(|| {
-                let known: Vec<&str> = Self::ALL.iter().map(|operation| operation.name()).collect();
-                format!(
-                    "no operation is called {name:?}; there are {}",
-                    known.join(", ")
-                )
-            })
+        let mut all = Self::ALL.iter().copied();
+        let known = all.find(|operation| operation.name() == name);
+        known.ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|operation| operation.name()).collect();
+            let names = names.join(", ");
+            format!("no operation is called {name:?}; there are {names}")
+        })
     }
 }
 
@@ -200,7 +180,7 @@ mod tests {
 
     #[test]
     fn names_are_read_back() {
-        for operation in Operation::ALL {
+        for &operation in Operation::ALL {
             assert_eq!(operation.name().parse(), Ok(operation));
             let json = serde_json::to_string(&operation).unwrap();
             assert_eq!(json, format!("{:?}", operation.name()));

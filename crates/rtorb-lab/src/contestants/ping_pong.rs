@@ -37,6 +37,10 @@ pub(crate) const ROLES: &[Role] = &[
     .on_agent(|words| matches!(words, ["tcp", _])),
     Role::here("raw-client", |words| {
         let failed = |error: io::Error| error.to_string();
+        let by_futex = |path: &str, wait: Wait| {
+            let mut client = FutexClient::connect(Path::new(path), wait).map_err(failed)?;
+            burst::answer(|burst| client.burst(burst))
+        };
         match *words {
             ["tcp", address] => {
                 let mut client = tcp::connect(address).map_err(failed)?;
@@ -46,16 +50,8 @@ pub(crate) const ROLES: &[Role] = &[
                 let mut client = unix::connect(Path::new(path)).map_err(failed)?;
                 burst::answer(|burst| client.burst(burst))
             }
-            ["futex", path] => {
-                let client = FutexClient::connect(Path::new(path), Wait::Sleep);
-                let mut client = client.map_err(failed)?;
-                burst::answer(|burst| client.burst(burst))
-            }
-            ["spin", path] => {
-                let client = FutexClient::connect(Path::new(path), Wait::Spin);
-                let mut client = client.map_err(failed)?;
-                burst::answer(|burst| client.burst(burst))
-            }
+            ["futex", path] => by_futex(path, Wait::Sleep),
+            ["spin", path] => by_futex(path, Wait::Spin),
             ["memcpy", ..] => {
                 let mut copies = memcpy::Copies::new();
                 burst::answer(|burst| copies.burst(burst))

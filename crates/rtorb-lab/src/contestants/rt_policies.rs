@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use rtorb_results::ObtainedScheduling;
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray, VariantNames};
 
 use crate::error::LabError;
 use crate::processes::{Launcher, Process};
@@ -26,7 +27,8 @@ mod idl {
 }
 
 /// A policy of RT-CORBA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray, VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum RtPolicy {
     /// A lane whose threads are all busy borrows an idle thread of a less urgent lane (ThreadpoolPolicy).
     Borrowing,
@@ -41,22 +43,12 @@ pub enum RtPolicy {
 
 impl RtPolicy {
     /// All of them, in the order in which they are measured.
-    pub const ALL: [Self; 4] = [
-        Self::Borrowing,
-        Self::Buffering,
-        Self::Bands,
-        Self::NestedPriority,
-    ];
+    pub const ALL: &'static [Self] = <Self as VariantArray>::VARIANTS;
 
     /// The value of the label `policy`.
     #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Borrowing => "borrowing",
-            Self::Buffering => "buffering",
-            Self::Bands => "bands",
-            Self::NestedPriority => "nested_priority",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 
     /// The number of servants on the way of a call.
@@ -101,10 +93,11 @@ impl FromStr for RtPolicy {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        let mut all = Self::ALL.into_iter();
+        let mut all = Self::ALL.iter().copied();
         let known = all.find(|policy| policy.word() == word);
         known.ok_or_else(|| {
-            let words = Self::ALL.map(Self::word).join(", ");
+            let words: Vec<&str> = Self::ALL.iter().map(|policy| policy.word()).collect();
+            let words = words.join(", ");
             format!("not a policy: {word:?}; there are {words}")
         })
     }

@@ -8,9 +8,11 @@ use rtorb_host::preflight::{self, Finding};
 use rtorb_host::system::cpu_list;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_results::timestamp;
-use rtorb_results::{LabelValue, ObtainedScheduling, Results, Series, Verdict, all_real_time};
+use rtorb_results::{
+    LabelValue, ObtainedScheduling, Results, SCHEMA, Series, Verdict, all_real_time,
+};
 
-use super::{Context, Experiment, Outcome, Parameters, Progress};
+use super::{Context, Experiment, Parameters, Progress};
 use crate::effort::Effort;
 use crate::error::LabError;
 use crate::processes::agent::Agent;
@@ -51,59 +53,48 @@ pub fn run(
         Some(context.start_load(&context.load, experiment.agents_max())?)
     };
     let awake = keep_awake(experiment, context);
-    let mut outcome = match experiment.run(context, progress) {
+    let mut results = match experiment.run(context, progress) {
         // Nothing can be reached any more, whatever it looked like.
-        Err(_) if context.launcher.agent_lost().is_some() => Outcome::default(),
-        outcome => outcome?,
+        Err(_) if context.launcher.agent_lost().is_some() => Results::default(),
+        results => results?,
     };
     if let Some(awake) = awake {
         parameters.insert("cpus_kept_awake".to_owned(), awake.is_kept().into());
     }
     let mut server_hosts =
-        describe_agents(experiment, context, &mut parameters, &mut outcome).into_iter();
+        describe_agents(experiment, context, &mut parameters, &mut results).into_iter();
     if let Some(mut running) = running {
         running.check()?;
-        label_with_load(&mut outcome.series, context);
+        label_with_load(&mut results.series, context);
         parameters.insert("load".to_owned(), context.load.to_string().into());
         if !context.load.is_none() {
             parameters.insert("load_generator".to_owned(), running.generator().into());
         }
     }
-    let cpus = used_cpus(context.launcher.placement.cpu, &outcome.scheduling);
+    let cpus = used_cpus(context.launcher.placement.cpu, &results.scheduling);
     let stolen_ms = StolenByCpu::now().since(&stolen_before).most_ms(&cpus);
     let duration_s = (monotonic_ns() - begin_ns) as f64 / 1e9;
     let stolen_share = stolen_ms.unwrap_or(0) as f64 / 1e3 / duration_s.max(1e-3);
-    outcome.judge(context.effort, stolen_share);
-    outcome.finish(experiment, context.effort);
-    outcome
+    judge(&mut results, context.effort, stolen_share);
+    finish(&mut results, experiment, context.effort);
+    results
         .notes
         .extend(stolen_ms.and_then(note_of_stolen_time));
-    let name = experiment.name().to_owned();
-    let title = experiment.title().to_owned();
     Ok(Results {
+        schema: SCHEMA.to_owned(),
+        experiment: experiment.name().to_owned(),
+        title: experiment.title().to_owned(),
+        host: context.host.clone(),
         reproduces: experiment.reproduces().to_owned(),
         run: context.run.clone(),
         started,
         duration_s,
         stolen_ms,
-        complete: outcome.complete,
         parameters,
         findings: findings(context),
         server_host: server_hosts.next(),
         further_hosts: server_hosts.collect(),
-        scheduling: outcome.scheduling,
-        highlights: outcome.highlights,
-        series: outcome.series,
-        columns: outcome.columns,
-        tables: outcome.tables,
-        plots: outcome.plots,
-        derived: outcome.derived,
-        claims: outcome.claims,
-        lost: outcome.lost,
-        conclusions: outcome.conclusions,
-        published: outcome.published,
-        notes: outcome.notes,
-        ..Results::of(name, title, context.host.clone())
+        ..results
     })
 }
 
@@ -148,21 +139,21 @@ fn describe_agents(
     experiment: &dyn Experiment,
     context: &Context,
     parameters: &mut Parameters,
-    outcome: &mut Outcome,
+    results: &mut Results,
 ) -> Vec<Host> {
     if context.launcher.agents.is_empty() {
         return Vec::new();
     }
     if let Some((agent, why)) = context.launcher.agent_lost() {
-        outcome.complete = false;
+        results.complete = false;
         let address = agent.address();
-        outcome.notes.push(format!(
+        results.notes.push(format!(
             "The agent at {address} was lost: {why}. What is shown was measured before, the rest is missing."
         ));
     }
     let agents = agents(experiment, context);
     if agents.is_empty() {
-        outcome.notes.push(AGENT_UNUSED.to_owned());
+        results.notes.push(AGENT_UNUSED.to_owned());
         return Vec::new();
     }
     let addresses: Vec<&str> = agents.iter().map(Agent::address).collect();
@@ -189,61 +180,59 @@ fn label_with_load(series: &mut [Series], context: &Context) {
     }
 }
 
-impl Outcome {
-    /// Completes what an experiment cannot know of its run.
-    fn finish(&mut self, experiment: &dyn Experiment, effort: Effort) {
-        for claim in &mut self.claims {
-            claim.id = format!("{}.{}", experiment.name(), claim.id);
-        }
-        if effort.seeds().is_none() {
-            // Their rounds are no seeds: the largest of all is what counts.
-            let each = self.series.iter_mut();
-            each.for_each(|series| series.rounds_max.clear());
+/// Completes what an experiment cannot know of its run.
+fn finish(results: &mut Results, experiment: &dyn Experiment, effort: Effort) {
+    for claim in &mut results.claims {
+        claim.id = format!("{}.{}", experiment.name(), claim.id);
+    }
+    if effort.seeds().is_none() {
+        // Their rounds are no seeds: the largest of all is what counts.
+        let each = results.series.iter_mut();
+        each.for_each(|series| series.rounds_max.clear());
+    }
+}
+
+/// Takes back the verdicts that this run cannot support, and adds the notes that every reader needs.
+fn judge(results: &mut Results, effort: Effort, stolen_share: f64) {
+    let is_real_time = all_real_time(&results.scheduling);
+    let is_complete = results.complete;
+    for claim in &mut results.claims {
+        match effort {
+            Effort::Glance => {
+                // So few samples may be none of a part.
+                claim.excused |= claim.verdict == Verdict::NotMeasured;
+                claim.take_back(A_GLANCE);
+            }
+            // Quotients compare instructions with instructions; a time that was claimed is one of real hardware.
+            Effort::Emulated { .. } if claim.unit != "ratio" => claim.take_back(EMULATED_TIME),
+            _ if !is_complete => claim.take_back(INTERRUPTED),
+            _ if !is_real_time => claim.take_back(NOT_REAL_TIME),
+            _ if stolen_share > claim.stolen_share_max() => {
+                let reason = format!(
+                    "the hypervisor took {:.2} % of the time; at most {:.2} % are allowed",
+                    100.0 * stolen_share,
+                    100.0 * claim.stolen_share_max()
+                );
+                claim.take_back(reason);
+            }
+            _ => {}
         }
     }
-
-    /// Takes back the verdicts that this run cannot support, and adds the notes that every reader needs.
-    fn judge(&mut self, effort: Effort, stolen_share: f64) {
-        let is_real_time = all_real_time(&self.scheduling);
-        let is_complete = self.complete;
-        for claim in &mut self.claims {
-            match effort {
-                Effort::Glance => {
-                    // So few samples may be none of a part.
-                    claim.excused |= claim.verdict == Verdict::NotMeasured;
-                    claim.take_back(A_GLANCE);
-                }
-                // Quotients compare instructions with instructions; a time that was claimed is one of real hardware.
-                Effort::Emulated { .. } if claim.unit != "ratio" => claim.take_back(EMULATED_TIME),
-                _ if !is_complete => claim.take_back(INTERRUPTED),
-                _ if !is_real_time => claim.take_back(NOT_REAL_TIME),
-                _ if stolen_share > claim.stolen_share_max() => {
-                    let reason = format!(
-                        "the hypervisor took {:.2} % of the time; at most {:.2} % are allowed",
-                        100.0 * stolen_share,
-                        100.0 * claim.stolen_share_max()
-                    );
-                    claim.take_back(reason);
-                }
-                _ => {}
-            }
+    let mut note = |text: &str| {
+        if !results.notes.iter().any(|known| known == text) {
+            results.notes.push(text.to_owned());
         }
-        let mut note = |text: &str| {
-            if !self.notes.iter().any(|known| known == text) {
-                self.notes.push(text.to_owned());
-            }
-        };
-        if !is_complete {
-            note(INTERRUPTED);
-        }
-        if !self.claims.is_empty() && !is_real_time {
-            note(NOT_REAL_TIME);
-        }
-        match effort {
-            Effort::Glance => note(A_GLANCE),
-            Effort::Emulated { .. } => note(IN_INSTRUCTIONS),
-            Effort::Quick | Effort::Full => {}
-        }
+    };
+    if !is_complete {
+        note(INTERRUPTED);
+    }
+    if !results.claims.is_empty() && !is_real_time {
+        note(NOT_REAL_TIME);
+    }
+    match effort {
+        Effort::Glance => note(A_GLANCE),
+        Effort::Emulated { .. } => note(IN_INSTRUCTIONS),
+        Effort::Quick | Effort::Full => {}
     }
 }
 
@@ -276,7 +265,7 @@ mod tests {
     }
 
     /// Claims over six rounds: a time that is held, a quotient that is missed, and a count that is held.
-    fn outcome(complete: bool, real_time: bool) -> Outcome {
+    fn outcome(complete: bool, real_time: bool) -> Results {
         let value = Metric::of(Statistic::P50);
         let declared = [
             Declaration::at_most("time", value, 2.0, "us"),
@@ -285,11 +274,11 @@ mod tests {
         ];
         let cells = declared[0].made_up(&Labels::new(), &[1.0; 6], 0);
         let claims = declared.map(|declared| judged(&declared, &cells));
-        Outcome {
+        Results {
             complete,
             claims: claims.concat(),
             scheduling: vec![threads(real_time)],
-            ..Outcome::default()
+            ..Results::default()
         }
     }
 
@@ -297,8 +286,8 @@ mod tests {
         declaration.judge(&Grounds::of(cells, 6))
     }
 
-    fn verdicts(mut outcome: Outcome, effort: Effort, stolen: f64) -> [Verdict; 3] {
-        outcome.judge(effort, stolen);
+    fn verdicts(mut outcome: Results, effort: Effort, stolen: f64) -> [Verdict; 3] {
+        judge(&mut outcome, effort, stolen);
         [0, 1, 2].map(|index| outcome.claims[index].verdict)
     }
 
@@ -329,13 +318,13 @@ mod tests {
         let p50 = Declaration::at_most("p50", Metric::of(Statistic::P50), 2.0, "us");
         let cells = p99.made_up(&Labels::new(), &[0.5; 6], 0);
         let verdicts = |stolen: f64| {
-            let mut outcome = Outcome {
+            let mut outcome = Results {
                 complete: true,
                 claims: [judged(&p50, &cells), judged(&p99, &cells)].concat(),
                 scheduling: vec![threads(true)],
-                ..Outcome::default()
+                ..Results::default()
             };
-            outcome.judge(Effort::Quick, stolen);
+            judge(&mut outcome, Effort::Quick, stolen);
             outcome
                 .claims
                 .iter()
@@ -393,11 +382,11 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_said_once() {
-        let mut outcome = Outcome {
+        let mut outcome = Results {
             notes: vec![INTERRUPTED.to_owned()],
-            ..Outcome::default()
+            ..Results::default()
         };
-        outcome.judge(Effort::Glance, 0.0);
+        judge(&mut outcome, Effort::Glance, 0.0);
         assert_eq!(outcome.notes, [INTERRUPTED, A_GLANCE]);
     }
 }

@@ -12,7 +12,7 @@ use crate::contestants::rt_policies::{
 use crate::experiments::prelude::*;
 use crate::processes::awake::{AWAKE_AT_MOST, Awake};
 
-mod findings;
+mod says;
 
 /// The experiment.
 pub const STUDY: Study<Systems> = Study {
@@ -28,15 +28,7 @@ pub const STUDY: Study<Systems> = Study {
         samples: "urgent_calls_per_round",
     },
     factors: &[
-        Factor::texts(
-            POLICY,
-            &[
-                RtPolicy::Borrowing.word(),
-                RtPolicy::Buffering.word(),
-                RtPolicy::Bands.word(),
-                RtPolicy::NestedPriority.word(),
-            ],
-        ),
+        Factor::texts(POLICY, <RtPolicy as VariantNames>::VARIANTS),
         Factor::texts(SETTING, &[OFF, ON]),
         Factor::texts(OTHER_CALLS, &[NONE, IN_PROGRESS]),
     ],
@@ -61,7 +53,7 @@ pub const STUDY: Study<Systems> = Study {
     },
     obstacle: |context| context.launcher.placement.fifo.is_none().then_some(NO_FIFO),
     plots,
-    says: findings::SAYS,
+    says: says::SAYS,
     ..Study::with(Systems::start)
 };
 
@@ -199,7 +191,7 @@ mod tests {
     fn every_cell_has_a_setting_and_every_setting_two_cells() {
         let cells = STUDY.cells(Effort::Quick);
         let settings: Vec<Setting> = cells.iter().map(|cell| setting(&Cell::of(cell))).collect();
-        let expected = RtPolicy::ALL.into_iter().flat_map(|policy| {
+        let expected = RtPolicy::ALL.iter().flat_map(|&policy| {
             let setting = |is_on| Setting { policy, is_on };
             [false, false, true, true].map(setting)
         });

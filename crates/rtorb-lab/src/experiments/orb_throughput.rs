@@ -94,7 +94,7 @@ pub const STUDY: Study<LineUp> = Study {
         !(has_len && has_transport && has_architecture && has_peer)
     },
     plots,
-    findings: says::findings,
+    computed: says::compute,
     says: says::SAYS,
     services: &[
         ServiceRow::new("transport", "exchange")
@@ -165,7 +165,7 @@ fn plots() -> Vec<Plot> {
             ..plot("tails", "The tail: how slow is one call in a thousand")
         },
     ];
-    let sequences = Operation::ALL.into_iter().filter(|one| one.is_sequence());
+    let sequences = Operation::ALL.iter().filter(|one| one.is_sequence());
     plots.extend(sequences.map(|operation| {
         let operation = operation.name();
         let title = format!("What the ORB adds to the octets of {operation}");
@@ -294,9 +294,8 @@ fn is_of(contestant: &Contestant, cell: &Cell<'_>) -> bool {
 }
 
 fn operation(cell: &Cell<'_>) -> Operation {
-    let mut all = Operation::ALL.into_iter();
-    let found = all.find(|operation| cell.is("operation", operation.name()));
-    found.expect("each level is an operation")
+    cell.parsed("operation")
+        .expect("each level is an operation")
 }
 
 fn verb(cell: &Cell<'_>) -> Verb {

@@ -18,7 +18,7 @@ use crate::experiments::prelude::*;
 use crate::experiments::transports::TRANSPORT;
 use crate::processes::probe::Answer;
 
-mod findings;
+mod computed;
 
 /// The experiment.
 pub const STUDY: Study<LineUp> = Study {
@@ -48,14 +48,7 @@ pub const STUDY: Study<LineUp> = Study {
         Factor::numbers(CLIENTS, &[1, TEN as i64]),
         Factor::texts(CALLS, &[BACK_TO_BACK, AT_RATES]),
         // Without a level, it is TCP.
-        Factor::of(
-            TRANSPORT,
-            &[
-                Absent,
-                Text(Transport::Unix.label()),
-                Text(Transport::Shm.label()),
-            ],
-        ),
+        Factor::of(TRANSPORT, &[Absent, Text("unix"), Text("shm")]),
     ],
     fixed: &[("part", Text("count"))],
     parameters: &[
@@ -77,8 +70,8 @@ pub const STUDY: Study<LineUp> = Study {
         is_known || (cell.has(TRANSPORT) && !is_compared)
     },
     plots,
-    says: findings::SAYS,
-    findings: findings::findings,
+    says: computed::SAYS,
+    computed: computed::compute,
     ..Study::with(|context, _| LineUp::start(context))
 };
 

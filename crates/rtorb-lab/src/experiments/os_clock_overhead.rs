@@ -17,8 +17,8 @@ use crate::suite::{Member, Suite};
 use probe::{Executions, PAUSE, PROGRAM_PRIORITY, Question, TICK_PRIORITY};
 use tick::Tick;
 
+mod computed;
 mod equations;
-mod findings;
 mod finest;
 mod kernels;
 mod overheads;
@@ -91,8 +91,8 @@ const STUDY: Study<TimedProgram> = Study {
     columns: &["tick"],
     leaves_out,
     plots,
-    says: findings::SAYS,
-    findings: findings::findings,
+    says: computed::SAYS,
+    computed: computed::compute,
     notes,
     services: &[
         ServiceRow::new("clock", "tick")

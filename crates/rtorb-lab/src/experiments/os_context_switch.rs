@@ -11,11 +11,11 @@ use rtorb_results::PublishedRow;
 use crate::experiments::os_services::probe::{BUDGET_NS, NOT_IN_TURN, Question, Service, WARM_UP};
 use crate::experiments::prelude::*;
 use crate::processes::probe::ProbeInTurn;
-use findings::SWITCH;
+use computed::SWITCH;
 use probe::{Test, YIELDS};
 use published::{P0, P2};
 
-mod findings;
+mod computed;
 mod kernels;
 pub mod probe;
 mod published;
@@ -55,8 +55,8 @@ pub const STUDY: Study<TwoThreads> = Study {
     columns: &["what"],
     plots,
     tables: || vec![switches(), parts()],
-    says: findings::SAYS,
-    findings: findings::findings,
+    says: computed::SAYS,
+    computed: computed::compute,
     notes,
     services: &[ServiceRow::new("scheduler", "context_switch")
         .of(&[("what", "switch")])

@@ -11,7 +11,7 @@ use crate::experiments::prelude::*;
 use crate::processes::probe::Probe;
 use probe::{Question, Seen};
 
-mod findings;
+mod computed;
 mod kinds;
 pub mod probe;
 mod ticks;
@@ -43,8 +43,8 @@ pub const STUDY: Study<Looking> = Study {
     ],
     columns: &["load", "real_time"],
     plots,
-    says: findings::SAYS,
-    findings: findings::findings,
+    says: computed::SAYS,
+    computed: computed::compute,
     notes: |context| {
         let others = [OTHER_TOOLS.to_owned()];
         others

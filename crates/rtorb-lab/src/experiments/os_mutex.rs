@@ -32,7 +32,6 @@ pub const STUDY: Study<ThreeThreads> = Study {
         ("critical_section_us", Number((SECTION_NS / 1_000) as i64)),
         ("medium_us_max", Number((SPIN_NS / 1_000) as i64)),
     ],
-    labels_of_run: |_| labels([]),
     obstacle: |context| {
         let placement = &context.launcher.placement;
         placement
@@ -72,8 +71,7 @@ pub struct ThreeThreads {
 
 impl Subject for ThreeThreads {
     fn measure(&mut self, cell: &Cell<'_>, _: &Turn<'_>) -> Result<Sampled, LabError> {
-        let mut kinds = Kind::ALL.into_iter();
-        let kind = kinds.find(|kind| cell.is("mutex", kind.label()));
+        let kind: Option<Kind> = cell.parsed("mutex");
         let seen = three_threads::run(kind.expect("every level is a kind"), self.cpu);
         std::thread::sleep(PAUSE);
         let seen = seen.map_err(|error| LabError::process("os/mutex", error))?;

@@ -13,7 +13,7 @@ use crate::experiments::{os_services, os_wakeup};
 use crate::processes::probe::Probe;
 use operation::{ALL, Measured, Operation};
 
-mod findings;
+mod computed;
 pub mod guest;
 mod kernels;
 mod operation;
@@ -48,8 +48,8 @@ pub const STUDY: Study<Probes> = Study {
         ),
     ],
     columns: &["instructions"],
-    says: findings::SAYS,
-    findings: findings::findings,
+    says: computed::SAYS,
+    computed: computed::compute,
     notes: |_| vec![ELSEWHERE.to_owned()],
     emulated: Some(Emulated {
         is_quick: true,

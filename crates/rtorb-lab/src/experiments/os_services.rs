@@ -11,7 +11,7 @@ use crate::experiments::prelude::*;
 use crate::processes::probe::Probe;
 use probe::{BUDGET_NS, LAST, MESSAGE_BYTES, NOT_IN_TURN, OtherCpu, Question, Service, WARM_UP};
 
-mod findings;
+mod computed;
 mod kernels;
 pub mod probe;
 
@@ -63,8 +63,8 @@ pub const STUDY: Study<OneProbe> = Study {
         cell.has(PEER) && (!is_of_two || effort.seeds().is_some())
     },
     plots,
-    says: findings::SAYS,
-    findings: findings::findings,
+    says: computed::SAYS,
+    computed: computed::compute,
     notes: |context| context.without_fifo(NO_FIFO).into_iter().collect(),
     services: &[
         ServiceRow::new("clock", "read").of(&[("service", "clock_read")]),

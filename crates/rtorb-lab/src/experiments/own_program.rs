@@ -13,10 +13,10 @@ use rtorb_host::placement::Placement;
 use rtorb_os::sched::{SchedPolicy, apply_policy};
 use rtorb_results::cells::Cells;
 
-use crate::experiment::{Experiment, Outcome, Progress, is_complete};
+use crate::experiment::{Experiment, Progress, is_complete};
 use crate::experiments::prelude::*;
 use crate::processes::Launcher;
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role};
+use crate::processes::child::{Role, arguments};
 
 /// A program that the user gave a name.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl Experiment for OwnProgram {
         })
     }
 
-    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
+    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Results, LabError> {
         if !self.file().is_file() {
             let what = format!(
                 "there is no {}: a program of your own is measured in a guest alone, by `rtorb lab kernel run --own-program NAME=FILE`",
@@ -105,11 +105,11 @@ impl Experiment for OwnProgram {
             Ok(())
         };
         let complete = is_complete(run())?;
-        Ok(Outcome {
+        Ok(Results {
             complete,
             series: measured.series(&Labels::new()),
             notes: vec![NOTE.to_owned()],
-            ..Outcome::default()
+            ..Results::default()
         })
     }
 }
@@ -130,13 +130,11 @@ pub fn file_of(name: &str) -> PathBuf {
 }
 
 /// Becomes the program. What that complains of is on the guest's console.
-pub(crate) const ROLE: Role = Role::here("own-program", |words| match *words {
-    [file, seed] => {
-        // The guest's own processes stand above the loads; a program that wants to says so itself.
-        apply_policy(SchedPolicy::Other).map_err(|refused| refused.to_string())?;
-        Err(Command::new(file).env(SEED, seed).exec().to_string())
-    }
-    _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+pub(crate) const ROLE: Role = Role::here("own-program", |words| {
+    let [file, seed] = arguments(words)?;
+    // The guest's own processes stand above the loads; a program that wants to says so itself.
+    apply_policy(SchedPolicy::Other).map_err(|refused| refused.to_string())?;
+    Err(Command::new(file).env(SEED, seed).exec().to_string())
 });
 
 /// One everywhere but in an emulated machine, where each is a seed.

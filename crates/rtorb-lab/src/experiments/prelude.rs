@@ -9,12 +9,13 @@ pub(super) use rtorb_results::statements::{
 };
 pub(super) use rtorb_results::systems::Gathered;
 pub(super) use rtorb_results::{
-    CellValue, LabelValue, Labels, ObtainedScheduling, Plot, PlotKind, StatisticName, TableView,
-    labels,
+    CellValue, LabelValue, Labels, ObtainedScheduling, Plot, PlotKind, Results, StatisticName,
+    TableView, labels,
 };
+pub(super) use strum::VariantNames;
 
 pub(super) use crate::error::LabError;
-pub(super) use crate::experiment::{Context, Effort, Emulated, EmulatedLoads, Outcome, Parameters};
+pub(super) use crate::experiment::{Context, Effort, Emulated, EmulatedLoads, Parameters};
 pub(super) use crate::study::{
     Amounts, ByEffort, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{self, Absent, Flag, Number, Text},

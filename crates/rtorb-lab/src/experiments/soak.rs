@@ -99,7 +99,7 @@ impl Experiment for Soak {
         }]
     }
 
-    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
+    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Results, LabError> {
         let mut soaked = Soaked::default();
         let done = self.measure(context, &mut soaked, progress);
         let complete = match is_complete(done) {
@@ -114,7 +114,7 @@ impl Experiment for Soak {
             }
             done => done?,
         };
-        Ok(soaked.outcome(complete, self.parts_of_tenth()))
+        Ok(soaked.results(complete, self.parts_of_tenth()))
     }
 }
 
@@ -225,24 +225,21 @@ struct Soaked {
 }
 
 impl Soaked {
-    fn outcome(self, complete: bool, rounds: usize) -> Outcome {
+    fn results(self, complete: bool, rounds: usize) -> Results {
         let planned = planned();
         let said = SAYS.evaluate(&Grounds {
             planned: &planned,
             ..Grounds::of(&self.cells, rounds)
         });
-        Outcome {
+        Results {
             complete,
-            highlights: said.highlights,
-            claims: said.claims,
-            conclusions: said.conclusions,
             series: self.cells.series(&Labels::new()),
             columns: words(&["tenth"]),
             plots: vec![plot()],
             notes: vec![NOTE.to_owned()],
             lost: self.lost,
             scheduling: self.scheduling,
-            ..Outcome::default()
+            ..said
         }
     }
 }
@@ -379,7 +376,7 @@ mod tests {
                 }
             }
         }
-        let claims = soaked.outcome(true, 6).claims.into_iter();
+        let claims = soaked.results(true, 6).claims.into_iter();
         claims.map(|claim| (claim.id, claim.verdict)).collect()
     }
 

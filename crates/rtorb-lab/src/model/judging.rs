@@ -276,25 +276,8 @@ impl Judge<'_> {
 /// A behaviour or chain of which nothing was observed.
 pub(super) fn nothing_observed() -> Observed {
     Observed {
-        behaviour: String::new(),
-        chain: String::new(),
-        root: String::new(),
-        processor: String::new(),
-        priority: None,
-        bound_ns: None,
-        deadline_ns: 0,
-        count: 0,
-        misses: 0,
-        skipped: 0,
-        worst_ns: None,
-        quiet_worst_ns: None,
-        quiet_count: 0,
-        ratio: None,
-        above: 0,
-        unexplained: 0,
         standing: ObservedStanding::Unseen,
-        outliers: Vec::new(),
-        words: String::new(),
+        ..Observed::default()
     }
 }
 

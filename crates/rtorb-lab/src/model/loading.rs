@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rtorb_results::write_atomically;
+use rtorb_results::{write_atomically, write_json};
 use rtorb_sched::model::{CheckReport, System};
 use rtorb_services::scheduling::Schedule;
 
@@ -18,19 +18,19 @@ pub fn write(
     checked: &CheckReport,
 ) -> Result<Vec<PathBuf>, LabError> {
     let mut files = Vec::new();
-    for component in &checked.loading.components {
-        let name = format!("{}.orb.toml", file_name(&component.component));
-        files.push((name, component.to_orb_config(&system.name)));
-    }
-    let schedule = Schedule::of_model(system, checked);
-    files.push((PRIORITIES.to_owned(), schedule.to_toml()));
-    files.push((ANSWER.to_owned(), answer(checked)));
-    let written = files.into_iter().map(|(name, text)| {
+    let mut write = |name: &str, text: String| {
         let path = folder.join(name);
         write_atomically(&path, text.as_bytes()).map_err(LabError::file(&path))?;
-        Ok(path)
-    });
-    written.collect()
+        files.push(path);
+        Ok::<(), LabError>(())
+    };
+    for component in &checked.loading.components {
+        let name = format!("{}.orb.toml", file_name(&component.component));
+        write(&name, component.to_orb_config(&system.name))?;
+    }
+    write(PRIORITIES, Schedule::of_model(system, checked).to_toml())?;
+    files.push(write_answer(folder, checked)?);
+    Ok(files)
 }
 
 /// Writes `DIR/check.json`, the answer alone, and answers its path.
@@ -39,13 +39,8 @@ pub fn write(
 /// What the file system said.
 pub fn write_answer(folder: &Path, checked: &CheckReport) -> Result<PathBuf, LabError> {
     let path = folder.join(ANSWER);
-    write_atomically(&path, answer(checked).as_bytes()).map_err(LabError::file(&path))?;
+    write_json(&path, checked).map_err(LabError::file(&path))?;
     Ok(path)
-}
-
-fn answer(checked: &CheckReport) -> String {
-    let text = serde_json::to_string_pretty(checked);
-    format!("{}\n", text.expect("texts and numbers are JSON"))
 }
 
 /// A name stays in its folder, whatever is in it.

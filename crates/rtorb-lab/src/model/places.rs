@@ -128,7 +128,7 @@ fn too_few(system: &System, used: &BTreeSet<Processor>, allowed: &[usize]) -> St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::by_hand::example;
+    use crate::model::tests::by_hand::example;
 
     fn placed(
         allowed: &[usize],

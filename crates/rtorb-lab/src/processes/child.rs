@@ -57,13 +57,13 @@ impl fmt::Debug for Role {
 
 /// The roles that run no code of an experiment.
 pub(crate) const ROLES: &[Role] = &[
-    Role::here("exec", |words| match words {
-        [program, arguments @ ..] => Err(Command::new(program).args(arguments).exec().to_string()),
-        _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+    Role::here("exec", |words| {
+        let ([program], others) = arguments_and_rest(words)?;
+        Err(Command::new(program).args(others).exec().to_string())
     }),
-    Role::here("tool", |words| match words {
-        [program, arguments @ ..] => Err(exec_tool(program, arguments).to_string()),
-        _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+    Role::here("tool", |words| {
+        let ([program], others) = arguments_and_rest(words)?;
+        Err(exec_tool(program, others).to_string())
     }),
 ];
 
@@ -178,6 +178,19 @@ pub(crate) fn end_with_input() -> Result<(), String> {
     rtorb_os::thread::spawn("end-of-input", &Default::default(), watch)
         .map(drop)
         .map_err(|error| error.to_string())
+}
+
+/// The arguments of a role that has so many.
+pub(crate) fn arguments<'a, const N: usize>(words: &[&'a str]) -> Result<[&'a str; N], String> {
+    words.try_into().map_err(|_| NOT_ITS_ARGUMENTS.to_owned())
+}
+
+/// The first arguments of a role, and the others.
+pub(crate) fn arguments_and_rest<'w, 'a, const N: usize>(
+    words: &'w [&'a str],
+) -> Result<([&'a str; N], &'w [&'a str]), String> {
+    let (first, rest) = words.split_first_chunk().ok_or(NOT_ITS_ARGUMENTS)?;
+    Ok((*first, rest))
 }
 
 /// Why a role is not played.

@@ -25,13 +25,6 @@ impl Gap {
     pub fn end_ns(&self) -> u64 {
         self.begin_ns.saturating_add(self.length_ns)
     }
-
-    /// For how much of the time from `begin_ns` to `end_ns` it lasted, in nanoseconds.
-    #[must_use]
-    pub fn within_ns(&self, begin_ns: u64, end_ns: u64) -> u64 {
-        let begin_ns = self.begin_ns.max(begin_ns);
-        self.end_ns().min(end_ns).saturating_sub(begin_ns)
-    }
 }
 
 /// Finds gaps in the thread that owns it: only the one that calls [`Self::begin`] and what follows.
@@ -202,17 +195,5 @@ mod tests {
         assert!(gaps.kept().windows(2).all(in_order));
         gaps.clear();
         assert_eq!((gaps.kept().len(), gaps.beyond_room()), (0, 0));
-    }
-
-    #[test]
-    fn a_gap_is_within_a_time_as_far_as_they_overlap() {
-        let gap = Gap {
-            begin_ns: 100,
-            length_ns: 50,
-            switched: false,
-        };
-        let within = [(0, 1_000), (120, 130), (140, 200), (0, 100), (150, 200)];
-        let overlaps = within.map(|(begin_ns, end_ns)| gap.within_ns(begin_ns, end_ns));
-        assert_eq!(overlaps, [50, 10, 10, 0, 0]);
     }
 }

@@ -165,7 +165,8 @@ impl FromStr for Load {
         }
         let kind = |name: &str| {
             Kind::named(name).ok_or_else(|| {
-                let names = Kind::ALL.map(Kind::name).join(", ");
+                let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+                let names = names.join(", ");
                 format!("no load is called {name:?}; there are none, {names}, and mix")
             })
         };
@@ -344,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_load_is_read_as_it_is_written() {
-        let all = Kind::ALL.map(Kind::name);
+        let all: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
         let several = ["none", "mix", "disk,network", "fork,unix"];
         for text in all.into_iter().chain(several) {
             assert_eq!(text.parse::<Load>().unwrap().to_string(), text);

@@ -151,12 +151,6 @@ impl<Q: Question> Probe<Q> {
             )),
         }
     }
-
-    /// The process's id.
-    #[must_use]
-    pub fn id(&self) -> u32 {
-        self.process.id()
-    }
 }
 
 /// Probes that take turns: each has a number, and the one before it is ended.

@@ -1,17 +1,20 @@
 //! Tools that are run to their end, such as compilers: with a time limit, and with what they print.
 
-use std::io::{self, ErrorKind, Read};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rtorb_os::clock::monotonic_ns;
-use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, set_parent_process_death_signal,
+};
 
 use crate::error::LabError;
 use crate::processes::interrupt::Interrupt;
-use crate::processes::readable::{nanoseconds, readable};
+use crate::processes::readable::{is_readable, nanoseconds};
 
 /// Becomes a program whose complaints go where the laboratory reads its output, and not between the progress on the terminal. It gets
 /// SIGTERM when the laboratory dies, not SIGKILL, so that it can end processes of its own: stress-ng would leave those workers that
@@ -53,141 +56,63 @@ pub fn run_tool_watched(
     watch: &mut dyn FnMut() -> Result<(), LabError>,
 ) -> Result<String, LabError> {
     let name = command.get_program().to_string_lossy().into_owned();
+    let failed = |what: String| LabError::process(&name, what);
+    let prints = || tempfile::tempfile().map_err(LabError::file(std::env::temp_dir()));
+    let [mut output, mut complaints] = [prints()?, prints()?];
+    let for_tool = |file: &File| file.try_clone().map_err(|error| failed(error.to_string()));
     command
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
+        .stdout(for_tool(&output)?)
+        .stderr(for_tool(&complaints)?)
         .process_group(0);
-    let child = command
-        .spawn()
-        .map_err(|error| LabError::process(&name, format!("cannot be started: {error}")))?;
-    let mut tool = Tool {
-        output: Pipe::default(),
-        complaints: Pipe::default(),
-        child,
-        name,
+    let child = command.spawn();
+    let mut child = child.map_err(|error| failed(format!("cannot be started: {error}")))?;
+    let deadline_ns = monotonic_ns() + nanoseconds(timeout);
+    let mut may_go_on = || {
+        let is_full = |file: &File| file.metadata().is_ok_and(|file| file.len() > BYTES_MAX);
+        if interrupt.requested() {
+            Err(LabError::Interrupted)
+        } else if monotonic_ns() >= deadline_ns {
+            Err(LabError::Silent {
+                process: name.clone(),
+                waited: timeout,
+            })
+        } else if is_full(&output) || is_full(&complaints) {
+            Err(failed(format!("printed more than {BYTES_MAX} bytes")))
+        } else {
+            watch()
+        }
     };
-    let status = tool
-        .run(timeout, interrupt, watch)
-        .inspect_err(|_| tool.kill())?;
+    let ended = pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
+    let ended = ended.map_err(|error| failed(error.to_string()));
+    let ended = ended.inspect_err(|_| kill(&mut child))?;
+    while !is_readable(ended.as_fd(), POLL) {
+        may_go_on().inspect_err(|_| kill(&mut child))?;
+    }
+    let status = child.wait().map_err(|error| failed(error.to_string()))?;
     if status.success() {
-        return Ok(tool.output.text());
+        return printed(&mut output).map_err(|error| failed(error.to_string()));
     }
-    let said = tool.complaints.text();
-    Err(tool.error(format!("failed ({status}):\n{}", said.trim_end())))
+    let said = printed(&mut complaints).unwrap_or_default();
+    Err(failed(format!("failed ({status}):\n{}", said.trim_end())))
 }
 
-/// A running tool.
-struct Tool {
-    name: String,
-    child: Child,
-    output: Pipe,
-    complaints: Pipe,
+/// Ends the tool, and what it started.
+fn kill(child: &mut Child) {
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+    let _ = child.wait();
 }
 
-impl Tool {
-    /// Reads what it prints until it has ended: one that nobody reads waits as soon as a pipe is full.
-    fn run(
-        &mut self,
-        timeout: Duration,
-        interrupt: &Interrupt,
-        watch: &mut dyn FnMut() -> Result<(), LabError>,
-    ) -> Result<ExitStatus, LabError> {
-        let deadline_ns = monotonic_ns() + nanoseconds(timeout);
-        loop {
-            // Asked before the pipes are read: what it printed until then is in them.
-            let ended = self.child.try_wait();
-            let ended = ended.map_err(|error| self.error(error.to_string()))?;
-            let was_silent = self.read(ended.is_some())?;
-            match ended {
-                // Whoever else holds the pipes, such as a process that it left behind, is not waited for.
-                Some(status) if was_silent => return Ok(status),
-                Some(_) => {}
-                None if interrupt.requested() => return Err(LabError::Interrupted),
-                None if monotonic_ns() >= deadline_ns => {
-                    return Err(LabError::Silent {
-                        process: self.name.clone(),
-                        waited: timeout,
-                    });
-                }
-                None => watch()?,
-            }
-        }
-    }
-
-    /// Reads once what there is, waiting for it unless it has ended; whether there was nothing.
-    fn read(&mut self, has_ended: bool) -> Result<bool, LabError> {
-        let wait = if has_ended { Duration::ZERO } else { POLL };
-        let (output, complaints) = (&mut self.child.stdout, &mut self.child.stderr);
-        if output.is_none() && complaints.is_none() {
-            std::thread::sleep(wait);
-            return Ok(true);
-        }
-        let [has_output, has_complaints] = readable(
-            [
-                output.as_ref().map(AsFd::as_fd),
-                complaints.as_ref().map(AsFd::as_fd),
-            ],
-            wait,
-        );
-        let mut done = Ok(());
-        if has_output {
-            done = self.output.fill(output);
-        }
-        if has_complaints && done.is_ok() {
-            done = self.complaints.fill(complaints);
-        }
-        match done {
-            Ok(()) => Ok(!has_output && !has_complaints),
-            Err(what) => Err(self.error(what)),
-        }
-    }
-
-    fn kill(&mut self) {
-        // A compiler has processes of its own; they are in the group that was made for it.
-        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-        let _ = self.child.wait();
-    }
-
-    fn error(&self, what: impl Into<String>) -> LabError {
-        LabError::process(&self.name, what)
-    }
+/// Returns what a tool has printed into a file.
+fn printed(file: &mut File) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.take(BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What came out of a pipe.
-#[derive(Default)]
-struct Pipe {
-    octets: Vec<u8>,
-}
-
-impl Pipe {
-    /// Reads once; `source` is none when it has ended.
-    fn fill(&mut self, source: &mut Option<impl Read>) -> Result<(), String> {
-        let Some(reader) = source else { return Ok(()) };
-        let mut chunk = [0; 1 << 16];
-        match reader.read(&mut chunk) {
-            Ok(0) => *source = None,
-            Ok(count) if self.octets.len() + count > BYTES_MAX => {
-                return Err(format!("printed more than {BYTES_MAX} octets"));
-            }
-            Ok(count) => self.octets.extend_from_slice(&chunk[..count]),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(format!("cannot be read from: {error}")),
-        }
-        Ok(())
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.octets).into_owned()
-    }
-}
-
-/// How often it is seen whether the run should end.
 const POLL: Duration = Duration::from_millis(50);
-/// More than any tool here prints.
-const BYTES_MAX: usize = 64 << 20;
+const BYTES_MAX: u64 = 64 << 20;
 
 #[cfg(test)]
 mod tests {

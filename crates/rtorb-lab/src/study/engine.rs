@@ -5,12 +5,14 @@ use rtorb_results::cells::Cells;
 use rtorb_results::claim::Grounds;
 use rtorb_results::profile::ServiceRow;
 use rtorb_results::systems::Gathered;
-use rtorb_results::{LabelValue, Labels, LostRound, ObtainedScheduling, all_real_time, labels};
+use rtorb_results::{
+    LabelValue, Labels, LostRound, ObtainedScheduling, Results, all_real_time, labels,
+};
 
 use super::{Answered, Cell, Conditions, Factor, Sampled, Study, Subject, Turn, Value};
 use crate::error::LabError;
 use crate::experiment::{
-    Context, Effort, Emulated, Experiment, Outcome, Parameters, Progress, Said, is_complete,
+    Context, Effort, Emulated, Experiment, Parameters, Progress, Said, is_complete,
 };
 
 impl<S: Subject> Study<S> {
@@ -99,12 +101,7 @@ impl<S: Subject> Study<S> {
     }
 
     /// What is said about cells, and about those that were planned.
-    fn say(
-        &self,
-        context: &Context,
-        cells: &Cells,
-        absent: &[(Labels, String)],
-    ) -> rtorb_results::statements::Said {
+    fn say(&self, context: &Context, cells: &Cells, absent: &[(Labels, String)]) -> Results {
         let mut planned = self.cells(context.effort);
         planned.iter_mut().for_each(|cell| name_load(cell, context));
         self.says.evaluate(&Grounds {
@@ -188,7 +185,7 @@ impl<S: Subject> Experiment for Study<S> {
         self.modules
     }
 
-    fn kernels(&self, gathered: &Gathered<'_>) -> Option<Outcome> {
+    fn kernels(&self, gathered: &Gathered<'_>) -> Option<Results> {
         self.kernels.map(|view| view(gathered))
     }
 
@@ -257,14 +254,14 @@ impl<S: Subject> Experiment for Study<S> {
         parameters
     }
 
-    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
+    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Results, LabError> {
         if let Some(obstacle) = (self.obstacle)(context) {
             let absent = [(Labels::new(), obstacle.to_owned())];
-            return Ok(Outcome {
+            return Ok(Results {
                 complete: true,
                 claims: self.say(context, &Cells::default(), &absent).claims,
                 notes: vec![obstacle.to_owned()],
-                ..Outcome::default()
+                ..Results::default()
             });
         }
         let mut measured = Measured::default();
@@ -280,8 +277,8 @@ impl<S: Subject> Experiment for Study<S> {
             tick_hz: kernel_tick_hz(&context.host.kernel_release),
             answers: measured.answers,
         };
-        let findings = (self.findings)(&measured.cells, &conditions);
-        measured.cells.extend(findings.cells);
+        let computed = (self.computed)(&measured.cells, &conditions);
+        measured.cells.extend(computed.cells);
         let said = self.say(context, &measured.cells, &measured.absent);
         for (_, why) in &measured.absent {
             if !measured.notes.contains(why) {
@@ -289,7 +286,7 @@ impl<S: Subject> Experiment for Study<S> {
             }
         }
         let notes = (self.notes)(context).into_iter().chain(measured.notes);
-        Ok(Outcome {
+        Ok(Results {
             complete,
             series: measured.cells.series(&beside),
             scheduling: measured.scheduling,
@@ -297,12 +294,8 @@ impl<S: Subject> Experiment for Study<S> {
             columns: self.columns.iter().map(|name| (*name).to_owned()).collect(),
             tables: (self.tables)(),
             plots: (self.plots)(),
-            highlights: said.highlights,
-            derived: said.derived,
-            claims: said.claims,
-            conclusions: said.conclusions,
-            published: said.published,
-            notes: notes.chain(findings.notes).collect(),
+            notes: notes.chain(computed.notes).collect(),
+            ..said
         })
     }
 }

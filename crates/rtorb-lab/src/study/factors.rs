@@ -1,5 +1,7 @@
 //! What is varied, by how much, and the combinations of it.
 
+use std::str::FromStr;
+
 use rtorb_results::{LabelValue, Labels, is_part};
 
 use crate::experiment::Effort;
@@ -85,6 +87,11 @@ impl<'a> Cell<'a> {
     /// A level in words; `None` if the cell has no level of that factor.
     pub(crate) fn level(&self, label: &str) -> Option<String> {
         self.0.get(label).map(ToString::to_string)
+    }
+
+    /// The level that has these words; `None` if the cell has none of them.
+    pub(crate) fn parsed<T: FromStr>(&self, label: &str) -> Option<T> {
+        self.level(label)?.parse().ok()
     }
 
     /// The number of a level.

@@ -89,7 +89,7 @@ const BREAKING: Study<Toy> = Study {
     ..TOY
 };
 
-/// One that leaves the samples to the findings: how much longer each takes than the shortest of its round.
+/// One whose samples are computed: how much longer each takes than the shortest of its round.
 const KEEPING: Study<Toy> = Study {
     start: |_, _| {
         Ok(Toy {
@@ -97,8 +97,8 @@ const KEEPING: Study<Toy> = Study {
             keeps: true,
         })
     },
-    findings: |_, conditions| {
-        let mut found = Findings::default();
+    computed: |_, conditions| {
+        let mut found = Computed::default();
         for kept in &conditions.answers {
             let times_ns = kept.answer.samples[0].iter();
             let longer: Vec<f64> = times_ns.map(|ns| *ns as f64 - 1_000.0).collect();
@@ -245,7 +245,7 @@ fn a_level_may_be_measured_in_all_rounds_before_the_next_one() {
 }
 
 #[test]
-fn findings_compute_samples_from_the_answers_that_were_kept() {
+fn samples_are_computed_from_the_answers_that_were_kept() {
     let results = results_of(&KEEPING);
     let found: Vec<(u64, f64)> = results
         .series

@@ -40,33 +40,34 @@ pub enum Gravity {
 pub(super) fn between(a: &[Run], b: &[Run]) -> Vec<Condition> {
     let (of_a, of_b) = (facts(a), facts(b));
     let mut grouped: BTreeMap<(Fact, String, String), Vec<String>> = BTreeMap::new();
-    for ((fact, experiment), in_a) in &of_a {
-        // What only one side measured is listed as series that it alone has.
-        let Some(in_b) = of_b.get(&(fact.clone(), experiment.clone())) else {
-            if has_experiment(b, experiment) && !fact.is_told_by_another() {
-                add(&mut grouped, (fact, in_a, &BTreeSet::new()), experiment);
+    let (experiments_a, experiments_b) = (experiments(a), experiments(b));
+    // What only one side measured is listed as series that it alone has.
+    let common: BTreeSet<&str> = experiments_a
+        .intersection(&experiments_b)
+        .copied()
+        .collect();
+    let keys: BTreeSet<_> = of_a.keys().chain(of_b.keys()).collect();
+    for key in keys {
+        let (fact, experiment) = key;
+        let (in_a, in_b) = (of_a.get(key), of_b.get(key));
+        let is_told = match (in_a, in_b) {
+            (Some(in_a), Some(in_b)) => {
+                in_a != in_b || in_a.len() > 1 || fact.is_told_when_equal(in_a)
             }
-            continue;
+            _ => common.contains(experiment.as_str()) && !fact.is_told_by_another(),
         };
-        if in_a != in_b || in_a.len() > 1 || fact.is_told_when_equal(in_a) {
-            add(&mut grouped, (fact, in_a, in_b), experiment);
+        if is_told {
+            let told = (fact.clone(), shown(in_a), shown(in_b));
+            grouped.entry(told).or_default().push(experiment.clone());
         }
     }
-    for ((fact, experiment), in_b) in &of_b {
-        let key = (fact.clone(), experiment.clone());
-        let is_new = !of_a.contains_key(&key) && has_experiment(a, experiment);
-        if is_new && !fact.is_told_by_another() {
-            add(&mut grouped, (fact, &BTreeSet::new(), in_b), experiment);
-        }
-    }
-    let common = experiments(a).intersection(&experiments(b)).count();
     let mut conditions: Vec<Condition> = grouped
         .into_iter()
         .map(|((fact, a, b), experiments)| Condition {
             gravity: fact.gravity(),
             why: fact.why().to_owned(),
             what: fact.name(),
-            experiments: if experiments.len() == common {
+            experiments: if experiments.len() == common.len() {
                 Vec::new()
             } else {
                 experiments
@@ -164,13 +165,7 @@ impl Fact {
         let awkward = match self {
             Self::Effort => "glance",
             Self::RealTime | Self::Complete => "false",
-            Self::Load
-            | Self::Parameter(_)
-            | Self::Host(_)
-            | Self::Servers
-            | Self::ServerHost(_)
-            | Self::Time
-            | Self::Emulation(_) => return false,
+            _ => return false,
         };
         values.contains(awkward)
     }
@@ -204,14 +199,7 @@ fn facts_of(results: &Results) -> Vec<(Fact, String)> {
         };
         found.push((fact, value.to_string()));
     }
-    // Through JSON, so that no field of the host is forgotten here.
-    let fields = |host: &Host| {
-        let mut fields = Vec::new();
-        if let Ok(host) = serde_json::to_value(host) {
-            leaves("", &host, &mut fields);
-        }
-        fields.into_iter()
-    };
+    let fields = |host: &Host| fields(serde_json::to_value(host)).into_iter();
     found.extend(fields(&results.host).map(|(field, value)| (Fact::Host(field), value)));
     found.push((
         Fact::Time,
@@ -247,24 +235,6 @@ fn facts_of_emulation(results: &Results) -> Vec<(Fact, String)> {
     let Some(emulation) = &results.emulation else {
         return Vec::new();
     };
-    let mut found = vec![
-        ("emulator".to_owned(), emulation.emulator.clone()),
-        (
-            "emulator sha256".to_owned(),
-            emulation.emulator_sha256.clone(),
-        ),
-        (
-            "initramfs sha256".to_owned(),
-            emulation.initramfs_sha256.clone(),
-        ),
-        (
-            "firmware sha256".to_owned(),
-            emulation.firmware_sha256.clone(),
-        ),
-        ("machine".to_owned(), emulation.machine.clone()),
-        ("seeds".to_owned(), emulation.seeds.to_string()),
-        ("shift".to_owned(), emulation.shift.to_string()),
-    ];
     let told = |system: &EmulatedSystem| {
         format!(
             "{} ({}, sha256 {})",
@@ -274,11 +244,23 @@ fn facts_of_emulation(results: &Results) -> Vec<(Fact, String)> {
         )
     };
     let systems: Vec<String> = emulation.systems.iter().map(told).collect();
-    found.push(("systems".to_owned(), systems.join("; ")));
-    found
-        .into_iter()
-        .map(|(field, value)| (Fact::Emulation(field), value))
+    let described = serde_json::to_value(emulation).map(|mut described| {
+        described["systems"] = systems.join("; ").into();
+        described
+    });
+    let fields = fields(described).into_iter();
+    fields
+        .map(|(field, value)| (Fact::Emulation(field.replace('_', " ")), value))
         .collect()
+}
+
+/// All fields of a description with their values. It is read as JSON, so that none is forgotten here.
+fn fields(description: serde_json::Result<Value>) -> Vec<(String, String)> {
+    let mut fields = Vec::new();
+    if let Ok(description) = description {
+        leaves("", &description, &mut fields);
+    }
+    fields
 }
 
 /// Every field of the host that stays as it is from run to run, those of its parts by a path such as `interrupts.devices`.
@@ -301,31 +283,16 @@ fn leaves(path: &str, value: &Value, into: &mut Vec<(String, String)>) {
     }
 }
 
-fn add(
-    grouped: &mut BTreeMap<(Fact, String, String), Vec<String>>,
-    (fact, a, b): (&Fact, &BTreeSet<String>, &BTreeSet<String>),
-    experiment: &str,
-) {
-    let shown = |values: &BTreeSet<String>| {
-        if values.is_empty() {
-            "nothing".to_owned()
-        } else {
-            values.iter().cloned().collect::<Vec<_>>().join(", ")
-        }
-    };
-    grouped
-        .entry((fact.clone(), shown(a), shown(b)))
-        .or_default()
-        .push(experiment.to_owned());
+fn shown(values: Option<&BTreeSet<String>>) -> String {
+    match values {
+        None => "nothing".to_owned(),
+        Some(values) => values.iter().cloned().collect::<Vec<_>>().join(", "),
+    }
 }
 
 fn experiments(runs: &[Run]) -> BTreeSet<&str> {
     let results = runs.iter().flat_map(|run| &run.results);
     results.map(|results| results.experiment.as_str()).collect()
-}
-
-fn has_experiment(runs: &[Run], experiment: &str) -> bool {
-    experiments(runs).contains(experiment)
 }
 
 /// The same run on both sides differs from itself in nothing.

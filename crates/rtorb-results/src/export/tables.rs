@@ -8,175 +8,87 @@ use crate::{Derived, LabelValue, Labels, Results, Series};
 
 pub(super) fn all(runs: &[Run]) -> Vec<ExportedTable> {
     let kinds = label_kinds(runs);
-    let mut tables = SHAPES.map(|shape| ExportedTable {
-        name: shape.name,
-        columns: columns(&kinds, shape.columns),
-        rows: Vec::new(),
-    });
-    for run in runs {
-        for results in &run.results {
-            let lead = |index: usize, labels: &Labels| lead(run, results, index, (labels, &kinds));
-            for (index, series) in results.series.iter().enumerate() {
-                let lead = lead(index, &series.labels);
-                let mut add = |table: usize, cells: Vec<Cell>| {
-                    tables[table]
-                        .rows
-                        .push(lead.iter().cloned().chain(cells).collect());
-                };
-                add(SERIES, of_series(series));
-                of_percentiles(series).for_each(|cells| add(PERCENTILES, cells));
-                of_histogram(series).for_each(|cells| add(HISTOGRAMS, cells));
-                of_rounds(series).for_each(|cells| add(ROUNDS, cells));
-            }
-            for (index, derived) in results.derived.iter().enumerate() {
-                let lead = lead(index, &derived.labels);
-                let mut add = |table: usize, cells: Vec<Cell>| {
-                    tables[table]
-                        .rows
-                        .push(lead.iter().cloned().chain(cells).collect());
-                };
-                add(DERIVED, of_derived(derived));
-                of_derived_rounds(derived).for_each(|cells| add(DERIVED_ROUNDS, cells));
+    let series = OF_SERIES
+        .iter()
+        .map(|table| table.export(runs, &kinds, |results| &results.series));
+    let derived = OF_DERIVED
+        .iter()
+        .map(|table| table.export(runs, &kinds, |results| &results.derived));
+    series.chain(derived).collect()
+}
+
+/// A table of series or of derived numbers.
+struct Table<R: 'static> {
+    name: &'static str,
+    /// How many rows it has of each.
+    rows: fn(&R) -> usize,
+    /// The columns after those of [`LEAD`] and the labels, with the cell of a row.
+    columns: &'static [(&'static str, Kind, fn(&R, usize) -> Cell)],
+}
+
+impl<R: Labelled> Table<R> {
+    fn export(
+        &self,
+        runs: &[Run],
+        kinds: &BTreeMap<String, Kind>,
+        of: fn(&Results) -> &[R],
+    ) -> ExportedTable {
+        let mut rows = Vec::new();
+        for run in runs {
+            for results in &run.results {
+                for (number, one) in of(results).iter().enumerate() {
+                    let from = LEAD.iter().map(|(_, _, cell)| cell(run, results, number));
+                    let labels = kinds.iter().map(|label| label_cell(one.labels(), label));
+                    let lead: Vec<Cell> = from.chain(labels).collect();
+                    rows.extend((0..(self.rows)(one)).map(|row| {
+                        let own = self.columns.iter().map(|(_, _, cell)| cell(one, row));
+                        lead.iter().cloned().chain(own).collect()
+                    }));
+                }
             }
         }
-    }
-    tables.into()
-}
-
-/// What every row begins with: where it is from, then a cell for each label that any row has.
-fn lead(
-    run: &Run,
-    results: &Results,
-    index: usize,
-    (labels, kinds): (&Labels, &BTreeMap<String, Kind>),
-) -> Vec<Cell> {
-    let parameter = |name: &str| match results.parameters.get(name) {
-        Some(value) => Cell::Text(value.to_string()),
-        None => Cell::Missing,
-    };
-    let mut cells = vec![
-        text(&results.run),
-        if run.name.is_empty() {
-            Cell::Missing
-        } else {
-            text(&run.name)
-        },
-        text(&results.experiment),
-        text(&results.started),
-        text(&results.host.kernel_release),
-        text(&results.host.preemption),
-        text(&results.host.machine),
-        parameter("effort"),
-        parameter("load"),
-        Cell::Truth(results.is_real_time()),
-        Cell::Truth(results.complete),
-        whole(index),
-    ];
-    cells.extend(
-        kinds
+        let column = |name: &str, kind: Kind| Column {
+            name: name.to_owned(),
+            kind,
+        };
+        let lead = LEAD.iter().map(|(name, kind, _)| column(name, *kind));
+        let labels = kinds
             .iter()
-            .map(|(name, kind)| match (labels.get(name), kind) {
-                (None, _) => Cell::Missing,
-                (Some(LabelValue::Bool(truth)), Kind::Truth) => Cell::Truth(*truth),
-                (Some(LabelValue::Number(number)), Kind::Integer) => Cell::Integer(*number),
-                (Some(other), _) => Cell::Text(other.to_string()),
-            }),
-    );
-    cells
+            .map(|(name, kind)| column(&format!("label_{name}"), *kind));
+        let own = self.columns.iter();
+        let own = own.map(|(name, kind, _)| column(name, *kind));
+        ExportedTable {
+            name: self.name,
+            columns: lead.chain(labels).chain(own).collect(),
+            rows,
+        }
+    }
 }
 
-fn of_series(series: &Series) -> Vec<Cell> {
-    let found = &series.statistics;
-    vec![
-        text(&series.unit),
-        count(series.count),
-        Cell::Real(found.min),
-        Cell::Real(found.mean),
-        Cell::Real(found.stddev),
-        Cell::Real(found.p50),
-        Cell::Real(found.p90),
-        Cell::Real(found.p99),
-        Cell::Real(found.p99_9),
-        Cell::Real(found.max),
-        Cell::Real(series.median_of_rounds()),
-        count(series.wrong),
-        series.calls_per_second.map_or(Cell::Missing, Cell::Real),
-    ]
+/// What has labels.
+trait Labelled {
+    fn labels(&self) -> &Labels;
 }
 
-fn of_percentiles(series: &Series) -> impl Iterator<Item = Vec<Cell>> {
-    series.percentiles.iter().map(|point| {
-        let share = 1.0 - 1.0 / point.one_in;
-        vec![
-            text(&series.unit),
-            Cell::Real(point.one_in),
-            Cell::Real(share),
-            Cell::Real(point.value),
-        ]
-    })
+impl Labelled for Series {
+    fn labels(&self) -> &Labels {
+        &self.labels
+    }
 }
 
-fn of_histogram(series: &Series) -> impl Iterator<Item = Vec<Cell>> {
-    series.histogram.iter().map(|bucket| {
-        vec![
-            text(&series.unit),
-            Cell::Real(bucket.from),
-            Cell::Real(bucket.to),
-            count(bucket.count),
-        ]
-    })
+impl Labelled for Derived {
+    fn labels(&self) -> &Labels {
+        &self.labels
+    }
 }
 
-fn of_rounds(series: &Series) -> impl Iterator<Item = Vec<Cell>> {
-    let rounds = series.rounds_p50.len().max(series.rounds_p99.len());
-    let value = |values: &[f64], round: usize| {
-        values
-            .get(round)
-            .map_or(Cell::Missing, |value| Cell::Real(*value))
-    };
-    (0..rounds).map(move |round| {
-        vec![
-            text(&series.unit),
-            whole(round + 1),
-            value(&series.rounds_p50, round),
-            value(&series.rounds_p99, round),
-        ]
-    })
-}
-
-fn of_derived(derived: &Derived) -> Vec<Cell> {
-    vec![
-        text(&derived.name),
-        text(&derived.unit),
-        Cell::Real(derived.value),
-    ]
-}
-
-fn of_derived_rounds(derived: &Derived) -> impl Iterator<Item = Vec<Cell>> {
-    derived.rounds.iter().enumerate().map(|(round, value)| {
-        vec![
-            text(&derived.name),
-            text(&derived.unit),
-            whole(round + 1),
-            Cell::Real(*value),
-        ]
-    })
-}
-
-fn columns(kinds: &BTreeMap<String, Kind>, own: &[(&str, Kind)]) -> Vec<Column> {
-    let column = |(name, kind): &(&str, Kind)| Column {
-        name: (*name).to_owned(),
-        kind: *kind,
-    };
-    let labels = kinds.iter().map(|(name, kind)| Column {
-        name: format!("label_{name}"),
-        kind: *kind,
-    });
-    LEAD.iter()
-        .map(column)
-        .chain(labels)
-        .chain(own.iter().map(column))
-        .collect()
+fn label_cell(labels: &Labels, (name, kind): (&String, &Kind)) -> Cell {
+    match (labels.get(name), kind) {
+        (None, _) => Cell::Missing,
+        (Some(LabelValue::Bool(truth)), Kind::Truth) => Cell::Truth(*truth),
+        (Some(LabelValue::Number(number)), Kind::Integer) => Cell::Integer(*number),
+        (Some(other), _) => Cell::Text(other.to_string()),
+    }
 }
 
 /// Every label of any row, with the kind of its values; text where they are of several kinds.
@@ -200,8 +112,144 @@ fn label_kinds(runs: &[Run]) -> BTreeMap<String, Kind> {
     kinds
 }
 
+/// The columns that every table begins with: where a row is from.
+const LEAD: &[(&str, Kind, fn(&Run, &Results, usize) -> Cell)] = &[
+    ("run", Kind::Text, |_, results, _| text(&results.run)),
+    ("run_folder", Kind::Text, |run, _, _| {
+        let name = Some(&run.name).filter(|name| !name.is_empty());
+        name.map_or(Cell::Missing, |name| text(name))
+    }),
+    ("experiment", Kind::Text, |_, results, _| {
+        text(&results.experiment)
+    }),
+    ("started", Kind::Text, |_, results, _| {
+        text(&results.started)
+    }),
+    ("kernel_release", Kind::Text, |_, results, _| {
+        text(&results.host.kernel_release)
+    }),
+    ("preemption", Kind::Text, |_, results, _| {
+        text(&results.host.preemption)
+    }),
+    ("machine", Kind::Text, |_, results, _| {
+        text(&results.host.machine)
+    }),
+    ("effort", Kind::Text, |_, results, _| {
+        parameter(results, "effort")
+    }),
+    ("load", Kind::Text, |_, results, _| {
+        parameter(results, "load")
+    }),
+    ("real_time", Kind::Truth, |_, results, _| {
+        Cell::Truth(results.is_real_time())
+    }),
+    ("complete", Kind::Truth, |_, results, _| {
+        Cell::Truth(results.complete)
+    }),
+    ("number", Kind::Integer, |_, _, number| whole(number)),
+];
+
+const OF_SERIES: &[Table<Series>] = &[
+    Table {
+        name: "series",
+        rows: |_| 1,
+        columns: &[
+            ("unit", Kind::Text, |of, _| text(&of.unit)),
+            ("count", Kind::Integer, |of, _| count(of.count)),
+            ("min", Kind::Real, |of, _| Cell::Real(of.statistics.min)),
+            ("mean", Kind::Real, |of, _| Cell::Real(of.statistics.mean)),
+            ("stddev", Kind::Real, |of, _| {
+                Cell::Real(of.statistics.stddev)
+            }),
+            ("p50", Kind::Real, |of, _| Cell::Real(of.statistics.p50)),
+            ("p90", Kind::Real, |of, _| Cell::Real(of.statistics.p90)),
+            ("p99", Kind::Real, |of, _| Cell::Real(of.statistics.p99)),
+            ("p99_9", Kind::Real, |of, _| Cell::Real(of.statistics.p99_9)),
+            ("max", Kind::Real, |of, _| Cell::Real(of.statistics.max)),
+            ("median_of_rounds", Kind::Real, |of, _| {
+                Cell::Real(of.median_of_rounds())
+            }),
+            ("wrong", Kind::Integer, |of, _| count(of.wrong)),
+            ("calls_per_second", Kind::Real, |of, _| {
+                real(of.calls_per_second)
+            }),
+        ],
+    },
+    Table {
+        name: "percentiles",
+        rows: |of| of.percentiles.len(),
+        columns: &[
+            ("unit", Kind::Text, |of, _| text(&of.unit)),
+            ("one_in", Kind::Real, |of, row| {
+                Cell::Real(of.percentiles[row].one_in)
+            }),
+            ("share", Kind::Real, |of, row| {
+                Cell::Real(1.0 - 1.0 / of.percentiles[row].one_in)
+            }),
+            ("value", Kind::Real, |of, row| {
+                Cell::Real(of.percentiles[row].value)
+            }),
+        ],
+    },
+    Table {
+        name: "histograms",
+        rows: |of| of.histogram.len(),
+        columns: &[
+            ("unit", Kind::Text, |of, _| text(&of.unit)),
+            ("from", Kind::Real, |of, row| {
+                Cell::Real(of.histogram[row].from)
+            }),
+            ("to", Kind::Real, |of, row| Cell::Real(of.histogram[row].to)),
+            ("count", Kind::Integer, |of, row| {
+                count(of.histogram[row].count)
+            }),
+        ],
+    },
+    Table {
+        name: "rounds",
+        rows: |of| of.rounds_p50.len().max(of.rounds_p99.len()),
+        columns: &[
+            ("unit", Kind::Text, |of, _| text(&of.unit)),
+            ("round", Kind::Integer, |_, row| whole(row + 1)),
+            ("p50", Kind::Real, |of, row| {
+                real(of.rounds_p50.get(row).copied())
+            }),
+            ("p99", Kind::Real, |of, row| {
+                real(of.rounds_p99.get(row).copied())
+            }),
+        ],
+    },
+];
+
+const OF_DERIVED: &[Table<Derived>] = &[
+    Table {
+        name: "derived",
+        rows: |_| 1,
+        columns: &[
+            ("name", Kind::Text, |of, _| text(&of.name)),
+            ("unit", Kind::Text, |of, _| text(&of.unit)),
+            ("value", Kind::Real, |of, _| Cell::Real(of.value)),
+        ],
+    },
+    Table {
+        name: "derived_rounds",
+        rows: |of| of.rounds.len(),
+        columns: &[
+            ("name", Kind::Text, |of, _| text(&of.name)),
+            ("unit", Kind::Text, |of, _| text(&of.unit)),
+            ("round", Kind::Integer, |_, row| whole(row + 1)),
+            ("value", Kind::Real, |of, row| Cell::Real(of.rounds[row])),
+        ],
+    },
+];
+
 fn text(text: &str) -> Cell {
     Cell::Text(text.to_owned())
+}
+
+fn parameter(results: &Results, name: &str) -> Cell {
+    let value = results.parameters.get(name);
+    value.map_or(Cell::Missing, |value| Cell::Text(value.to_string()))
 }
 
 fn count(count: u64) -> Cell {
@@ -212,96 +260,6 @@ fn whole(index: usize) -> Cell {
     Cell::Integer(i64::try_from(index).unwrap_or(i64::MAX))
 }
 
-/// The columns that every table begins with.
-const LEAD: [(&str, Kind); 12] = [
-    ("run", Kind::Text),
-    ("run_folder", Kind::Text),
-    ("experiment", Kind::Text),
-    ("started", Kind::Text),
-    ("kernel_release", Kind::Text),
-    ("preemption", Kind::Text),
-    ("machine", Kind::Text),
-    ("effort", Kind::Text),
-    ("load", Kind::Text),
-    ("real_time", Kind::Truth),
-    ("complete", Kind::Truth),
-    ("number", Kind::Integer),
-];
-
-/// A table's name, and its columns after those of [`LEAD`] and the labels.
-struct Shape {
-    name: &'static str,
-    columns: &'static [(&'static str, Kind)],
+fn real(number: Option<f64>) -> Cell {
+    number.map_or(Cell::Missing, Cell::Real)
 }
-
-const SERIES: usize = 0;
-const PERCENTILES: usize = 1;
-const HISTOGRAMS: usize = 2;
-const ROUNDS: usize = 3;
-const DERIVED: usize = 4;
-const DERIVED_ROUNDS: usize = 5;
-
-const SHAPES: [Shape; 6] = [
-    Shape {
-        name: "series",
-        columns: &[
-            ("unit", Kind::Text),
-            ("count", Kind::Integer),
-            ("min", Kind::Real),
-            ("mean", Kind::Real),
-            ("stddev", Kind::Real),
-            ("p50", Kind::Real),
-            ("p90", Kind::Real),
-            ("p99", Kind::Real),
-            ("p99_9", Kind::Real),
-            ("max", Kind::Real),
-            ("median_of_rounds", Kind::Real),
-            ("wrong", Kind::Integer),
-            ("calls_per_second", Kind::Real),
-        ],
-    },
-    Shape {
-        name: "percentiles",
-        columns: &[
-            ("unit", Kind::Text),
-            ("one_in", Kind::Real),
-            ("share", Kind::Real),
-            ("value", Kind::Real),
-        ],
-    },
-    Shape {
-        name: "histograms",
-        columns: &[
-            ("unit", Kind::Text),
-            ("from", Kind::Real),
-            ("to", Kind::Real),
-            ("count", Kind::Integer),
-        ],
-    },
-    Shape {
-        name: "rounds",
-        columns: &[
-            ("unit", Kind::Text),
-            ("round", Kind::Integer),
-            ("p50", Kind::Real),
-            ("p99", Kind::Real),
-        ],
-    },
-    Shape {
-        name: "derived",
-        columns: &[
-            ("name", Kind::Text),
-            ("unit", Kind::Text),
-            ("value", Kind::Real),
-        ],
-    },
-    Shape {
-        name: "derived_rounds",
-        columns: &[
-            ("name", Kind::Text),
-            ("unit", Kind::Text),
-            ("round", Kind::Integer),
-            ("value", Kind::Real),
-        ],
-    },
-];

@@ -1,6 +1,6 @@
 //! The tables of an experiment that says which labels name its columns: the other labels name the rows.
 
-use super::words::{part_of, said_of, shown, unit_in, values_of, varying};
+use super::words::{named, part_of, said_of, shown, unit_in, values_of, varying};
 use super::{calls, large_time};
 use crate::statistics::Statistics;
 use crate::table::Table;
@@ -15,29 +15,22 @@ pub(super) fn medians(results: &Results) -> Option<Table> {
     let names = row_labels(&series, &results.columns);
     let mut columns = values_of(&series, &results.columns);
     columns.retain(|column| !is_of_zeros(&series, &results.columns, column));
-    let rows = values_of(&series, &names);
     let unit = unit(results, &series);
-    let row = |row: &Labels| {
-        let cell = |column: &Labels| {
-            let of_cell = series.iter().find(|one| {
-                part_of(&one.labels, &names) == *row
-                    && part_of(&one.labels, &results.columns) == *column
-            });
-            of_cell
-                .map(|one| cell(results, one, &unit))
-                .unwrap_or_default()
-        };
-        std::iter::once(said_of(&names, row))
-            .chain(columns.iter().map(cell))
-            .collect()
+    let cell = |row: &Labels, column: &Labels| {
+        let of_cell = series.iter().find(|one| {
+            part_of(&one.labels, &names) == *row
+                && part_of(&one.labels, &results.columns) == *column
+        });
+        of_cell
+            .map(|one| cell(results, one, &unit))
+            .unwrap_or_default()
     };
-    let head = columns.iter().map(|of| said_of(&results.columns, of));
-    Some(Table {
-        head: std::iter::once(corner(&series, &unit))
-            .chain(head)
-            .collect(),
-        rows: rows.iter().map(row).collect(),
-    })
+    Some(Table::crossed(
+        corner(&series, &unit),
+        &named(&names, values_of(&series, &names)),
+        &named(&results.columns, columns),
+        cell,
+    ))
 }
 
 /// The whole distribution of every series; `None` where the experiment names no columns.

@@ -1,58 +1,46 @@
 //! The table of an experiment that counts instead of timing: a row a contestant and side, a column for what is counted.
 
-use std::collections::BTreeMap;
-
 use super::text;
 use crate::table::Table;
-use crate::{Results, Series};
+use crate::{Results, Series, distinct};
 
 /// The medians over rounds of the counts a request, most clients first; `None` for results without counts.
 pub(super) fn counts(results: &Results) -> Option<Table> {
-    let columns: Vec<&(&str, &str)> = COLUMNS
-        .iter()
-        .filter(|(what, _)| results.series.iter().any(|series| is_of(series, what)))
+    let is_counted = |what: &str| results.series.iter().any(|series| is_of(series, what));
+    let columns = COLUMNS.iter().filter(|(what, _)| is_counted(what));
+    let columns: Vec<(String, &str)> = columns
+        .map(|(what, name)| ((*name).to_owned(), *what))
         .collect();
     if columns.is_empty() {
         return None;
     }
-    let mut names: Vec<(String, String)> = Vec::new();
-    let mut cells: BTreeMap<(String, &str), String> = BTreeMap::new();
-    for series in &results.series {
-        let found = columns.iter().find(|(what, _)| is_of(series, what));
-        let (Some((what, _)), Some(name)) = (found, row_name(series)) else {
-            continue;
+    let is_shown = |series: &&Series| columns.iter().any(|(_, what)| is_of(series, what));
+    let shown = results.series.iter().filter(is_shown);
+    let placed: Vec<(String, &Series)> = shown
+        .filter_map(|series| Some((row_name(series)?, series)))
+        .collect();
+    let mut names = distinct(placed.iter().map(|(name, _)| name.clone()));
+    // Those with more clients, which the papers have, before those with one.
+    names.sort_by_key(|name| name.ends_with(ONE_CLIENT));
+    let rows: Vec<(String, String)> = names.into_iter().map(|name| (name.clone(), name)).collect();
+    let cell = |row: &String, what: &&str| {
+        let mut of_row = placed.iter().rev().filter(|(name, _)| name == row);
+        let found = of_row.find(|(_, series)| is_of(series, what));
+        let Some((_, series)) = found else {
+            return String::new();
         };
-        if !names.iter().any(|(_, known)| *known == name) {
-            names.push((
-                text(&series.labels, "clients").unwrap_or_default(),
-                name.clone(),
-            ));
-        }
         let value = series.median_of_rounds();
-        let shown = match series.unit.as_str() {
+        match series.unit.as_str() {
             "ns" => format!("{:.2}", value / 1e3),
             _ => format!("{value:.2}"),
-        };
-        cells.insert((name, what), shown);
-    }
-    // Those with more clients, which the papers have, before those with one.
-    names.sort_by_key(|(clients, _)| clients == "1");
-    let head = std::iter::once("a request".to_owned());
-    let rows = names.into_iter().map(|(_, name)| {
-        let row = columns.iter().map(|(what, _)| {
-            cells
-                .get(&(name.clone(), *what))
-                .cloned()
-                .unwrap_or_default()
-        });
-        std::iter::once(name.clone()).chain(row).collect()
-    });
-    Some(Table {
-        head: head
-            .chain(columns.iter().map(|(_, name)| (*name).to_owned()))
-            .collect(),
-        rows: rows.collect(),
-    })
+        }
+    };
+    Some(Table::crossed(
+        "a request".to_owned(),
+        &rows,
+        &columns,
+        cell,
+    ))
 }
 
 fn is_of(series: &Series, what: &str) -> bool {
@@ -63,7 +51,7 @@ fn is_of(series: &Series, what: &str) -> bool {
 fn row_name(series: &Series) -> Option<String> {
     let label = |name| text(&series.labels, name);
     let clients = match label("clients")?.as_str() {
-        "1" => "1 client".to_owned(),
+        "1" => ONE_CLIENT.to_owned(),
         many if label("calls").is_some_and(|calls| calls == "at_rates") => {
             format!("{many} at rates")
         }
@@ -76,6 +64,7 @@ fn row_name(series: &Series) -> Option<String> {
     ))
 }
 
+const ONE_CLIENT: &str = "1 client";
 /// The values of the label `what`, and what they are called at the head of a column.
 const COLUMNS: [(&str, &str); 8] = [
     ("user_locks", "lock operations"),

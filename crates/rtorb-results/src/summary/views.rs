@@ -2,7 +2,7 @@
 
 use super::calls;
 use super::columns::with_unit;
-use super::words::{part_of, parts_of, said_of, shown, unit_in, values_of};
+use super::words::{named, part_of, parts_of, said_of, shown, unit_in, values_of};
 use crate::table::Table;
 use crate::{CellValue, Derived, Labels, Results, Series, TableView, is_part};
 
@@ -53,39 +53,29 @@ fn of_series(results: &Results, view: &TableView) -> (Table, String) {
         calls(results).filter(of_view).collect()
     };
     let columns = values_of(&series, &view.columns);
-    let cell = |row: &Labels, column: &Labels, value: CellValue| {
+    let cell = |row: &Labels, (column, value): &(&Labels, CellValue)| {
         let mut of_cell = series.iter().filter(|one| {
             part_of(&one.labels, &view.rows) == *row
-                && part_of(&one.labels, &view.columns) == *column
+                && part_of(&one.labels, &view.columns) == **column
         });
         of_cell
             .next()
-            .map(|one| cell(results, one, value))
+            .map(|one| cell(results, one, *value))
             .unwrap_or_default()
     };
-    let heads = columns.iter().flat_map(|column| {
-        let of_value = move |value: &CellValue| head(view, column, *value);
+    let of_values = columns.iter().flat_map(|column| {
+        let of_value = move |value: &CellValue| (head(view, column, *value), (column, *value));
         view.values.iter().map(of_value)
     });
-    let row = |row: &Labels| {
-        let cells = columns
-            .iter()
-            .flat_map(|column| view.values.iter().map(move |value| (column, *value)))
-            .map(|(column, value)| cell(row, column, value));
-        std::iter::once(said_of(&view.rows, row))
-            .chain(cells)
-            .collect::<Vec<String>>()
-    };
-    let mut rows: Vec<Vec<String>> = values_of(&series, &view.rows).iter().map(row).collect();
-    if !rows.is_empty() {
-        rows.extend(published(view, &columns));
+    let mut table = Table::crossed(
+        corner(results, &series, &view.values),
+        &named(&view.rows, values_of(&series, &view.rows)),
+        &of_values.collect::<Vec<_>>(),
+        cell,
+    );
+    if !table.rows.is_empty() {
+        table.rows.extend(published(view, &columns));
     }
-    let table = Table {
-        head: std::iter::once(corner(results, &series, &view.values))
-            .chain(heads)
-            .collect(),
-        rows,
-    };
     (table, counted(&series))
 }
 
@@ -93,8 +83,6 @@ fn of_derived(results: &Results, view: &TableView) -> Table {
     let shown_here = |one: &&Derived| one.name == view.derived && is_part(&view.of, &one.labels);
     let found: Vec<&Derived> = results.derived.iter().filter(shown_here).collect();
     let parts = |names| parts_of(found.iter().map(|one| &one.labels), names);
-    let rows = parts(&view.rows);
-    let columns = parts(&view.columns);
     let cell = |row: &Labels, column: &Labels| {
         let mut of_cell = found.iter().filter(|one| {
             part_of(&one.labels, &view.rows) == *row
@@ -109,19 +97,12 @@ fn of_derived(results: &Results, view: &TableView) -> Table {
             unit_in(results, &one.unit)
         }
     });
-    Table {
-        head: std::iter::once(unit)
-            .chain(columns.iter().map(|column| said_of(&view.columns, column)))
-            .collect(),
-        rows: rows
-            .iter()
-            .map(|row| {
-                std::iter::once(said_of(&view.rows, row))
-                    .chain(columns.iter().map(|column| cell(row, column)))
-                    .collect()
-            })
-            .collect(),
-    }
+    Table::crossed(
+        unit,
+        &named(&view.rows, parts(&view.rows)),
+        &named(&view.columns, parts(&view.columns)),
+        cell,
+    )
 }
 
 fn factor(derived: &Derived) -> String {

@@ -43,6 +43,12 @@ pub fn parts_of<'a>(all: impl Iterator<Item = &'a Labels>, names: &[String]) -> 
     distinct(all.map(|labels| part_of(labels, names)))
 }
 
+/// The labels of rows or columns, each behind its name.
+pub(super) fn named(names: &[String], all: Vec<Labels>) -> Vec<(String, Labels)> {
+    let named = |labels: Labels| (said_of(names, &labels), labels);
+    all.into_iter().map(named).collect()
+}
+
 /// What the series have under these labels, each once: numbers by size, names in the order of the series.
 pub fn values_of(series: &[&Series], names: &[String]) -> Vec<Labels> {
     let mut found = parts_of(series.iter().map(|one| &one.labels), names);

@@ -2,12 +2,13 @@
 
 use std::fmt::Display;
 
-use rtorb::rt::{Policy, Priority, PriorityModel, ThreadpoolLane};
+use rtorb::rt::{Policy, PriorityModel};
 use rtorb::{Orb, PoaPolicies, SharedMemoryWait, Strategies};
 
-use super::{Bench, Server};
+use super::{Bench, open};
+use crate::contestants::real_time::lane;
 use crate::contestants::{CALL_TIMEOUT, burst, client_orb_builder};
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, end_with_input, is_tcp, number, ready};
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, arguments, is_tcp, number};
 
 /// Servers with one object each, and a client.
 pub(crate) const ROLES: &[Role] = &[
@@ -37,58 +38,44 @@ pub(crate) const ROLES: &[Role] = &[
         let bench = Bench::new(&object).map_err(text)?;
         burst::answer(|burst| bench.burst(burst))
     }),
-    Role::here("cubit-collocated", |words| match *words {
-        [] => call_own(),
-        _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
-    }),
+    Role::here("cubit-collocated", |_| call_own()),
 ];
 
 /// A thread for each client.
 fn serve_at(endpoint: &str, wait: SharedMemoryWait) -> Result<(), String> {
     let builder = Orb::builder().shared_memory_wait(wait).listen(endpoint);
-    let server = Server::with(builder, PoaPolicies::default());
-    serve(&server.map_err(text)?)
+    let server = open(builder, PoaPolicies::default());
+    server.map_err(text)?.run()
 }
 
 /// A client of its own object, for which no thread serves.
 fn call_own() -> Result<(), String> {
-    let server = Server::with(Orb::builder(), PoaPolicies::default()).map_err(text)?;
-    let object = server.orb().string_to_object(server.reference());
+    let server = open(Orb::builder(), PoaPolicies::default()).map_err(text)?;
+    let object = server
+        .orb()
+        .string_to_object(&server.references().join(" "));
     let bench = Bench::new(&object.map_err(text)?).map_err(text)?;
     burst::answer(|burst| bench.burst(burst))
 }
 
 /// One lane of one thread and an object of its priority.
 fn serve_lane(words: &[&str], model: PriorityModel) -> Result<(), String> {
-    let [endpoint, priority] = *words else {
-        return Err(NOT_ITS_ARGUMENTS.to_owned());
-    };
-    let priority = Priority::new(number(priority)?).map_err(text)?;
-    let lane = ThreadpoolLane {
-        lane_priority: priority,
-        static_threads: 1,
-        ..ThreadpoolLane::default()
-    };
+    let [endpoint, priority] = arguments(words)?;
+    let lane = lane(number(priority)?)?;
     let policies = PoaPolicies::default().with(Policy::PriorityModel {
         model,
-        server_priority: priority,
+        server_priority: lane.lane_priority,
     });
     let builder = Orb::builder()
         .strategies(Strategies::TAO)
         .lanes([lane])
         .listen(endpoint);
-    serve(&Server::with(builder, policies).map_err(text)?)
+    open(builder, policies).map_err(text)?.run()
 }
 
 fn is_lane_over_tcp(words: &[&str]) -> bool {
     let is_priority = |word: &str| number::<u8>(word).is_ok_and(|priority| priority <= 99);
     matches!(*words, [endpoint, priority] if is_tcp(endpoint) && is_priority(priority))
-}
-
-fn serve(server: &Server) -> Result<(), String> {
-    end_with_input()?;
-    ready(server.reference());
-    server.run().map_err(text)
 }
 
 fn text(error: impl Display) -> String {

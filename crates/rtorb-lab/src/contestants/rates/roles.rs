@@ -2,14 +2,12 @@
 
 use super::clients::Clients;
 use super::server::{RateObject, Server};
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, is_tcp};
+use crate::processes::child::{Role, arguments_and_rest, is_tcp};
 
 /// A server with an object for each group of clients, and all clients.
 pub(crate) const ROLES: &[Role] = &[
     Role::here("rate-server", |words| {
-        let [endpoint, preset, ref objects @ ..] = *words else {
-            return Err(NOT_ITS_ARGUMENTS.to_owned());
-        };
+        let ([endpoint, preset], objects) = arguments_and_rest(words)?;
         let objects = objects.iter().map(|object| object.parse());
         let objects: Vec<RateObject> = objects.collect::<Result<_, _>>()?;
         Server::open(endpoint, preset, &objects)?.run()
@@ -19,9 +17,7 @@ pub(crate) const ROLES: &[Role] = &[
             if is_tcp(endpoint) && objects.len() <= OBJECTS_MAX)
     }),
     Role::here("rate-clients", |words| {
-        let [preset, ref references @ ..] = *words else {
-            return Err(NOT_ITS_ARGUMENTS.to_owned());
-        };
+        let ([preset], references) = arguments_and_rest(words)?;
         Clients::open(preset, references)?.serve()
     }),
 ];

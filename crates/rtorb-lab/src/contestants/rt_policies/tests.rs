@@ -6,7 +6,7 @@ const ENDPOINT: &str = "iiop://127.0.0.1:0";
 
 fn settings() -> impl Iterator<Item = Setting> {
     let both = |policy| [false, true].map(|is_on| Setting { policy, is_on });
-    RtPolicy::ALL.into_iter().flat_map(both)
+    RtPolicy::ALL.iter().copied().flat_map(both)
 }
 
 #[test]

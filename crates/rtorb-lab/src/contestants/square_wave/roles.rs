@@ -4,14 +4,12 @@ use super::oscilloscope::Oscilloscope;
 use super::pulse::Pulse;
 use super::receiver::Receiver;
 use super::supplier::Supplier;
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, is_tcp, lock_memory, number};
+use crate::processes::child::{Role, arguments, arguments_and_rest, is_tcp, lock_memory, number};
 
 /// From a digital input to a digital output.
 pub(crate) const ROLES: &[Role] = &[
     Role::here("put-receiver", |words| {
-        let [endpoint, priority, pulse, channel, source] = *words else {
-            return Err(NOT_ITS_ARGUMENTS.to_owned());
-        };
+        let [endpoint, priority, pulse, channel, source] = arguments(words)?;
         let receiver = Receiver::open(endpoint, number(priority)?, &pulse.parse()?)?;
         let receiver = match channel {
             NO_CHANNEL => receiver,
@@ -39,9 +37,7 @@ pub(crate) const ROLES: &[Role] = &[
         Oscilloscope::open(&peers.collect::<Result<Vec<_>, _>>()?)?.serve()
     }),
     Role::here("put-supplier", |words| {
-        let [channel, ref receivers @ ..] = *words else {
-            return Err(NOT_ITS_ARGUMENTS.to_owned());
-        };
+        let ([channel], receivers) = arguments_and_rest(words)?;
         // Of each receiver the pulse and the reference.
         let receivers = receivers.as_chunks::<2>().0.iter();
         let receivers: Vec<(Pulse, &str)> = receivers

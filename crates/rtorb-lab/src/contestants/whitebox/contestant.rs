@@ -252,7 +252,7 @@ impl CountedPage {
 pub(crate) const WRONG: &str = "wrong";
 /// The number of requests.
 pub(crate) const REQUESTS: &str = "requests";
-/// The samples of a phase, by which findings share out the processor time.
+/// The samples of a phase, by which the processor time is shared out.
 pub(crate) const CPU_TIME_OF: &str = "cpu_time_of";
 /// As much as the library maps.
 const PAGE_BYTES: usize = 4096;

@@ -4,7 +4,7 @@ use crate::experiments::prelude::*;
 use rtorb_results::summary::words::shown;
 
 /// P0 Figures 4 and 5, and P4's finding.
-pub(in crate::experiments) fn latency_jitter(gathered: &Gathered<'_>) -> Outcome {
+pub(in crate::experiments) fn latency_jitter(gathered: &Gathered<'_>) -> Results {
     let high = labels([
         ("orb", "rtorb".into()),
         ("part", "call".into()),
@@ -53,7 +53,7 @@ pub(in crate::experiments) fn latency_jitter(gathered: &Gathered<'_>) -> Outcome
             StatisticName::Stddev,
         ),
     ];
-    let mut outcome = compared.outcome(gathered, vec![finding, figures], plots);
+    let mut outcome = compared.results(gathered, vec![finding, figures], plots);
     outcome.conclusions.splice(0..0, by_load(gathered, &high));
     outcome
 }
@@ -108,7 +108,7 @@ fn worst_of(gathered: &Gathered<'_>, of: &Labels) -> Option<f64> {
 }
 
 /// P1: the architectures of four ORBs, on each system.
-pub(in crate::experiments) fn architectures(gathered: &Gathered<'_>) -> Outcome {
+pub(in crate::experiments) fn architectures(gathered: &Gathered<'_>) -> Results {
     let high = labels([
         ("orb", "rtorb".into()),
         ("part", "call".into()),
@@ -153,7 +153,7 @@ pub(in crate::experiments) fn architectures(gathered: &Gathered<'_>) -> Outcome 
         by: By::Worst,
     };
     let loads = gathered.values(&high, under);
-    compared.outcome(gathered, loads.into_iter().map(table).collect(), vec![bars])
+    compared.results(gathered, loads.into_iter().map(table).collect(), vec![bars])
 }
 
 /// With these labels, the most low-priority clients that keep the CPU busy.

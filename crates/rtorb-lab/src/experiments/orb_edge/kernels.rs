@@ -3,7 +3,7 @@
 use crate::experiments::prelude::*;
 
 /// P4 Figures 6 to 8.
-pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
+pub(super) fn view(gathered: &Gathered<'_>) -> Results {
     let of = labels([("role", "high".into()), ("part", "call".into())]);
     let mut apart = gathered.telling(&of);
     apart.retain(|name| name != "load");
@@ -33,7 +33,7 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
         of: &of,
         by: By::Worst,
     };
-    compared.outcome(gathered, vec![table], vec![picture])
+    compared.results(gathered, vec![table], vec![picture])
 }
 
 /// A whole distribution in three numbers.

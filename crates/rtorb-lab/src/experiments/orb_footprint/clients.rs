@@ -7,24 +7,22 @@ use rtorb::{Orb, Strategies};
 use rtorb_os::thread::spawn;
 
 use crate::contestants::cubit::idl::Cubit;
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, ready};
+use crate::processes::child::{Role, arguments, ready};
 use crate::processes::questions;
 
 /// An ORB and nothing else until standard input ends, and clients that wait.
 pub(crate) const ROLES: &[Role] = &[
-    Role::here("idle-orb", |words| match *words {
-        [preset] => {
-            let orb = orb(preset)?;
-            ready("");
-            let ended = io::copy(&mut io::stdin(), &mut io::sink());
-            drop(orb);
-            ended.map(drop).map_err(|error| error.to_string())
-        }
-        _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+    Role::here("idle-orb", |words| {
+        let [preset] = arguments(words)?;
+        let orb = orb(preset)?;
+        ready("");
+        let ended = io::copy(&mut io::stdin(), &mut io::sink());
+        drop(orb);
+        ended.map(drop).map_err(|error| error.to_string())
     }),
-    Role::here("idle-clients", |words| match *words {
-        [preset, reference] => IdleClients::new(preset, reference)?.serve(),
-        _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+    Role::here("idle-clients", |words| {
+        let [preset, reference] = arguments(words)?;
+        IdleClients::new(preset, reference)?.serve()
     }),
 ];
 

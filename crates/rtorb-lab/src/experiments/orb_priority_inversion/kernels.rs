@@ -3,7 +3,7 @@
 use crate::experiments::prelude::*;
 
 /// P2 Figures 3 and 4.
-pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
+pub(super) fn view(gathered: &Gathered<'_>) -> Results {
     let of = labels([
         ("orb", "rtorb".into()),
         ("part", "call".into()),
@@ -47,5 +47,5 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
             StatisticName::Stddev,
         ),
     ];
-    compared.outcome(gathered, vec![table], plots)
+    compared.results(gathered, vec![table], plots)
 }

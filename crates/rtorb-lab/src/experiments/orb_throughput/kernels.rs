@@ -3,7 +3,7 @@
 use crate::experiments::prelude::*;
 
 /// P0 Figure 2: operations a second by type.
-pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
+pub(super) fn view(gathered: &Gathered<'_>) -> Results {
     let of = labels([
         ("orb", "rtorb".into()),
         ("part", "call".into()),
@@ -41,7 +41,7 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
         of: &of,
         by: By::Median,
     };
-    compared.outcome(gathered, tables, vec![bars])
+    compared.results(gathered, tables, vec![bars])
 }
 
 const SECOND: &str = "A second is one of virtual time: 1,000,000,000 guest instructions.";

@@ -67,7 +67,7 @@ impl LineUp {
             absent: Vec::new(),
         };
         let has_memory = has_memory(context.effort);
-        let unreachable = ALL.into_iter().filter(|transport| {
+        let unreachable = Transport::ALL.iter().filter(|transport| {
             let is_planned = has_memory || !transport.needs_two_cpus();
             is_planned && !reachable(transport)
         });
@@ -120,18 +120,6 @@ impl LineUp {
     }
 }
 
-/// Every transport of a contestant.
-const ALL: [Transport; 9] = [
-    Transport::Tcp,
-    Transport::Unix,
-    Transport::Futex,
-    Transport::Shm,
-    Transport::ShmYield,
-    Transport::ShmSpin,
-    Transport::Spin,
-    Transport::Memcpy,
-    Transport::Collocated,
-];
 const ONE_CPU: &str = "Spinning was left out: it needs two CPUs, and the process may use one only.";
 const ONLY_TCP: &str = "UNIX sockets and shared memory were left out: the servers ran on the agent's host, and these do not leave one.";
 const KEY_BYTES_USUAL: usize = 24;

@@ -4,7 +4,7 @@ use rtorb_results::cells::{Cells, Samples};
 use rtorb_results::labels_with;
 
 use crate::experiments::prelude::*;
-use crate::study::{Conditions, Findings};
+use crate::study::{Computed, Conditions};
 
 const ABOVE_RAW: Metric = Metric::of(P50).with(&[Less(P50, "orb=raw")]);
 const WORK: &str = "part=servant_work, transport=none";
@@ -183,7 +183,7 @@ const fn figure_2(what: &'static str, published: &'static str, of: &'static str)
 }
 
 /// What each ORB adds to the raw exchange of the plain call: a difference, which claims divide by.
-pub(super) fn findings(cells: &Cells, _: &Conditions) -> Findings {
+pub(super) fn compute(cells: &Cells, _: &Conditions) -> Computed {
     let mut computed = Cells::default();
     let wanted = [("operation", "long".into()), ("part", "call".into())];
     for (call, samples) in cells.with(&wanted) {
@@ -198,10 +198,7 @@ pub(super) fn findings(cells: &Cells, _: &Conditions) -> Findings {
         }
         computed.add_wrong(&of, samples.wrong() + raw.wrong());
     }
-    Findings {
-        cells: computed,
-        ..Findings::default()
-    }
+    computed.into()
 }
 
 const COPY: &str = "orb=raw, transport=memcpy";
@@ -228,7 +225,7 @@ mod tests {
             cells.add(&call("raw"), round, &[raw], 1);
             cells.add(&call("rtorb"), round, &[ours], 0);
         }
-        let found = findings(&cells, &Conditions::default()).cells;
+        let found = compute(&cells, &Conditions::default()).cells;
         let found: Vec<_> = found.all().collect();
         let [(of, above)] = found[..] else {
             panic!("of the ORB alone: {found:?}")

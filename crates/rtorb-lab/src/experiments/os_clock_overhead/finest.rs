@@ -12,7 +12,7 @@ use super::probe::{Executions, Question};
 use crate::experiments::prelude::*;
 use crate::processes::computation::Computation;
 use crate::processes::probe::Probe;
-use crate::study::{Conditions, Findings};
+use crate::study::{Computed, Conditions};
 
 /// The program beside ticks that come more and more often.
 pub(super) const STUDY: Study<TickingProgram> = Study {
@@ -34,7 +34,7 @@ pub(super) const STUDY: Study<TickingProgram> = Study {
     parameters: &[("ticks_end_after_us", Number((END_NS / 1_000) as i64))],
     leaves_out: |_, effort| effort.seeds().is_none(),
     says: SAYS,
-    findings,
+    computed: compute,
     ..Study::with(|context, _| {
         let mut probe = Probe::start(&context.launcher, "finest-clock")?;
         Ok(TickingProgram {
@@ -69,7 +69,7 @@ impl Subject for TickingProgram {
 }
 
 /// Computes the finest clock of each round with which P ended before the ticks did.
-fn findings(cells: &Cells, _: &Conditions) -> Findings {
+fn compute(cells: &Cells, _: &Conditions) -> Computed {
     let mut finest: BTreeMap<usize, i64> = BTreeMap::new();
     for (labels, samples) in cells.all() {
         let resolution_us = labels[RESOLUTION].number().unwrap_or(i64::MAX);
@@ -85,10 +85,7 @@ fn findings(cells: &Cells, _: &Conditions) -> Findings {
         let of = labels([("part", FINEST.into())]);
         computed.add_count(&of, round, us as f64, ("us", 1));
     }
-    Findings {
-        cells: computed,
-        ..Findings::default()
-    }
+    computed.into()
 }
 
 const SAYS: Statements = Statements {
@@ -147,7 +144,7 @@ mod tests {
             labels.insert(RESOLUTION.to_owned(), us.into());
             cells.add(&labels, 0, &[ns], 0);
         }
-        let computed = findings(&cells, &Conditions::default()).cells;
+        let computed = compute(&cells, &Conditions::default()).cells;
         let finest = computed.get(&labels([("part", FINEST.into())]));
         assert_eq!(finest.and_then(|finest| finest.median_ns()), Some(7.0));
     }

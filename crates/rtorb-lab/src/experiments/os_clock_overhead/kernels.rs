@@ -5,7 +5,7 @@ use crate::experiments::prelude::*;
 use crate::systems::essential;
 
 /// What a tick costs, of medians: in those what else delays the program cancels.
-pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
+pub(super) fn view(gathered: &Gathered<'_>) -> Results {
     let of = labels([("what", "overhead_from_medians".into())]);
     let mut by_thread = of.clone();
     by_thread.insert("tick".to_owned(), "thread".into());
@@ -32,7 +32,7 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
         values: vec![CellValue::Median],
         ..table("finest", "How long the program takes beside more and more ticks")
     });
-    Outcome {
+    Results {
         highlights: compared.highlight(gathered).into_iter().collect(),
         conclusions: compared.conclusions(gathered),
         notes: has_preempt_rt

@@ -3,7 +3,7 @@
 use crate::experiments::prelude::*;
 
 /// P0 Table 1 and P2 Table 1: a row an operating system.
-pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
+pub(super) fn view(gathered: &Gathered<'_>) -> Results {
     let switch = labels([("what", "switch".into())]);
     let table = TableView {
         rows: gathered.with_load(&[SYSTEM]),
@@ -24,5 +24,5 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
         of: &switch,
         by: By::Median,
     };
-    compared.outcome(gathered, vec![table], vec![bars])
+    compared.results(gathered, vec![table], vec![bars])
 }

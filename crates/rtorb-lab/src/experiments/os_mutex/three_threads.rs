@@ -11,9 +11,11 @@ use rtorb_os::sched::SchedPolicy;
 use rtorb_os::sync::{CeilingMutex, Mutex};
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use rtorb_results::ObtainedScheduling;
+use strum::EnumString;
 
-/// Which mutex.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Which mutex: a level of the factor `mutex`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub(super) enum Kind {
     /// `rtorb_os::sync::Mutex`.
     Inheritance,
@@ -23,21 +25,6 @@ pub(super) enum Kind {
     Ceiling,
     /// `std::sync::Mutex`, a futex without inheritance.
     Plain,
-}
-
-impl Kind {
-    pub(super) const ALL: [Self; 4] =
-        [Self::Inheritance, Self::RtCorba, Self::Ceiling, Self::Plain];
-
-    /// The value of the label `mutex`.
-    pub(super) fn label(self) -> &'static str {
-        match self {
-            Self::Inheritance => "inheritance",
-            Self::RtCorba => "rtcorba",
-            Self::Ceiling => "ceiling",
-            Self::Plain => "plain",
-        }
-    }
 }
 
 /// What was seen in a round, in nanoseconds.

@@ -2,9 +2,9 @@
 
 use rtorb_host::Host;
 use rtorb_results::cells::Cells;
-use rtorb_results::{ObtainedScheduling, Results, SCHEMA, labels};
+use rtorb_results::{ObtainedScheduling, Results, labels};
 
-use super::findings::in_yields;
+use super::computed::in_yields;
 use super::{NAME, REPRODUCES, TITLE};
 use crate::effort::Effort;
 use crate::experiment::IN_INSTRUCTIONS;
@@ -56,25 +56,13 @@ impl Answer {
             full: false,
         };
         Results {
-            schema: SCHEMA.to_owned(),
-            experiment: NAME.to_owned(),
-            title: TITLE.to_owned(),
             reproduces: REPRODUCES.to_owned(),
-            run: String::new(),
             started: STARTED.to_owned(),
-            duration_s: 0.0,
-            stolen_ms: None,
             complete: true,
             parameters: labels([
                 ("effort", effort.name().into()),
                 ("rounds", u32::from(rounds).into()),
             ]),
-            host,
-            server_host: None,
-            further_hosts: Vec::new(),
-            emulation: None,
-            judgement: None,
-            findings: Vec::new(),
             scheduling: vec![ObtainedScheduling {
                 process: kernel.to_owned(),
                 threads: 1,
@@ -83,17 +71,10 @@ impl Answer {
                 cpus: "0".to_owned(),
                 real_time: true,
             }],
-            highlights: Vec::new(),
             series,
             columns: vec!["instructions".to_owned()],
-            tables: Vec::new(),
-            plots: Vec::new(),
-            derived: Vec::new(),
-            claims: Vec::new(),
-            lost: Vec::new(),
-            conclusions: Vec::new(),
-            published: Vec::new(),
             notes: self.notes(),
+            ..Results::of(NAME.to_owned(), TITLE.to_owned(), host)
         }
     }
 

@@ -1,19 +1,19 @@
 //! The operations on each kernel: in its own yields, and in instructions where these are the same.
 
-use super::findings::IN_YIELDS;
+use super::computed::IN_YIELDS;
 use super::operation::{CALL, KERNEL, SWITCH};
 use crate::experiments::os_context_switch;
 use crate::experiments::prelude::*;
 
 /// Ratios for all kernels; instructions for those of the laboratory's own instruction set.
-pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
+pub(super) fn view(gathered: &Gathered<'_>) -> Results {
     let native = labels([("instructions", std::env::consts::ARCH.into())]);
     let compared = Compared {
         what: "Cost",
         of: &native,
         by: By::Median,
     };
-    compared.outcome(gathered, tables(gathered, &native), vec![bars()])
+    compared.results(gathered, tables(gathered, &native), vec![bars()])
 }
 
 fn tables(gathered: &Gathered<'_>, native: &Labels) -> Vec<TableView> {

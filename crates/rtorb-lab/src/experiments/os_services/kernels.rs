@@ -4,7 +4,7 @@ use crate::experiments::prelude::*;
 use rtorb_results::campaign::RATIO_OF_MEDIANS;
 
 /// Services are rows, systems columns.
-pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
+pub(super) fn view(gathered: &Gathered<'_>) -> Results {
     let ordinary = ordinary(gathered);
     let compared = Compared {
         what: "Cost",
@@ -15,14 +15,14 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
         of: &labels([]),
         ..compared
     };
-    Outcome {
+    Results {
         highlights: compared.highlight(gathered).into_iter().collect(),
         columns: words(&[SYSTEM]),
         tables: tables(gathered, &ordinary),
         plots: vec![bars()],
         derived: everywhere.derived(gathered),
         conclusions: compared.conclusions(gathered),
-        ..Outcome::default()
+        ..Results::default()
     }
 }
 

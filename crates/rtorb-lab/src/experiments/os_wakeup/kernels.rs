@@ -8,7 +8,7 @@ use rtorb_results::{Claim, Derived, Highlight, Series};
 use crate::systems::SEEDS_MIN;
 use rtorb_results::systems::Part;
 
-pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
+pub(super) fn view(gathered: &Gathered<'_>) -> Results {
     let all = labels([]);
     let compared = Compared {
         what: "Worst wake-up",
@@ -22,7 +22,7 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
     conclusions.extend(compared.conclusions(gathered));
     conclusions.extend(spread_in_words(&spreads));
     let highlights = compared.highlight(gathered).into_iter();
-    Outcome {
+    Results {
         highlights: highlights.chain(bound_of_reference(gathered)).collect(),
         columns: words(&[SYSTEM]),
         tables: tables(),
@@ -31,7 +31,7 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
         claims: claims(gathered),
         conclusions,
         notes: not_judged(gathered),
-        ..Outcome::default()
+        ..Results::default()
     }
 }
 

@@ -1,7 +1,7 @@
 use rtorb_host::kernel_trace::{TraceEvent, TraceEventKind};
 
 use super::*;
-use crate::model::by_hand;
+use crate::model::tests::by_hand;
 use crate::model::watcher::Watched;
 use crate::processes::gaps::Gap;
 

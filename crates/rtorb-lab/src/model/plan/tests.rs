@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::by_hand::{checked, example, system};
+use crate::model::tests::by_hand::{checked, example, system};
 use rtorb_sched::model::{CheckOptions, Platform};
 
 const TWO: &str = r#"

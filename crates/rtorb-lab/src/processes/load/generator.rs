@@ -146,7 +146,7 @@ mod tests {
             version: "1".to_owned(),
         };
         for generator in [stress_ng, Generator::Own] {
-            for kind in Kind::ALL {
+            for &kind in Kind::ALL {
                 let order = generator.order(kind, Path::new("/f"), Duration::from_secs(71));
                 assert!(
                     order.role.iter().any(|word| word.contains("71")),

@@ -1,10 +1,15 @@
 //! The kinds of load: their names, and what each does when this program makes it.
 
+use strum::{EnumString, IntoStaticStr, VariantArray};
+
 use super::{DATAGRAM_BYTES, FILE_BYTES, HOGS, MAPPED_BYTES, PIPE_ENDS, TIMERS, TOUCHED_BYTES};
 use super::{UNIX_PAIRS, WRITE_BYTES};
 
 /// One kind of load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, EnumString, VariantArray,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum Kind {
     /// Five threads or processes of low priority that compute without end.
     Hog,
@@ -36,21 +41,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 13] = [
-        Self::Hog,
-        Self::Disk,
-        Self::Network,
-        Self::Fork,
-        Self::Munmap,
-        Self::Pipes,
-        Self::Tcp,
-        Self::Udp,
-        Self::Proc,
-        Self::Tmpfs,
-        Self::Timers,
-        Self::Exec,
-        Self::Unix,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Those that P4 section 2.1 has: the mix on a host.
     pub const MIX: [Self; 3] = [Self::Hog, Self::Disk, Self::Network];
@@ -72,27 +63,13 @@ impl Kind {
 
     /// Its name as the command and the label `load` have it.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hog => "hog",
-            Self::Disk => "disk",
-            Self::Network => "network",
-            Self::Fork => "fork",
-            Self::Munmap => "munmap",
-            Self::Pipes => "pipes",
-            Self::Tcp => "tcp",
-            Self::Udp => "udp",
-            Self::Proc => "proc",
-            Self::Tmpfs => "tmpfs",
-            Self::Timers => "timers",
-            Self::Exec => "exec",
-            Self::Unix => "unix",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The one of this name.
     pub(super) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
+        name.parse().ok()
     }
 
     /// What this program does to make it.

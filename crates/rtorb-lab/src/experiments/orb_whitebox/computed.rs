@@ -11,10 +11,10 @@ use super::PRESET;
 use crate::contestants::OMNIORB;
 use crate::contestants::whitebox::contestant::{CPU_TIME_OF, REQUESTS, SIDES, WRONG};
 use crate::experiments::prelude::*;
-use crate::study::{Conditions, Findings};
+use crate::study::{Computed, Conditions};
 
-pub(super) fn findings(_: &Cells, conditions: &Conditions) -> Findings {
-    Findings {
+pub(super) fn compute(_: &Cells, conditions: &Conditions) -> Computed {
+    Computed {
         cells: counts(conditions),
         notes: EXPLANATIONS.map(str::to_owned).into(),
     }

@@ -9,19 +9,19 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tempfile::TempDir;
 
-use super::Host;
+use crate::Host;
 use crate::netlink::{Coalescing, Discipline, InterfaceCoalescing, NetworkAnswers, ROOT};
 use crate::system::{Answers, System};
 
 /// A machine made of files.
-pub(crate) struct Machine {
+pub(super) struct Machine {
     folder: TempDir,
     answers: Answers,
 }
 
 impl Machine {
     /// Root on an arm64 board with PREEMPT_RT whose last CPU is kept for real-time work.
-    pub(crate) fn rt_board() -> Self {
+    pub(super) fn rt_board() -> Self {
         let mut machine = Self::new("aarch64");
         machine.files(&[
             ("/proc/sys/kernel/osrelease", "6.12.25-rt9-v8"),
@@ -59,7 +59,7 @@ impl Machine {
     }
 
     /// Root on an x86 machine with PREEMPT_RT where everything is as it should be.
-    pub(crate) fn tuned_x86() -> Self {
+    pub(super) fn tuned_x86() -> Self {
         let mut machine = Self::new("x86_64");
         machine.files(&[
             ("/proc/sys/kernel/osrelease", "6.12.9-rt6"),
@@ -106,7 +106,7 @@ impl Machine {
     }
 
     /// A user without rights on a laptop as it comes from the shop.
-    pub(crate) fn laptop() -> Self {
+    pub(super) fn laptop() -> Self {
         let mut machine = Self::new("x86_64");
         machine.files(&[
             ("/proc/sys/kernel/osrelease", "6.8.0-45-generic"),
@@ -162,7 +162,7 @@ impl Machine {
     }
 
     /// Root in a virtual machine that shares its CPUs, in a control group that has a share of real-time time.
-    pub(crate) fn virtual_machine() -> Self {
+    pub(super) fn virtual_machine() -> Self {
         let machine = Self::new("x86_64");
         machine.files(&[
             ("/proc/sys/kernel/osrelease", "6.1.0-cloud"),
@@ -197,7 +197,7 @@ impl Machine {
     }
 
     /// A process in a container on an arm64 host that keeps nearly everything from it.
-    pub(crate) fn container() -> Self {
+    pub(super) fn container() -> Self {
         let mut machine = Self::new("aarch64");
         fs::remove_dir_all(machine.folder.path().join("proc/2")).unwrap();
         machine.files(&[
@@ -215,7 +215,7 @@ impl Machine {
     }
 
     /// Adds an interface that is up, with one queue for each direction and no device.
-    pub(crate) fn interface(&mut self, (index, name): (u32, &str), discipline: &str) {
+    pub(super) fn interface(&mut self, (index, name): (u32, &str), discipline: &str) {
         let folder = format!("/sys/class/net/{name}");
         self.files(&[
             (&format!("{folder}/flags"), "0x1003"),
@@ -228,7 +228,7 @@ impl Machine {
     }
 
     /// Gives an interface a device with message-signalled interrupts of these numbers.
-    pub(crate) fn device(&self, name: &str, modalias: &str, interrupts: &[u32]) {
+    pub(super) fn device(&self, name: &str, modalias: &str, interrupts: &[u32]) {
         let folder = format!("/sys/class/net/{name}/device");
         self.file(&format!("{folder}/modalias"), modalias);
         for number in interrupts {
@@ -237,7 +237,7 @@ impl Machine {
     }
 
     /// Adds a queueing discipline to the interface of this index.
-    pub(crate) fn discipline(&mut self, interface: u32, parent: u32, kind: &str) {
+    pub(super) fn discipline(&mut self, interface: u32, parent: u32, kind: &str) {
         let answers = self.answers.network.disciplines.get_or_insert_default();
         answers.push(Discipline {
             interface,
@@ -248,7 +248,7 @@ impl Machine {
     }
 
     /// Lets the device of the interface of this index wait before it interrupts.
-    pub(crate) fn coalescing(&mut self, interface: u32, delay_us: u32) {
+    pub(super) fn coalescing(&mut self, interface: u32, delay_us: u32) {
         let answers = self.answers.network.coalescing.get_or_insert_default();
         answers.push(InterfaceCoalescing {
             interface,
@@ -261,7 +261,7 @@ impl Machine {
     }
 
     /// The description of it.
-    pub(crate) fn describe(&self) -> Host {
+    pub(super) fn describe(&self) -> Host {
         Host::of(&System {
             root: self.folder.path().to_owned(),
             answers: self.answers.clone(),
@@ -269,12 +269,12 @@ impl Machine {
     }
 
     /// Writes a file, or another in its place.
-    pub(crate) fn file(&self, path: &str, text: &str) {
+    pub(super) fn file(&self, path: &str, text: &str) {
         self.bytes(path, text.as_bytes());
     }
 
     /// Takes a file away.
-    pub(crate) fn without(&self, path: &str) {
+    pub(super) fn without(&self, path: &str) {
         fs::remove_file(self.path(path)).unwrap();
     }
 
@@ -345,7 +345,7 @@ impl Machine {
         }
     }
 
-    pub(crate) fn kernel_thread(&self, number: u32, name: &str, priority: u32) {
+    pub(super) fn kernel_thread(&self, number: u32, name: &str, priority: u32) {
         self.file(
             &format!("/proc/{number}/stat"),
             &stat(number, name, 2, priority),

@@ -4,10 +4,10 @@ use rtorb_results::cells::{Cells, Samples};
 
 use super::probe::Service;
 use crate::experiments::prelude::*;
-use crate::study::{Conditions, Findings};
+use crate::study::{Computed, Conditions};
 
 /// Computes one of the two switches of a yield's round trip, without the reading of the clock.
-pub(super) fn findings(cells: &Cells, _: &Conditions) -> Findings {
+pub(super) fn compute(cells: &Cells, _: &Conditions) -> Computed {
     let rounds = |service: Service| {
         let samples = cells.get(&labels([("service", service.label().into())]));
         let rounds = samples.map(|samples: &Samples| samples.rounds(|round| round.p50));
@@ -22,10 +22,7 @@ pub(super) fn findings(cells: &Cells, _: &Conditions) -> Findings {
             &[ns / 2.0],
         );
     }
-    Findings {
-        cells: computed,
-        ..Findings::default()
-    }
+    computed.into()
 }
 
 const IN_SWITCHES: Metric = Metric::of(P50).with(&[
@@ -105,11 +102,11 @@ mod tests {
                 cells.add(&of, 1, &[ns], 0);
             }
         }
-        let computed = findings(&cells, &Conditions::default()).cells;
+        let computed = compute(&cells, &Conditions::default()).cells;
         let switch = computed.get(&labels([("service", "one_switch".into())]));
         let rounds = switch.map(|switch| switch.rounds(|round| round.p50).values());
         assert_eq!(rounds, Some(vec![2_000.0]));
-        let none = findings(&Cells::default(), &Conditions::default());
+        let none = compute(&Cells::default(), &Conditions::default());
         assert_eq!(none.cells.all().count(), 0);
     }
 }

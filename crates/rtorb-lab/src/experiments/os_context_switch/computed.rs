@@ -9,16 +9,13 @@ use rtorb_results::{labels_with, labels_without};
 use super::probe::Test;
 use super::rounds_of_run;
 use crate::experiments::prelude::*;
-use crate::study::{Answered, Conditions, Findings};
+use crate::study::{Answered, Computed, Conditions};
 
-pub(super) fn findings(_: &Cells, conditions: &Conditions) -> Findings {
+pub(super) fn compute(_: &Cells, conditions: &Conditions) -> Computed {
     let mut cells = cells(&conditions.answers);
     let distances = distances(&cells, rounds_of_run(conditions.effort));
     cells.extend(distances);
-    Findings {
-        cells,
-        ..Findings::default()
-    }
+    cells.into()
 }
 
 /// The hand-overs, the same calls without a switch, and their differences. Of a yield nothing is subtracted in the papers' test:
@@ -192,7 +189,7 @@ mod tests {
             answers: (0..5 * rounds_of_run).map(answer).collect(),
             ..Conditions::default()
         };
-        let cells = findings(&Cells::default(), &conditions).cells;
+        let cells = compute(&Cells::default(), &conditions).cells;
         let found = cells.get(&distance_of(&of(Test::Yield, SWITCH)));
         let found = found.map(|found| found.rounds(|round| round.p50).values());
         let expected = (0..5 * rounds_of_run).map(|round| {

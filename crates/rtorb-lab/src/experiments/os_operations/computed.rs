@@ -4,7 +4,7 @@ use rtorb_results::cells::{Cells, Samples};
 
 use super::operation::{ALL, YIELD};
 use crate::experiments::prelude::*;
-use crate::study::{Conditions, Findings};
+use crate::study::{Computed, Conditions};
 
 pub(super) const SAYS: Statements = Statements {
     highlights: &[HighlightOf {
@@ -17,11 +17,8 @@ pub(super) const SAYS: Statements = Statements {
     ..Statements::NONE
 };
 
-pub(super) fn findings(cells: &Cells, _: &Conditions) -> Findings {
-    Findings {
-        cells: in_yields(cells),
-        ..Findings::default()
-    }
+pub(super) fn compute(cells: &Cells, _: &Conditions) -> Computed {
+    in_yields(cells).into()
 }
 
 /// The ratios of each operation: round by round, its median divided by that of a yield; of wake-ups, the latest one's.

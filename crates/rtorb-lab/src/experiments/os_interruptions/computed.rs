@@ -8,9 +8,9 @@ use super::kinds::{Kind, Kinds, interruptions};
 use super::probe::Seen;
 use crate::experiments::prelude::*;
 use crate::processes::gaps::Gap;
-use crate::study::{Answered, Conditions, Findings};
+use crate::study::{Answered, Computed, Conditions};
 
-pub(super) fn findings(_: &Cells, conditions: &Conditions) -> Findings {
+pub(super) fn compute(_: &Cells, conditions: &Conditions) -> Computed {
     let [quiet, with_releases] = [true, false].map(|are_quiet| turns(conditions, are_quiet));
     let all = || quiet.iter().chain(&with_releases);
     let period_ns = conditions.tick_hz.map(tick_period_ns);
@@ -37,7 +37,7 @@ pub(super) fn findings(_: &Cells, conditions: &Conditions) -> Findings {
     add_found(&mut cells, &kinds, &with_releases);
     add_tick_period(&mut cells, &kinds, conditions.tick_hz);
     let seen: Vec<&Seen> = all().map(|(_, seen)| seen).collect();
-    Findings {
+    Computed {
         notes: notes(&kinds, &seen),
         cells,
     }
@@ -256,7 +256,7 @@ mod tests {
     }
 
     /// Two rounds in a virtual machine.
-    fn found(tick_hz: Option<u32>) -> Findings {
+    fn found(tick_hz: Option<u32>) -> Computed {
         let turns = [(0, false), (0, true), (1, true), (1, false)];
         let answers = turns.map(|(round, with_releases)| Answered {
             labels: labels([(RELEASES, if with_releases { 16u64 } else { 0 }.into())]),
@@ -269,11 +269,11 @@ mod tests {
             answers: answers.into(),
             ..Conditions::default()
         };
-        findings(&Cells::default(), &conditions)
+        compute(&Cells::default(), &conditions)
     }
 
     /// The median of the rounds.
-    fn median(found: &Findings, what: &str, part: &str) -> Option<f64> {
+    fn median(found: &Computed, what: &str, part: &str) -> Option<f64> {
         let of = labels([("what", what.into()), ("part", part.into())]);
         found.cells.get(&of)?.median_ns()
     }
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn nothing_seen_is_nothing_said() {
-        let found = findings(&Cells::default(), &Conditions::default());
+        let found = compute(&Cells::default(), &Conditions::default());
         assert!(found.cells.all().next().is_none());
         assert_eq!(found.notes, [NO_TICK]);
     }

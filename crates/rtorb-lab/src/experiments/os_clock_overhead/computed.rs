@@ -4,9 +4,9 @@ use rtorb_results::cells::Cells;
 
 use super::overheads::Overheads;
 use crate::experiments::prelude::*;
-use crate::study::{Conditions, Findings};
+use crate::study::{Computed, Conditions};
 
-pub(super) fn findings(_: &Cells, conditions: &Conditions) -> Findings {
+pub(super) fn compute(_: &Cells, conditions: &Conditions) -> Computed {
     let found = Overheads::of(&conditions.answers);
     let mut cells = Cells::default();
     for (tick, resolution_ns, number, round) in found.each() {
@@ -38,10 +38,7 @@ pub(super) fn findings(_: &Cells, conditions: &Conditions) -> Findings {
     for (number, times_ns) in &found.without_ns {
         cells.add_computed(&as_part(none.clone()), *number, times_ns);
     }
-    Findings {
-        cells,
-        ..Findings::default()
-    }
+    cells.into()
 }
 
 fn of(tick: &str, resolution_ns: u64, (label, value): (&str, &str)) -> Labels {
@@ -191,7 +188,7 @@ mod tests {
             answers: measured(|_| 7_000),
             ..Conditions::default()
         };
-        let cells = findings(&Cells::default(), &conditions).cells;
+        let cells = compute(&Cells::default(), &conditions).cells;
         let found = |label: &str, value: &str| {
             let of = of("signal", 500_000, (label, value));
             let found = cells.get(&of).expect("it is a series");

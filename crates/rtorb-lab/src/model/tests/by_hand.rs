@@ -9,12 +9,12 @@ use rtorb_sched::model::{
 };
 
 /// A system of a file's text.
-pub(super) fn system(text: &str) -> System {
+pub(in crate::model) fn system(text: &str) -> System {
     System::parse(text, Path::new(""), &|_| Ok(BTreeMap::new())).unwrap()
 }
 
 /// An example, whatever timing its IDL has.
-pub(super) fn example(name: &str) -> System {
+pub(in crate::model) fn example(name: &str) -> System {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../../examples/model")
         .join(name);
@@ -37,7 +37,7 @@ pub(super) fn example(name: &str) -> System {
 
 /// Every behaviour has this bound, from every root, and every chain. Priorities go down from 60 in the order of the file, and each
 /// component has a lane for each of them.
-pub(super) fn checked(system: &System, bound_ns: Option<u64>) -> CheckReport {
+pub(in crate::model) fn checked(system: &System, bound_ns: Option<u64>) -> CheckReport {
     let names = || system.behaviours.iter().map(|behaviour| &behaviour.name);
     let priorities: Vec<i16> = (0..61).rev().take(system.behaviours.len()).collect();
     let own: Vec<(String, i16)> = names().cloned().zip(priorities.iter().copied()).collect();
