@@ -393,6 +393,19 @@ impl System {
         policies.get(cpu).copied().unwrap_or_default()
     }
 
+    /// Returns true if a lane above the levels passes a call on to the lane with levels of the callee's CPU: an event, which brings no
+    /// deadline, or a oneway call of that CPU, whose lane cannot call itself.
+    #[must_use]
+    pub fn is_passed_on(&self, caller: usize, way: CallWay, to: usize) -> bool {
+        let place = self.placement(to);
+        self.scheduling(place) == SchedulingPolicy::EarliestDeadline
+            && match way {
+                CallWay::TwoWay => false,
+                CallWay::OneWay => self.placement(caller) == place,
+                CallWay::Event { .. } => true,
+            }
+    }
+
     /// Returns the behaviour of this name.
     #[must_use]
     pub fn behaviour(&self, name: &str) -> Option<usize> {

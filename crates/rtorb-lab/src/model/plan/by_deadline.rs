@@ -20,6 +20,8 @@ pub(crate) struct Levels {
     pub(crate) lowest: u8,
     /// The number of levels, each with a native priority of its own.
     pub(crate) count: u32,
+    /// True if a lane above it passes jobs on to it.
+    pub(crate) passes_on: bool,
 }
 
 impl Levels {
@@ -48,7 +50,6 @@ impl Levels {
         let mut lanes = loading.lanes.iter();
         let lane = lanes.find(|lane| lane.order == LaneOrder::EarliestDeadline);
         let lane = lane.ok_or_else(lacks)?;
-        check_ceilings(system, component, loading)?;
         let lowest = u8::try_from(lane.priority)
             .ok()
             .filter(|lowest| *lowest > 0);
@@ -64,7 +65,15 @@ impl Levels {
         Ok(Some(Self {
             lowest,
             count: lane.threads,
+            passes_on: loading.lanes.len() > 1,
         }))
+    }
+
+    /// Returns the priority and the threads of each lane, the most urgent first.
+    pub(super) fn lanes(self) -> Vec<(u8, u32)> {
+        let passing = self.passes_on.then_some((self.releasing(), 1));
+        let by_deadline = (self.lowest, self.count);
+        passing.into_iter().chain([by_deadline]).collect()
     }
 
     /// Returns the native priorities of the levels.
@@ -77,7 +86,7 @@ impl Levels {
         *self.priorities().end()
     }
 
-    /// Returns the native priority of the threads that release jobs: above the levels and above the lane's I/O thread.
+    /// Returns the native priority of the threads that release jobs or pass them on: above the levels and above the lane's I/O thread.
     pub(crate) fn releasing(self) -> u8 {
         // Both are at most `NATIVE_MAX`.
         self.lowest + self.count as u8 + 1
@@ -121,14 +130,17 @@ impl<'a> OrderDeadlines<'a> {
         }
     }
 
+    /// Returns that with which a call arrives at a lane with levels: its own, or that of the lane which passes it on.
+    fn at_arrival(&self, caller: usize, call: &Call, callee: usize) -> Option<u64> {
+        match call.way {
+            CallWay::Event { .. } if self.is_by_deadline(callee) => self.of_behaviour(callee),
+            _ => self.of_call(caller, call),
+        }
+    }
+
     /// True if a call stays on the level of its caller: on a CPU by deadline, the caller's thread performs the callee too.
     pub(super) fn stays(&self, caller: usize, call: &Call) -> bool {
         call.way == CallWay::TwoWay && self.is_by_deadline(caller)
-    }
-
-    fn is_own_lane(&self, caller: usize, callee: usize, call: &Call) -> bool {
-        let is_one_cpu = self.system.placement(caller) == self.system.placement(callee);
-        call.way == CallWay::OneWay && is_one_cpu && self.is_by_deadline(caller)
     }
 
     fn is_by_deadline(&self, behaviour: usize) -> bool {
@@ -136,11 +148,12 @@ impl<'a> OrderDeadlines<'a> {
             == SchedulingPolicy::EarliestDeadline
     }
 
-    /// Checks that each job by deadline arrives with the deadline of the analysis. A nested call has no later one than its caller.
+    /// Checks that each job by deadline arrives with the deadline of the analysis. A nested call has no later one than its caller. Returns
+    /// the deadline of the job at each place of the tree.
     ///
     /// # Errors
     /// In words, which call would bring another one.
-    pub(super) fn check(&self, tree: &Tree) -> Result<(), String> {
+    pub(super) fn check(&self, tree: &Tree) -> Result<Vec<Option<u64>>, String> {
         let mut carried: Vec<Option<u64>> = Vec::with_capacity(tree.places.len());
         let mut wanted: Vec<Option<u64>> = Vec::with_capacity(tree.places.len());
         for place in &tree.places {
@@ -154,14 +167,7 @@ impl<'a> OrderDeadlines<'a> {
             };
             let called_by = tree.places[caller].behaviour;
             let call = &self.system.behaviours[called_by].calls[place.call];
-            if self.is_own_lane(called_by, place.behaviour, call) {
-                return Err(format!(
-                    "{} calls {} one-way, and a thread of a lane with levels cannot call an object of its own lane: make the call two-way, to \
-                     run the system",
-                    self.system.behaviours[called_by].name, behaviour.name
-                ));
-            }
-            let brought = self.of_call(called_by, call);
+            let brought = self.at_arrival(called_by, call, place.behaviour);
             let earliest = carried[caller].into_iter().chain(brought).min();
             let needed = if call.way == CallWay::TwoWay {
                 wanted[caller]
@@ -178,7 +184,7 @@ impl<'a> OrderDeadlines<'a> {
             carried.push(earliest);
             wanted.push(needed);
         }
-        Ok(())
+        Ok(wanted)
     }
 }
 
@@ -192,39 +198,40 @@ pub(super) fn own_deadline_ns(system: &System, behaviour: usize) -> u64 {
     })
 }
 
-/// Checks that the most urgent job of the component locks each mutex with a ceiling. The ceiling is the highest level: while a job holds
+/// Checks that the most urgent job of the process locks each mutex with a ceiling. The ceiling is the highest level: while a job holds
 /// the mutex, no other job runs. The analysis says the same only if the most urgent job locks it; otherwise it lets more urgent jobs
-/// preempt the holder, and the run cannot.
-fn check_ceilings(
+/// preempt the holder, and the run cannot. `due` has the deadline of the job at each place.
+pub(super) fn check_ceilings(
     system: &System,
-    component: usize,
-    loading: &ComponentLoading,
+    process: &[usize],
+    tree: &Tree,
+    due: &[Option<u64>],
 ) -> Result<(), String> {
-    let least_ns = loading
-        .deadlines
-        .iter()
-        .map(|(_, deadline_ns)| *deadline_ns)
-        .min();
-    let mut most_urgent = loading
-        .deadlines
-        .iter()
-        .filter(|(_, ns)| Some(*ns) == least_ns);
-    let locks = |name: &str, resource: usize| {
-        let mut behaviours = system.behaviours.iter();
-        let behaviour = behaviours.find(|one| one.name == name);
-        behaviour.is_some_and(|one| one.sections.iter().any(|it| it.resource == resource))
-    };
+    let places = tree.places.iter().zip(due);
+    let here = places.filter(|(place, _)| {
+        let component = system.behaviours[place.behaviour].component;
+        process.contains(&component)
+    });
+    let jobs = here.filter_map(|(place, due)| Some((place.behaviour, (*due)?)));
+    let jobs: Vec<(usize, u64)> = jobs.collect();
+    let least_ns = jobs.iter().map(|(_, due_ns)| *due_ns).min();
+    let mut most_urgent = jobs.iter().filter(|(_, ns)| Some(*ns) == least_ns);
     for (index, resource) in system.resources.iter().enumerate() {
-        let has_ceiling = resource.component == component && resource.locking == Locking::Ceiling;
-        if has_ceiling && !most_urgent.clone().any(|(name, _)| locks(name, index)) {
+        let has_ceiling =
+            process.contains(&resource.component) && resource.locking == Locking::Ceiling;
+        let locks = |behaviour: usize| {
+            let mut sections = system.behaviours[behaviour].sections.iter();
+            sections.any(|section| section.resource == index)
+        };
+        if has_ceiling && !most_urgent.clone().any(|(behaviour, _)| locks(*behaviour)) {
             return Err(format!(
                 "{} of {} has a ceiling, and {}, which has the shortest deadline of its CPU, does not lock it but would wait for it in a run: \
                  there, a ceiling is above all jobs of the CPU. Write mutex = \"inheritance\" to run the system",
                 resource.name,
-                system.components[component].name,
-                most_urgent
-                    .next()
-                    .map_or("a job", |(name, _)| name.as_str()),
+                system.components[resource.component].name,
+                most_urgent.next().map_or("a job", |(behaviour, _)| {
+                    system.behaviours[*behaviour].name.as_str()
+                }),
             ));
         }
     }
