@@ -237,7 +237,7 @@ fn what_no_lane_can_serve_by_deadline_is_told() {
     let written = std::fs::read_to_string(folder.path().join("tool.orb.toml")).unwrap();
     assert!(!written.contains("[[lanes]]"), "{written}");
     assert!(
-        written.contains("# It has no lane. the channel news is on CPU 0"),
+        written.contains("# It has no lane: the channel news is on CPU 0"),
         "{written}"
     );
     Orb::builder()

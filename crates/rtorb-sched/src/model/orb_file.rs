@@ -17,7 +17,7 @@ impl ComponentLoading {
             system = one_line(system)
         );
         if let Some(reason) = &self.lacks_lane {
-            let _ = write!(text, "\n# It has no lane. {}.\n", one_line(reason));
+            let _ = write!(text, "\n# It has no lane: {}.\n", one_line(reason));
         }
         let by_deadline = |lane: &LaneLoading| lane.order == LaneOrder::EarliestDeadline;
         if self.lanes.iter().any(by_deadline) {
