@@ -195,7 +195,6 @@ impl Plan {
         let priorities = own_priorities(system, checked, &levels)?;
         let tree = Tree::of(system, &priorities)?;
         let deadlines = OrderDeadlines::of(system, checked);
-        let due = deadlines.check(&tree)?;
         let sources = Sources::of(system);
         let parts = Parts {
             system,
@@ -209,9 +208,6 @@ impl Plan {
         for process in processes(system) {
             let first = process[0];
             let levels = levels[first];
-            if levels.is_some() {
-                by_deadline::check_ceilings(system, &process, &tree, &due)?;
-            }
             let names = process
                 .iter()
                 .map(|one| system.components[*one].name.as_str());

@@ -5,13 +5,12 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use rtorb_sched::model::{
-    Call, CallWay, CheckReport, ComponentLoading, LaneOrder, Locking, Placement, SchedulingPolicy,
-    System, Trigger,
+    Call, CallWay, CheckReport, ComponentLoading, LaneOrder, Placement, SchedulingPolicy, System,
+    Trigger,
 };
 use serde::{Deserialize, Serialize};
 
 use super::NATIVE_MAX;
-use crate::model::tree::Tree;
 
 /// The native priorities of a lane that dispatches by deadline, and of the threads that release its jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,14 +129,6 @@ impl<'a> OrderDeadlines<'a> {
         }
     }
 
-    /// Returns that with which a call arrives at a lane with levels: its own, or that of the lane which passes it on.
-    fn at_arrival(&self, caller: usize, call: &Call, callee: usize) -> Option<u64> {
-        match call.way {
-            CallWay::Event { .. } if self.is_by_deadline(callee) => self.of_behaviour(callee),
-            _ => self.of_call(caller, call),
-        }
-    }
-
     /// True if a call stays on the level of its caller: on a CPU by deadline, the caller's thread performs the callee too.
     pub(super) fn stays(&self, caller: usize, call: &Call) -> bool {
         call.way == CallWay::TwoWay && self.is_by_deadline(caller)
@@ -146,45 +137,6 @@ impl<'a> OrderDeadlines<'a> {
     fn is_by_deadline(&self, behaviour: usize) -> bool {
         self.system.scheduling(self.system.placement(behaviour))
             == SchedulingPolicy::EarliestDeadline
-    }
-
-    /// Checks that each job by deadline arrives with the deadline of the analysis. A nested call has no later one than its caller. Returns
-    /// the deadline of the job at each place of the tree.
-    ///
-    /// # Errors
-    /// In words, which call would bring another one.
-    pub(super) fn check(&self, tree: &Tree) -> Result<Vec<Option<u64>>, String> {
-        let mut carried: Vec<Option<u64>> = Vec::with_capacity(tree.places.len());
-        let mut wanted: Vec<Option<u64>> = Vec::with_capacity(tree.places.len());
-        for place in &tree.places {
-            let behaviour = &self.system.behaviours[place.behaviour];
-            let own = self.of_behaviour(place.behaviour);
-            let Some(caller) = place.caller else {
-                let is_released = self.is_by_deadline(place.behaviour);
-                carried.push(own.filter(|_| is_released));
-                wanted.push(own);
-                continue;
-            };
-            let called_by = tree.places[caller].behaviour;
-            let call = &self.system.behaviours[called_by].calls[place.call];
-            let brought = self.at_arrival(called_by, call, place.behaviour);
-            let earliest = carried[caller].into_iter().chain(brought).min();
-            let needed = if call.way == CallWay::TwoWay {
-                wanted[caller]
-            } else {
-                own
-            };
-            if self.is_by_deadline(place.behaviour) && earliest != needed {
-                return Err(format!(
-                    "{} is due later than its caller {}, and a call of a job with a deadline inherits that: give {} a deadline that is no \
-                     later, to run the system",
-                    behaviour.name, self.system.behaviours[called_by].name, behaviour.name
-                ));
-            }
-            carried.push(earliest);
-            wanted.push(needed);
-        }
-        Ok(wanted)
     }
 }
 
@@ -196,44 +148,4 @@ pub(super) fn own_deadline_ns(system: &System, behaviour: usize) -> u64 {
         Trigger::Sporadic { gap_ns, .. } => gap_ns,
         Trigger::Called => u64::MAX,
     })
-}
-
-/// Checks that the most urgent job of the process locks each mutex with a ceiling. The ceiling is the highest level: while a job holds
-/// the mutex, no other job runs. The analysis says the same only if the most urgent job locks it; otherwise it lets more urgent jobs
-/// preempt the holder, and the run cannot. `due` has the deadline of the job at each place.
-pub(super) fn check_ceilings(
-    system: &System,
-    process: &[usize],
-    tree: &Tree,
-    due: &[Option<u64>],
-) -> Result<(), String> {
-    let places = tree.places.iter().zip(due);
-    let here = places.filter(|(place, _)| {
-        let component = system.behaviours[place.behaviour].component;
-        process.contains(&component)
-    });
-    let jobs = here.filter_map(|(place, due)| Some((place.behaviour, (*due)?)));
-    let jobs: Vec<(usize, u64)> = jobs.collect();
-    let least_ns = jobs.iter().map(|(_, due_ns)| *due_ns).min();
-    let mut most_urgent = jobs.iter().filter(|(_, ns)| Some(*ns) == least_ns);
-    for (index, resource) in system.resources.iter().enumerate() {
-        let has_ceiling =
-            process.contains(&resource.component) && resource.locking == Locking::Ceiling;
-        let locks = |behaviour: usize| {
-            let mut sections = system.behaviours[behaviour].sections.iter();
-            sections.any(|section| section.resource == index)
-        };
-        if has_ceiling && !most_urgent.clone().any(|(behaviour, _)| locks(*behaviour)) {
-            return Err(format!(
-                "{} of {} has a ceiling, and {}, which has the shortest deadline of its CPU, does not lock it but would wait for it in a run: \
-                 there, a ceiling is above all jobs of the CPU. Write mutex = \"inheritance\" to run the system",
-                resource.name,
-                system.components[resource.component].name,
-                most_urgent.next().map_or("a job", |(behaviour, _)| {
-                    system.behaviours[*behaviour].name.as_str()
-                }),
-            ));
-        }
-    }
-    Ok(())
 }

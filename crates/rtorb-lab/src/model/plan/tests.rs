@@ -289,7 +289,7 @@ fn a_ceiling_by_deadline_is_the_highest_level_if_the_most_urgent_job_locks_it() 
     let moved = self::system(&moved);
     let refused = Plan::of(&moved, &analysed(&moved), (1, 1)).unwrap_err();
     assert!(
-        refused.contains("log of tool has a ceiling, and tool.fast, which"),
+        refused.contains("tool.log has a ceiling, and tool.fast, which"),
         "{refused}"
     );
 }
@@ -403,7 +403,7 @@ fn the_job_with_the_shortest_deadline_of_a_cpu_may_come_from_another_component()
     let two = system(&format!("{CEILING}{other}"));
     let refused = Plan::of(&two, &analysed(&two), (1, 1)).unwrap_err();
     assert!(
-        refused.contains("log of tool has a ceiling, and other.quick, which"),
+        refused.contains("tool.log has a ceiling, and other.quick, which"),
         "{refused}"
     );
 }
@@ -418,7 +418,12 @@ fn a_system_is_run_if_the_check_has_lanes_for_it() {
         MIXED.to_owned(),
         with_events(),
         CEILING.to_owned(),
+        CEILING.replace("mutex = \"ceiling\"", "mutex = \"inheritance\""),
         by_deadline(TWO),
+        MIXED.replace(
+            "period = \"20ms\"",
+            "period = \"20ms\"\n  deadline = \"12ms\"",
+        ),
         MIXED.replace(one_way, "\"one.note\""),
     ] {
         let system = system(&text);

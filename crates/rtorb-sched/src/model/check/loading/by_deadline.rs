@@ -3,7 +3,7 @@
 use super::super::super::report::{LaneLoading, LaneOrder};
 use super::super::super::system::{CallWay, Placement};
 use super::super::steps::{Analysis, View};
-use super::Draft;
+use super::{Draft, order};
 use crate::edf;
 use crate::holistic::SchedulingPolicy;
 use crate::task::Task;
@@ -11,15 +11,12 @@ use crate::task::Task;
 /// Adds the lanes of the CPUs that schedule by deadline, and the deadlines that order their jobs.
 pub(super) fn add(view: &View<'_>, analysis: &Analysis, components: &mut [Draft]) {
     let system = view.system;
+    let own_ns = order::own_deadlines(view);
     for owner in &view.goals.owners {
-        let by_deadline = |segment: &usize| {
-            let processor = view.composition.segments[*segment].processor;
-            view.composition.processors[processor].scheduling == SchedulingPolicy::EarliestDeadline
-        };
-        if owner.segments.iter().any(by_deadline) {
+        if let Some(deadline_ns) = own_ns[owner.behaviour] {
             let behaviour = &system.behaviours[owner.behaviour];
             let deadlines = &mut components[behaviour.component].deadlines;
-            deadlines.push((behaviour.name.clone(), owner.deadline_ns));
+            deadlines.push((behaviour.name.clone(), deadline_ns));
         }
     }
     for (processor, what) in view.composition.processors.iter().enumerate() {
@@ -58,6 +55,7 @@ fn lanes(
 ) -> Result<Vec<LaneLoading>, String> {
     check_channels(view, place)?;
     check_calls(view, place)?;
+    order::check(view, place)?;
     let levels = view.composition.processors[processor].levels;
     let levels = levels.unwrap_or_else(|| edf::levels_needed(&tasks(view, analysis, processor)));
     let range = view.system.priorities;
