@@ -7,7 +7,8 @@ use clap::Args;
 use rtorb_idl::tree::Criticality as Annotated;
 use rtorb_sched::Criticality;
 use rtorb_sched::model::{
-    MissRatio, Platform, ProfileOption, Statistic, System, Timing, profiles_of,
+    CompiledRequirements, MissRatio, Platform, ProfileOption, Statistic, System, Timing,
+    profiles_of,
 };
 use rtorb_sched::text_file::from_toml;
 use serde::Deserialize;
@@ -114,6 +115,11 @@ impl PlatformOptions {
                     misses: ratio.misses,
                     calls: ratio.calls,
                 }),
+                requirements: CompiledRequirements {
+                    network_priority: one.network_priority,
+                    message_bytes_max: one.largest_message,
+                    queue_max: one.queue,
+                },
             };
             (one.operation, timing)
         });

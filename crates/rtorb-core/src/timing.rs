@@ -34,6 +34,17 @@ pub struct MissRatio {
     pub calls: u32,
 }
 
+impl MissRatio {
+    /// The largest number of late calls that is counted.
+    pub const MISSES_MAX: u32 = 64;
+
+    /// Returns true if some calls must be in time, and the late ones can be counted.
+    #[must_use]
+    pub const fn is_countable(self) -> bool {
+        self.misses < self.calls && self.misses <= Self::MISSES_MAX
+    }
+}
+
 /// The severity of a missed deadline (`@criticality`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "the names are what there is to say")]

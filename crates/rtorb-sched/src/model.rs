@@ -36,9 +36,9 @@ pub use report::{
     Layer, Loading, ProcessorUse, Sensitivity, Share, Standing,
 };
 pub use system::{
-    ArrivalBurst, Behaviour, Bucket, Budget, Call, CallWay, Chain, Channel, Component, Enforcement,
-    Execution, Link, Locking, MissRatio, Node, Placement, Resource, Section, System, Timing,
-    Trigger,
+    ArrivalBurst, Behaviour, Bucket, Budget, Call, CallWay, Chain, Channel, CompiledRequirements,
+    Component, Enforcement, Execution, Link, Locking, MissRatio, Node, Placement, Resource,
+    Section, System, Timing, Trigger,
 };
 pub use transition::{SystemMode, SystemTransition, TransitionError};
 pub use verdict::{rounded, rounded_down, rounded_up};

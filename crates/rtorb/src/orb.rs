@@ -35,7 +35,7 @@ use crate::poa::{Adapters, Poa};
 use crate::reference::ObjectRef;
 use crate::server::{ConnectionCounts, collocated, is_in_servant, is_in_upcall};
 use crate::strategies::Strategies;
-use crate::timing::OperationCounts;
+use crate::timing::{MissRatio, MissRatios, OperationCounts};
 use crate::trace::trace_event;
 use crate::transport::Listener;
 use crate::warning::Warning;
@@ -284,6 +284,21 @@ impl Orb {
     /// has called. They are not an atomic snapshot: calls continue while they are read.
     pub fn timing(&self) -> Vec<OperationCounts> {
         self.core.client.timing.snapshot()
+    }
+
+    /// Replaces how many calls of operations may be late (`@statistical`) while calls go on. Operations that are not named have the ratios of
+    /// their annotations. Late calls before a change do not count for the new ratio.
+    ///
+    /// # Errors
+    /// BAD_PARAM for a ratio that is not [countable](crate::timing::MissRatio::is_countable).
+    pub fn set_miss_ratios(&self, ratios: MissRatios) -> Result<(), SystemException> {
+        let is_wrong = |ratio: &Option<MissRatio>| ratio.is_some_and(|it| !it.is_countable());
+        if let Some((operation, _)) = ratios.iter().find(|(_, ratio)| is_wrong(ratio)) {
+            let what = format_args!("the late calls of {operation}");
+            return Err(local::WRONG_NUMBER.with_detail(what));
+        }
+        self.core.client.timing.set_miss_ratios(ratios);
+        Ok(())
     }
 
     /// Gives a warning to the hook of the builder and to `tracing`: for services that run on this ORB.

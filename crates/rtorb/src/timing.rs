@@ -17,7 +17,7 @@ mod watch;
 pub use crate::strategies::PeriodScope;
 pub(crate) use arrivals::ServantTiming;
 pub(crate) use connection_arrivals::ConnectionArrivals;
-pub use counts::OperationCounts;
+pub use counts::{MissRatios, OperationCounts};
 pub(crate) use enforcement::Enforcement;
 pub use enforcement::{EarlyCalls, Overrun};
 pub(crate) use enforcer::{Enforcer, is_asked_to_stop};

@@ -318,10 +318,11 @@ fn lanes_and_bands(one: &ComponentLoading) -> String {
         ("lanes", one.lanes.iter().map(lane).collect::<Vec<_>>()),
         ("bands", one.bands.iter().map(band).collect()),
     ];
+    let process = one.process_with.join(", ");
+    let process = (!process.is_empty()).then(|| format!("one process with {process}"));
     let filled = parts.iter().filter(|(_, of)| !of.is_empty());
-    let texts: Vec<String> = filled
-        .map(|(name, of)| format!("{name} {}", of.join(", ")))
-        .collect();
+    let texts = filled.map(|(name, of)| format!("{name} {}", of.join(", ")));
+    let texts: Vec<String> = texts.chain(process).collect();
     if let Some(reason) = &one.lacks_lane {
         format!("no lane: {reason}")
     } else if texts.is_empty() {

@@ -224,26 +224,50 @@ fn what_no_lane_can_serve_by_deadline_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
     let text = std::fs::read_to_string(example("only-edf.toml")).unwrap();
-    let other = "[[component]]\nname = \"other\"\n[[component.behaviour]]\nname = \"b\"\nperiod = \"1s\"\nexecution = \"1us\"\n";
-    let file = folder.path().join("two.toml");
-    std::fs::write(&file, format!("{text}\n{other}")).unwrap();
+    let channel = "[[channel]]\nname = \"news\"\n";
+    let file = folder.path().join("channel.toml");
+    std::fs::write(&file, format!("{text}\n{channel}")).unwrap();
     let (status, output, _) = check(&file, &["--out", out]);
     assert_eq!(status, Some(0));
     let said = String::from_utf8(output).unwrap();
     assert!(
-        said.contains("tool: no lane: tool and other share CPU 0"),
+        said.contains("tool: no lane: the channel news is on CPU 0"),
         "{said}"
     );
     let written = std::fs::read_to_string(folder.path().join("tool.orb.toml")).unwrap();
     assert!(!written.contains("[[lanes]]"), "{written}");
     assert!(
-        written.contains("# It has no lane. tool and other share CPU 0"),
+        written.contains("# It has no lane: the channel news is on CPU 0"),
         "{written}"
     );
     Orb::builder()
         .config_file(folder.path().join("tool.orb.toml"))
         .build()
         .unwrap();
+}
+
+#[test]
+fn components_of_a_cpu_by_deadline_are_told_to_be_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let text = std::fs::read_to_string(example("only-edf.toml")).unwrap();
+    let other = "[[component]]\nname = \"other\"\n[[component.behaviour]]\nname = \"b\"\nperiod = \"1s\"\nexecution = \"1us\"\n";
+    let file = folder.path().join("two.toml");
+    std::fs::write(&file, format!("{text}\n{other}")).unwrap();
+    let (status, output, _) = check(&file, &["--out", out]);
+    assert_eq!(status, Some(0));
+    let said = String::from_utf8(output).unwrap();
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (one, other) in [("tool", "other"), ("other", "tool")] {
+        let lanes = format!("{one}: lanes 76 by deadline with 4 levels; one process with {other}");
+        assert!(words.contains(&lanes), "{said}");
+        let written = std::fs::read_to_string(folder.path().join(format!("{one}.orb.toml")));
+        let written = written.unwrap();
+        let told = format!("# One process has this component and {other}, because");
+        assert!(written.contains(&told), "{written}");
+        let lane = "priority = 76\nstatic_threads = 4\norder = \"earliest_deadline\"\n";
+        assert!(written.contains(lane), "{written}");
+    }
 }
 
 #[test]

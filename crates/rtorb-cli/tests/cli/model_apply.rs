@@ -206,3 +206,69 @@ fn mistakes_of_a_system_are_told_before_the_service_is_asked() {
         assert!(words.iter().all(|word| said.contains(word)), "{said}");
     }
 }
+
+/// A system of one behaviour with an operation in IDL.
+const LAMPS: &str = r#"
+name = "lamps"
+idl = ["lamps.idl"]
+
+[[node]]
+name = "here"
+
+[[component]]
+name = "lamps"
+
+  [[component.behaviour]]
+  name = "answer"
+  period = "100ms"
+  operation = "Harbour::Lamp::answer"
+"#;
+
+#[test]
+fn the_requirements_of_operations_are_sent_or_refused() {
+    let service = Service::start(&[]);
+    let apply = |annotations: &str| {
+        let idl = format!(
+            "module Harbour {{ interface Lamp {{ @worst_case_time(\"1ms\") @deadline(\"40ms\") {annotations} void answer(); }}; }};\n"
+        );
+        std::fs::write(service.folder.path().join("lamps.idl"), idl).unwrap();
+        service.apply_text(LAMPS)
+    };
+    let late = || {
+        let idl = concat!(env!("CARGO_MANIFEST_DIR"), "/../rtorb-idl/idl");
+        let output = rtorb()
+            .args([
+                "call",
+                &service.reference,
+                "miss_ratios",
+                "-I",
+                idl,
+                "--idl",
+            ])
+            .arg(Path::new(idl).join("changeable_scheduler.idl"))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        json(&output.stdout)
+    };
+    let ratio = |ratio: serde_json::Value| serde_json::json!([{ "operation": "Harbour::Lamp::answer", "ratio": ratio }]);
+    let (status, said) = apply("@statistical(\"1/1000\") @queue(4)");
+    assert_eq!(status, Some(0), "{said}");
+    let one = serde_json::json!([{ "misses": 1, "calls": 1000 }]);
+    assert_eq!(late(), ratio(one));
+    let (status, said) = apply("@queue(4)");
+    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(late(), ratio(serde_json::json!([])));
+    for (annotations, annotation) in [
+        ("@queue(5)", "@queue"),
+        ("@queue(4) @largest_message(256)", "@largest_message"),
+        ("@queue(4) @network_priority(46)", "@network_priority"),
+    ] {
+        let (status, said) = apply(annotations);
+        assert_eq!(status, Some(1), "{said}");
+        let words = format!("{annotation} of Harbour::Lamp::answer cannot change");
+        assert!(said.contains(&words), "{said}");
+    }
+    let (status, said) = apply("@queue(4)");
+    assert_eq!(status, Some(0), "nothing has changed: {said}");
+}

@@ -200,6 +200,70 @@ node = "dynamic"
   deadline = "90ms"
 "#;
 
+/// Two components of a CPU by deadline, one of which gets events from another CPU, and a oneway from the other. Each behaviour of a
+/// shorter deadline comes while one of a longer deadline executes.
+const EVENTS: &str = r#"
+name = "events"
+
+[[node]]
+name = "plain"
+
+[[node]]
+name = "dynamic"
+scheduling = "edf"
+
+[[link]]
+between = ["plain", "dynamic"]
+latency = "100us"
+
+[[channel]]
+name = "news"
+node = "plain"
+
+[[component]]
+name = "one"
+node = "plain"
+
+  [[component.behaviour]]
+  name = "begin"
+  period = "300ms"
+  execution = "5ms"
+  calls = [
+    { to = "other.early", way = "event", channel = "news" },
+    { to = "third.late", way = "event", channel = "news", payload = 64 },
+  ]
+
+[[component]]
+name = "other"
+node = "dynamic"
+
+  [[component.behaviour]]
+  name = "slow"
+  period = "300ms"
+  deadline = "250ms"
+  execution = "80ms"
+  calls = [{ to = "third.part", way = "one-way", payload = 64 }]
+
+  [[component.behaviour]]
+  name = "early"
+  execution = "15ms"
+  deadline = "200ms"
+
+[[component]]
+name = "third"
+node = "dynamic"
+
+  [[component.behaviour]]
+  name = "part"
+  execution = "5ms"
+  deadline = "240ms"
+
+  [[component.behaviour]]
+  name = "late"
+  execution = "15ms"
+  deadline = "280ms"
+"#;
+
 fn system(text: &str) -> System {
     let no_idl = |_: &[std::path::PathBuf]| Ok(BTreeMap::new());
     System::parse(text, Path::new(""), &no_idl).unwrap()
@@ -324,11 +388,27 @@ fn jobs_are_served_in_the_order_of_their_deadlines_and_accounted_for() {
     }
     for locking in ["inheritance", "ceiling"] {
         let text = BY_DEADLINE.replace("\"inheritance\"", &format!("\"{locking}\""));
-        run_by_deadline(&system(&text), &context);
+        run_by_deadline(&system(&text), ["only.quick", "only.slow"], &context);
     }
 }
 
-fn run_by_deadline(system: &System, context: &Context) {
+#[test]
+fn components_of_a_cpu_by_deadline_are_served_in_one_order() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let context = context();
+    if !context.host.fifo_granted {
+        eprintln!("not run: the host grants no SCHED_FIFO");
+        return;
+    }
+    let section = "  sections = [{ resource = \"log\", length = \"20us\" }]\n";
+    let text = BY_DEADLINE.replace(section, "").replace(
+        "  [[component.behaviour]]\n  name = \"slow\"",
+        "[[component]]\nname = \"other\"\n\n  [[component.behaviour]]\n  name = \"slow\"",
+    );
+    run_by_deadline(&system(&text), ["only.quick", "other.slow"], &context);
+}
+
+fn run_by_deadline(system: &System, names: [&str; 2], context: &Context) {
     let checked = checked(system);
     assert_eq!(checked.standing, Standing::Holds);
     let results = model::run(system, &checked, &seconds(2), context, &mut Silent).unwrap();
@@ -337,7 +417,7 @@ fn run_by_deadline(system: &System, context: &Context) {
     let mut remarks = judgement.remarks.iter();
     let is_noise = |one: &String| one.contains(" gaps") || one.contains("kernel's");
     assert!(remarks.all(is_noise), "{judgement:?}");
-    let [quick, slow] = ["only.quick", "only.slow"].map(|name| of(judgement, name, name));
+    let [quick, slow] = names.map(|name| of(judgement, name, name));
     // A host that stood still skips releases, which are counted.
     assert_eq!(quick.count + quick.skipped, 200, "{quick:?}");
     assert_eq!(slow.count + slow.skipped, 50, "{slow:?}");
@@ -388,6 +468,52 @@ fn priorities_and_deadlines_call_each_other() {
         assert!(seen.worst_ns > Some(300_000), "{seen:?}");
         assert!(seen.bound_ns.is_some(), "{seen:?}");
     }
+    assert!(results.is_real_time(), "{:?}", results.scheduling);
+}
+
+#[test]
+fn events_and_oneways_are_served_by_their_deadlines() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let context = context();
+    if !context.host.fifo_granted {
+        eprintln!("not run: the host grants no SCHED_FIFO");
+        return;
+    }
+    let system = system(EVENTS);
+    let checked = checked(&system);
+    assert_eq!(checked.standing, Standing::Holds);
+    let options = RunOptions {
+        share: true,
+        ..seconds(3)
+    };
+    let results = model::run(&system, &checked, &options, &context, &mut Silent).unwrap();
+    let judgement = results.judgement.as_ref().unwrap();
+    let failed = |one: &&String| one.contains("failed");
+    assert_eq!(judgement.remarks.iter().find(failed), None);
+    for (behaviour, root) in [
+        ("one.begin", "one.begin"),
+        ("other.slow", "other.slow"),
+        ("other.early", "one.begin"),
+        ("third.late", "one.begin"),
+        ("third.part", "other.slow"),
+    ] {
+        let seen = of(judgement, behaviour, root);
+        // A host that stood still skips releases and lets jobs expire, which is counted.
+        assert_eq!(seen.count + seen.skipped, 10, "{seen:?}");
+        assert!(seen.count > 0 && seen.bound_ns.is_some(), "{seen:?}");
+        // No job is late that the host did not interrupt: there is far more room than the ORB and the kernel take.
+        assert!(seen.quiet_worst_ns <= Some(seen.deadline_ns), "{seen:?}");
+    }
+    let worst_ms = |behaviour: &str, root: &str| {
+        let worst_ns = of(judgement, behaviour, root).worst_ns;
+        worst_ns.map_or(0, |ns| ns / 1_000_000)
+    };
+    // Its own 80 ms and 15 ms of the event with the earlier deadline: in the order of arrival it would not wait.
+    let slow_ms = worst_ms("other.slow", "other.slow");
+    assert!(slow_ms >= 94, "{slow_ms}");
+    // 5 ms of the supplier, 75 ms that are left of the slow job, 5 ms of its oneway with an earlier deadline, and 15 ms each of both events.
+    let late_ms = worst_ms("third.late", "one.begin");
+    assert!(late_ms >= 114, "{late_ms}");
     assert!(results.is_real_time(), "{:?}", results.scheduling);
 }
 

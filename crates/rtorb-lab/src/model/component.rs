@@ -15,7 +15,7 @@ use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::ProxyPushSuppli
 use rtorb_services::stubs::rtec_event::rtec_event_comm::PushConsumer;
 use serde::{Deserialize, Serialize};
 
-use super::plan::{Begins, ComponentPlan, Subscription};
+use super::plan::{Begins, ComponentPlan, Levels, Subscription};
 use super::records::Kept;
 use crate::contestants::event_channel::rtec;
 use crate::contestants::real_time::corba;
@@ -43,6 +43,9 @@ use idl::model::Behaviour;
 pub(crate) struct Peers {
     /// The reference of each behaviour that is called.
     pub(crate) objects: BTreeMap<u32, String>,
+    /// The reference of each behaviour of the same lane with levels, in the lane that passes calls on to it. The component knows them.
+    #[serde(skip)]
+    pub(crate) passing: BTreeMap<u32, String>,
     /// The reference of each channel.
     pub(crate) channels: Vec<String>,
     /// Who gets which events.
@@ -86,8 +89,10 @@ pub(crate) struct Component {
     consumers: BTreeMap<u32, PushConsumer>,
     /// The roots that a lane with levels serves, by their numbers.
     released: BTreeMap<u32, Behaviour>,
-    /// By which its own lanes are warmed.
-    gatherer: Option<Behaviour>,
+    /// The references of what passes calls on to the lane with levels.
+    passing: BTreeMap<u32, String>,
+    /// By which its own lanes are warmed, the most urgent first; one for all lanes of a component that has no levels.
+    gatherers: Vec<Behaviour>,
     proxies: Vec<ProxyPushSupplier>,
     roots: Roots,
 }
@@ -120,7 +125,8 @@ impl Component {
             objects: BTreeMap::new(),
             consumers: BTreeMap::new(),
             released: BTreeMap::new(),
-            gatherer: None,
+            passing: BTreeMap::new(),
+            gatherers: Vec::new(),
             proxies: Vec::new(),
             roots: Roots::default(),
         };
@@ -143,15 +149,12 @@ impl Component {
         let Some(lane) = plan.lanes.first() else {
             return Ok(());
         };
-        if plan.levels.is_some() {
-            return self.activate_by_deadline(lane.0);
+        if let Some(levels) = plan.levels {
+            return self.activate_by_deadline(levels);
         }
         let propagated = self.poa("propagated", PriorityModel::ClientPropagated, lane.0)?;
-        self.gatherer = Some(
-            propagated
-                .activate(Servant::gathering(&self.performer))
-                .map_err(|error| error.to_string())?,
-        );
+        let gathering = Servant::gathering(&self.performer, Vec::new());
+        self.gatherers = vec![activated(&propagated, gathering)?; plan.lanes.len()];
         for (index, behaviour) in plan.behaviours.iter().enumerate() {
             let servant = || Servant::of(&self.performer, index);
             let object: Behaviour = match behaviour.begins {
@@ -175,22 +178,49 @@ impl Component {
     }
 
     /// Makes the objects of a lane with levels: one for each behaviour.
-    fn activate_by_deadline(&mut self, lane: u8) -> Result<(), String> {
-        let declared = self.poa("by deadline", PriorityModel::ServerDeclared, lane)?;
-        let activate = |servant| {
-            let object: Result<Behaviour, _> = declared.activate(servant);
-            object.map_err(|error| error.to_string())
-        };
-        self.gatherer = Some(activate(Servant::gathering(&self.performer))?);
+    fn activate_by_deadline(&mut self, levels: Levels) -> Result<(), String> {
+        let model = PriorityModel::ServerDeclared;
+        let declared = self.poa("by deadline", model, levels.lowest)?;
+        let mut called = Vec::new();
         for (index, behaviour) in self.performer.plan.behaviours.iter().enumerate() {
-            let object = activate(Servant::of(&self.performer, index))?;
-            if let Begins::Periodic { .. } | Begins::Sporadic { .. } = behaviour.begins {
-                self.released.insert(behaviour.number, object);
-            } else {
-                let reference = self.orb.object_to_string(object.as_object());
-                self.objects.insert(behaviour.number, reference);
+            let object = activated(&declared, Servant::of(&self.performer, index))?;
+            match behaviour.begins {
+                Begins::Periodic { .. } | Begins::Sporadic { .. } => {
+                    self.released.insert(behaviour.number, object);
+                }
+                Begins::TwoWay | Begins::OneWay | Begins::Event => {
+                    let reference = self.orb.object_to_string(object.as_object());
+                    self.objects.insert(behaviour.number, reference);
+                    called.push((index, object));
+                }
             }
         }
+        if levels.passes_on {
+            self.activate_passing(levels.releasing(), &called)?;
+        }
+        let gathering = Servant::gathering(&self.performer, Vec::new());
+        self.gatherers.push(activated(&declared, gathering)?);
+        Ok(())
+    }
+
+    /// Makes the objects of the lane above the levels, which pass events and calls on.
+    fn activate_passing(&mut self, lane: u8, called: &[(usize, Behaviour)]) -> Result<(), String> {
+        let passing = self.poa("passing on", PriorityModel::ServerDeclared, lane)?;
+        for (index, object) in called {
+            let behaviour = &self.performer.plan.behaviours[*index];
+            let servant = || Servant::passing_on(&self.performer, *index, object.clone());
+            if behaviour.begins == Begins::Event {
+                let consumer = passing.activate(servant());
+                let consumer = consumer.map_err(|error| error.to_string())?;
+                self.consumers.insert(behaviour.number, consumer);
+            }
+            let object = activated(&passing, servant())?;
+            let reference = self.orb.object_to_string(object.as_object());
+            self.passing.insert(behaviour.number, reference);
+        }
+        let objects = called.iter().map(|(_, object)| object.clone()).collect();
+        let gathering = Servant::gathering(&self.performer, objects);
+        self.gatherers.push(activated(&passing, gathering)?);
         Ok(())
     }
 
@@ -221,7 +251,8 @@ impl Component {
     /// Finds whom it calls. The calling thread keeps its scheduling: what channels are asked takes that of the behaviour.
     fn connect(&mut self, peers: &Peers) -> Result<(), String> {
         let (orb, performer) = (self.orb.clone(), Arc::clone(&self.performer));
-        let (consumers, peers) = (self.consumers.clone(), peers.clone());
+        let (consumers, mut peers) = (self.consumers.clone(), peers.clone());
+        peers.passing.clone_from(&self.passing);
         let connect = move || {
             let ways = performer.plan.behaviours.iter();
             let ways = ways.map(|behaviour| Way::all_of(&orb, behaviour, &peers));
@@ -237,8 +268,7 @@ impl Component {
     /// Opens the ways of every thread of every lane, and of the roots, which wait for the start from then on.
     fn warm(&mut self) -> Result<(), String> {
         let mut in_all = 0;
-        for lane in &self.performer.plan.lanes {
-            let gatherer = self.gatherer.as_ref().ok_or("there is no object")?;
+        for (lane, gatherer) in self.performer.plan.lanes.iter().zip(&self.gatherers) {
             in_all += lane.1;
             gathering::gather((&self.orb, &self.performer), gatherer, *lane, in_all)?;
         }
@@ -281,8 +311,8 @@ fn orb(plan: &ComponentPlan) -> Result<Orb, String> {
             lane_priority: corba(*priority)?,
             static_threads: *threads,
             order: match plan.levels {
-                Some(_) => RequestOrder::EarliestDeadline,
-                None => RequestOrder::Fifo,
+                Some(levels) if levels.lowest == *priority => RequestOrder::EarliestDeadline,
+                _ => RequestOrder::Fifo,
             },
             ..ThreadpoolLane::default()
         })
@@ -304,6 +334,10 @@ fn orb(plan: &ComponentPlan) -> Result<Orb, String> {
         .map_err(|error| error.to_string())
 }
 
+fn activated(poa: &Poa, servant: Servant) -> Result<Behaviour, String> {
+    poa.activate(servant).map_err(|error| error.to_string())
+}
+
 fn subscribe(
     orb: &Orb,
     plan: &ComponentPlan,
@@ -317,7 +351,7 @@ fn subscribe(
         };
         let ours = plan.behaviours.iter();
         let mut ours = ours.filter(|behaviour| behaviour.number == wanted.behaviour);
-        let priority = ours.next().and_then(|behaviour| behaviour.priority);
+        let priority = ours.next().and_then(|behaviour| behaviour.dispatched_at);
         let priority = priority.ok_or("a consumer of events has no priority")?;
         let reference = peers.channels.get(wanted.channel);
         let reference = reference.ok_or("there is no such channel")?;

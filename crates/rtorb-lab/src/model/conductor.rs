@@ -156,15 +156,15 @@ fn start(
         channels.push(process);
     }
     let mut components = Vec::new();
-    for (index, (component, plan)) in system.components.iter().zip(&plan.components).enumerate() {
+    for (index, plan) in plan.components.iter().enumerate() {
         let path = context.folder().join(format!("component-{index}.json"));
         let text = serde_json::to_vec(plan).map_err(std::io::Error::other);
         text.and_then(|text| fs::write(&path, text))
             .map_err(LabError::file(&path))?;
-        let cpu = places.of[&(component.node, component.cpu)];
+        let cpu = places.of[&plan.processor];
         let role = ["model-component", &path.to_string_lossy()];
         let launcher = on(context, Some(cpu));
-        let process = launcher.start(&format!("component {}", component.name), &role)?;
+        let process = launcher.start(&format!("component {}", plan.name), &role)?;
         let objects: BTreeMap<u32, String> = serde_json::from_str(process.text())
             .map_err(|error| LabError::process(process.name(), error.to_string()))?;
         peers.objects.extend(objects);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rtorb_sched::model::System;
 
 /// A CPU of a node: the node's place in the system, and the CPU's number.
-pub(super) type Processor = (usize, u32);
+pub(crate) type Processor = (usize, u32);
 
 /// Every processor that something runs on, with its CPU of the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,26 +3,30 @@
 use std::collections::BTreeSet;
 
 use rtorb_sched::model::{
-    CallWay, CheckReport, ComponentLoading, Execution, Locking, System, Trigger,
+    CallWay, CheckReport, ComponentLoading, Execution, Locking, Placement, SchedulingPolicy,
+    System, Trigger,
 };
 use serde::{Deserialize, Serialize};
 
+use super::places::Processor;
 use super::tree::Tree;
 pub(crate) use by_deadline::Levels;
 use by_deadline::OrderDeadlines;
 
 mod by_deadline;
 
-/// What a component's process is told.
+/// What a process is told: that of a component, or of all components of a CPU that schedules by deadline.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ComponentPlan {
-    /// The component.
+    /// The component, or the components.
     pub(crate) name: String,
+    /// The node and the CPU.
+    pub(crate) processor: Processor,
     /// CORBA priorities and threads, the most urgent first.
     pub(crate) lanes: Vec<(u8, u32)>,
-    /// The levels of its only lane if that dispatches by deadline; `None` if its lanes serve requests in the order of their arrival.
+    /// The levels of its last lane if that dispatches by deadline. A lane above it passes jobs on to it.
     pub(crate) levels: Option<Levels>,
-    /// The ceiling of each resource of the component; `None` inherits.
+    /// The ceiling of each resource of the process; `None` inherits.
     pub(crate) mutexes: Vec<Option<u8>>,
     /// What it does.
     pub(crate) behaviours: Vec<BehaviourPlan>,
@@ -47,6 +51,8 @@ pub(crate) struct BehaviourPlan {
     pub(crate) priority: Option<u8>,
     /// The relative deadline that orders the jobs of a root on a CPU that schedules by deadline, in ns.
     pub(crate) deadline_ns: u64,
+    /// The priority at which channels send it events.
+    pub(crate) dispatched_at: Option<u8>,
     /// All at which it may run.
     pub(crate) runs_at: Vec<u8>,
     /// How many take at most how long, in ns: of a range or a fixed time, one.
@@ -108,11 +114,15 @@ pub(crate) enum To {
     TwoWay {
         behaviour: u32,
     },
-    /// A behaviour of the same component, which the caller's thread performs, on the level of its lane.
+    /// A behaviour of the same process, which the caller's thread performs, on the level of its lane.
     Here {
         behaviour: u32,
     },
     OneWay {
+        behaviour: u32,
+    },
+    /// A behaviour of the same lane with levels, to which the lane above it passes the call on.
+    PassedOn {
         behaviour: u32,
     },
     /// All who want the events of this source, which is this call's alone.
@@ -141,7 +151,7 @@ pub(crate) struct Subscription {
 /// What all processes of a run are told.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
-    /// In the order of the system.
+    /// Each process of components, in the order of the system.
     pub(crate) components: Vec<ComponentPlan>,
     /// The priorities of each channel's lanes, the most urgent first.
     pub(crate) channels: Vec<Vec<u8>>,
@@ -185,33 +195,41 @@ impl Plan {
         let priorities = own_priorities(system, checked, &levels)?;
         let tree = Tree::of(system, &priorities)?;
         let deadlines = OrderDeadlines::of(system, checked);
-        deadlines.check(&tree)?;
-        let numbered = Sources::of(system);
+        let sources = Sources::of(system);
+        let parts = Parts {
+            system,
+            tree: &tree,
+            priorities: &priorities,
+            dispatched: &dispatched_priorities(system, checked)?,
+            sources: &sources,
+            deadlines: &deadlines,
+        };
         let mut components = Vec::new();
-        for (index, component) in system.components.iter().enumerate() {
+        for process in processes(system) {
+            let first = process[0];
+            let levels = levels[first];
+            let names = process
+                .iter()
+                .map(|one| system.components[*one].name.as_str());
             components.push(ComponentPlan {
-                name: component.name.clone(),
-                lanes: match levels[index] {
-                    Some(levels) => vec![(levels.lowest, levels.count)],
-                    None => lanes(system, &tree, index, loading(index))?,
+                name: names.collect::<Vec<_>>().join(" and "),
+                processor: (system.components[first].node, system.components[first].cpu),
+                lanes: match levels {
+                    Some(levels) => levels.lanes(),
+                    None => lanes(system, &tree, first, loading(first))?,
                 },
-                levels: levels[index],
-                mutexes: mutexes(system, &tree, index, levels[index]),
-                behaviours: behaviours(
-                    system,
-                    &tree,
-                    (index, levels[index], &priorities),
-                    (&numbered, &deadlines),
-                )?,
-                jobs_max: room(system, &tree, (index, duration_ns), |_| 1).min(JOBS_MAX),
-                gaps_max: room(system, &tree, (index, duration_ns), gaps_a_job).min(GAPS_MAX),
+                levels,
+                mutexes: mutexes(system, &tree, &process, levels),
+                behaviours: parts.behaviours(&process, levels)?,
+                jobs_max: room(system, &tree, (&process, duration_ns), |_| 1).min(JOBS_MAX),
+                gaps_max: room(system, &tree, (&process, duration_ns), gaps_a_job).min(GAPS_MAX),
                 seed,
             });
         }
         Ok(Self {
             components,
-            channels: channels(system, &tree, &priorities),
-            subscriptions: numbered.subscriptions(system),
+            channels: channels(system, &tree, parts.dispatched),
+            subscriptions: sources.subscriptions(system),
             tree,
             priorities,
         })
@@ -230,41 +248,79 @@ fn refuse_enforcement(system: &System) -> Result<(), String> {
     }
 }
 
-/// The file's, or what the analysis assigned. With the native mapping they are the host's too.
+/// Returns the components of each process: one, or all of a CPU that schedules by deadline.
+fn processes(system: &System) -> Vec<Vec<usize>> {
+    let mut found: Vec<Vec<usize>> = Vec::new();
+    for (index, one) in system.components.iter().enumerate() {
+        let place = Placement {
+            node: one.node,
+            cpu: one.cpu,
+        };
+        let by_deadline = system.scheduling(place) == SchedulingPolicy::EarliestDeadline;
+        let shares = |known: &&mut Vec<usize>| {
+            let first = &system.components[known[0]];
+            by_deadline && (first.node, first.cpu) == (one.node, one.cpu)
+        };
+        match found.iter_mut().find(shares) {
+            Some(process) => process.push(index),
+            None => found.push(vec![index]),
+        }
+    }
+    found
+}
+
+/// The priorities of the threads that begin or serve behaviours.
 fn own_priorities(
     system: &System,
     checked: &CheckReport,
     levels: &[Option<Levels>],
 ) -> Result<Vec<Option<u8>>, String> {
-    let assigned = |name: &str| {
-        let mut known = checked
-            .loading
-            .components
-            .iter()
-            .flat_map(|component| &component.priorities);
-        known.find(|(known, _)| known == name).map(|(_, p)| *p)
-    };
     let of = |(index, behaviour): (usize, &rtorb_sched::model::Behaviour)| {
         if begins(system, index)? == Begins::TwoWay {
             return Ok(None);
         }
-        if let Some(levels) = levels[behaviour.component] {
-            return Ok(Some(levels.lowest));
-        }
-        let name = &behaviour.name;
-        let priority = behaviour.priority.or_else(|| assigned(name));
-        let priority = priority.ok_or_else(|| {
-            format!("{name} has no priority: neither the file gives one, nor the analysis")
-        })?;
-        match u8::try_from(priority) {
-            Ok(native @ 1..=NATIVE_MAX) => Ok(Some(native)),
-            _ => Err(format!(
-                "{name} has priority {priority}, and a run has 1 to {NATIVE_MAX}, the priorities of SCHED_FIFO below the kernel's own: \
-                 choose `priorities` of the system in that range"
-            )),
+        match levels[behaviour.component] {
+            Some(levels) => Ok(Some(levels.lowest)),
+            None => assigned_priority(system, checked, index).map(Some),
         }
     };
     system.behaviours.iter().enumerate().map(of).collect()
+}
+
+/// The priorities at which channels send events to behaviours, which those on a CPU by deadline have too.
+fn dispatched_priorities(
+    system: &System,
+    checked: &CheckReport,
+) -> Result<Vec<Option<u8>>, String> {
+    let of = |index: usize| match begins(system, index)? {
+        Begins::Event => assigned_priority(system, checked, index).map(Some),
+        _ => Ok(None),
+    };
+    (0..system.behaviours.len()).map(of).collect()
+}
+
+/// The file's, or what the analysis assigned. With the native mapping they are the host's too.
+fn assigned_priority(
+    system: &System,
+    checked: &CheckReport,
+    behaviour: usize,
+) -> Result<u8, String> {
+    let behaviour = &system.behaviours[behaviour];
+    let name = &behaviour.name;
+    let components = checked.loading.components.iter();
+    let mut assigned = components.flat_map(|component| &component.priorities);
+    let assigned = || assigned.find(|(known, _)| known == name).map(|(_, p)| *p);
+    let priority = behaviour.priority.or_else(assigned);
+    let priority = priority.ok_or_else(|| {
+        format!("{name} has no priority: neither the file gives one, nor the analysis")
+    })?;
+    match u8::try_from(priority) {
+        Ok(native @ 1..=NATIVE_MAX) => Ok(native),
+        _ => Err(format!(
+            "{name} has priority {priority}, and a run has 1 to {NATIVE_MAX}, the priorities of SCHED_FIFO below the kernel's own: \
+             choose `priorities` of the system in that range"
+        )),
+    }
 }
 
 /// What makes it run: of one that is called, how.
@@ -352,14 +408,14 @@ fn lanes(
 fn mutexes(
     system: &System,
     tree: &Tree,
-    component: usize,
+    process: &[usize],
     levels: Option<Levels>,
 ) -> Vec<Option<u8>> {
     let ours = system
         .resources
         .iter()
         .enumerate()
-        .filter(|(_, resource)| resource.component == component);
+        .filter(|(_, resource)| process.contains(&resource.component));
     ours.map(|(index, resource)| match (resource.locking, levels) {
         (Locking::Inheritance, _) => None,
         (Locking::Ceiling, Some(levels)) => Some(levels.ceiling()),
@@ -374,15 +430,41 @@ fn mutexes(
     .collect()
 }
 
-fn behaviours(
-    system: &System,
-    tree: &Tree,
-    (component, levels, priorities): (usize, Option<Levels>, &[Option<u8>]),
-    (sources, deadlines): (&Sources, &OrderDeadlines<'_>),
-) -> Result<Vec<BehaviourPlan>, String> {
-    let ours = system.behaviours.iter().enumerate();
-    let ours = ours.filter(|(_, behaviour)| behaviour.component == component);
-    ours.map(|(index, behaviour)| {
+/// What the plan of every process is made of.
+struct Parts<'a> {
+    system: &'a System,
+    tree: &'a Tree,
+    priorities: &'a [Option<u8>],
+    dispatched: &'a [Option<u8>],
+    sources: &'a Sources,
+    deadlines: &'a OrderDeadlines<'a>,
+}
+
+impl Parts<'_> {
+    fn behaviours(
+        &self,
+        process: &[usize],
+        levels: Option<Levels>,
+    ) -> Result<Vec<BehaviourPlan>, String> {
+        let ours = self.system.behaviours.iter().enumerate();
+        let ours = ours.filter(|(_, behaviour)| process.contains(&behaviour.component));
+        ours.map(|(index, _)| self.behaviour(index, process, levels))
+            .collect()
+    }
+
+    fn behaviour(
+        &self,
+        index: usize,
+        process: &[usize],
+        levels: Option<Levels>,
+    ) -> Result<BehaviourPlan, String> {
+        let Self {
+            system,
+            tree,
+            deadlines,
+            ..
+        } = *self;
+        let behaviour = &system.behaviours[index];
         let places = tree.places_of(index);
         let runs_at: BTreeSet<u8> = match levels {
             Some(levels) => levels.priorities().collect(),
@@ -393,7 +475,7 @@ fn behaviours(
         };
         let resources = system.resources.iter().enumerate();
         let ours: Vec<usize> = resources
-            .filter(|(_, resource)| resource.component == component)
+            .filter(|(_, resource)| process.contains(&resource.component))
             .map(|(index, _)| index)
             .collect();
         let section = |section: &rtorb_sched::model::Section| {
@@ -406,10 +488,11 @@ fn behaviours(
             number: index as u32,
             name: behaviour.name.clone(),
             begins: begins(system, index)?,
-            priority: priorities[index],
+            priority: self.priorities[index],
             deadline_ns: deadlines
                 .of_behaviour(index)
                 .unwrap_or_else(|| by_deadline::own_deadline_ns(system, index)),
+            dispatched_at: self.dispatched[index],
             runs_at: runs_at.into_iter().collect(),
             execution: drawn(&behaviour.execution),
             sections: behaviour
@@ -417,41 +500,42 @@ fn behaviours(
                 .iter()
                 .map(section)
                 .collect::<Result<_, String>>()?,
-            calls: calls(system, index, sources, deadlines),
+            calls: self.calls(index),
             places,
         })
-    })
-    .collect()
-}
+    }
 
-fn calls(
-    system: &System,
-    behaviour: usize,
-    sources: &Sources,
-    deadlines: &OrderDeadlines<'_>,
-) -> Vec<CallPlan> {
-    let calls = system.behaviours[behaviour].calls.iter().enumerate();
-    calls
-        .map(|(index, call)| {
-            let to = call.to.first().map_or(0, |to| *to as u32);
-            CallPlan {
-                to: match call.way {
-                    CallWay::TwoWay if deadlines.stays(behaviour, call) => {
-                        To::Here { behaviour: to }
-                    }
-                    CallWay::TwoWay => To::TwoWay { behaviour: to },
-                    CallWay::OneWay => To::OneWay { behaviour: to },
-                    CallWay::Event { channel } => To::Event {
-                        channel,
-                        source: sources.of_call(behaviour, index),
+    fn calls(&self, behaviour: usize) -> Vec<CallPlan> {
+        let Self {
+            system, deadlines, ..
+        } = *self;
+        let calls = system.behaviours[behaviour].calls.iter().enumerate();
+        calls
+            .map(|(index, call)| {
+                let callee = call.to.first().copied().unwrap_or(0);
+                let to = callee as u32;
+                CallPlan {
+                    to: match call.way {
+                        CallWay::TwoWay if deadlines.stays(behaviour, call) => {
+                            To::Here { behaviour: to }
+                        }
+                        CallWay::TwoWay => To::TwoWay { behaviour: to },
+                        CallWay::OneWay if system.is_passed_on(behaviour, call.way, callee) => {
+                            To::PassedOn { behaviour: to }
+                        }
+                        CallWay::OneWay => To::OneWay { behaviour: to },
+                        CallWay::Event { channel } => To::Event {
+                            channel,
+                            source: self.sources.of_call(behaviour, index),
+                        },
                     },
-                },
-                payload_octets: call.payload_bytes,
-                count: call.count.max(1),
-                deadline_ns: deadlines.of_call(behaviour, call),
-            }
-        })
-        .collect()
+                    payload_octets: call.payload_bytes,
+                    count: call.count.max(1),
+                    deadline_ns: deadlines.of_call(behaviour, call),
+                }
+            })
+            .collect()
+    }
 }
 
 fn drawn(execution: &Execution) -> Vec<Drawn> {
@@ -473,13 +557,13 @@ fn drawn(execution: &Execution) -> Vec<Drawn> {
 }
 
 /// A channel's lanes are those of its suppliers and of its consumers.
-fn channels(system: &System, tree: &Tree, priorities: &[Option<u8>]) -> Vec<Vec<u8>> {
+fn channels(system: &System, tree: &Tree, dispatched: &[Option<u8>]) -> Vec<Vec<u8>> {
     let mut found: Vec<BTreeSet<u8>> = vec![BTreeSet::new(); system.channels.len()];
     for place in &tree.places {
         for call in &system.behaviours[place.behaviour].calls {
             if let CallWay::Event { channel } = call.way {
                 found[channel].insert(place.priority);
-                found[channel].extend(call.to.iter().filter_map(|to| priorities[*to]));
+                found[channel].extend(call.to.iter().filter_map(|to| dispatched[*to]));
             }
         }
     }
@@ -489,15 +573,15 @@ fn channels(system: &System, tree: &Tree, priorities: &[Option<u8>]) -> Vec<Vec<
         .collect()
 }
 
-/// For so many records of a job for each that the component's behaviours have at most in that time, with something to spare.
+/// For so many records of a job for each that the behaviours of the process have at most in that time, with something to spare.
 fn room(
     system: &System,
     tree: &Tree,
-    (component, duration_ns): (usize, u64),
+    (process, duration_ns): (&[usize], u64),
     a_job: impl Fn(&Execution) -> u64,
 ) -> usize {
     let ours = tree.places.iter();
-    let ours = ours.filter(|place| system.behaviours[place.behaviour].component == component);
+    let ours = ours.filter(|place| process.contains(&system.behaviours[place.behaviour].component));
     let records = ours.map(|place| {
         let period_ns = tree.period_ns(system, place);
         let jobs = place

@@ -17,7 +17,7 @@ impl ComponentLoading {
             system = one_line(system)
         );
         if let Some(reason) = &self.lacks_lane {
-            let _ = write!(text, "\n# It has no lane. {}.\n", one_line(reason));
+            let _ = write!(text, "\n# It has no lane: {}.\n", one_line(reason));
         }
         let by_deadline = |lane: &LaneLoading| lane.order == LaneOrder::EarliestDeadline;
         if self.lanes.iter().any(by_deadline) {
@@ -25,6 +25,19 @@ impl ComponentLoading {
                 "\n# One lane for all jobs of its CPU, the earliest deadline first: each static thread is a level. Every call brings the deadline \
                  of its\n# behaviour, counted from the arrival of the root (with_end_time). Make no thread pool in the program.\n",
             );
+            if !self.process_with.is_empty() {
+                let _ = writeln!(
+                    text,
+                    "# One process has this component and {}, because this lane orders the jobs of all: their files have the same lanes.",
+                    one_line(&self.process_with.join(", "))
+                );
+            }
+            if self.lanes.len() > 1 {
+                text.push_str(
+                    "# What brings no deadline (events), and oneways of this process, go to an object in the other lane. It passes them on at \
+                     once,\n# as a oneway call with the deadline.\n",
+                );
+            }
             for (behaviour, deadline_ns) in &self.deadlines {
                 let deadline = text_of_ns(*deadline_ns);
                 let _ = writeln!(text, "#   {}: {deadline}", one_line(behaviour));

@@ -168,7 +168,8 @@ pub struct Loading {
 pub struct ComponentLoading {
     /// The component.
     pub component: String,
-    /// The lanes, the most urgent first: one for each priority at which the component is called.
+    /// The lanes, the most urgent first: one for each priority at which the component is called. On a CPU that schedules by deadline, one
+    /// for all its jobs, and above it one that passes on what arrives without a deadline, if anything does.
     pub lanes: Vec<LaneLoading>,
     /// The bands of its connections, as lowest and highest priority, the most urgent first: one for each priority at which the
     /// component calls.
@@ -178,6 +179,8 @@ pub struct ComponentLoading {
     /// The deadline, in ns from the arrival of the root, of each of its behaviours that has its own thread or job and executes on
     /// a CPU that schedules by deadline: it orders the jobs there.
     pub deadlines: Vec<(String, u64)>,
+    /// The other components of its process. A CPU that schedules by deadline has one process, because one lane orders all its jobs.
+    pub process_with: Vec<String>,
     /// Why no lane serves it, if its CPU schedules by deadline and an ORB cannot do so.
     pub lacks_lane: Option<String>,
 }

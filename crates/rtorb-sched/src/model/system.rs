@@ -125,6 +125,8 @@ pub struct Behaviour {
     pub operation: Option<String>,
     /// How many calls of the operation may be late, as its annotations state.
     pub miss_ratio: Option<MissRatio>,
+    /// The requirements of the operation with which its clients and servers are compiled.
+    pub requirements: CompiledRequirements,
     /// The release jitter, in ns, besides that of the platform.
     pub jitter_ns: u64,
     /// The critical sections.
@@ -307,6 +309,19 @@ pub struct Timing {
     pub criticality: Option<Criticality>,
     /// `@statistical`.
     pub miss_ratio: Option<MissRatio>,
+    /// The requirements that bound nothing of the analysis.
+    pub requirements: CompiledRequirements,
+}
+
+/// Requirements of an IDL operation that the analysis does not use, and that the code of its clients and servers contains.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CompiledRequirements {
+    /// `@network_priority`: the code point of its messages.
+    pub network_priority: Option<u8>,
+    /// `@largest_message`, in bytes.
+    pub message_bytes_max: Option<u32>,
+    /// `@queue`: the most requests that wait.
+    pub queue_max: Option<u32>,
 }
 
 /// How many of any calls in succession may miss their deadline.
@@ -316,6 +331,29 @@ pub struct MissRatio {
     pub misses: u32,
     /// The calls among which they are counted.
     pub calls: u32,
+}
+
+impl CompiledRequirements {
+    /// No requirements.
+    pub const NONE: Self = Self {
+        network_priority: None,
+        message_bytes_max: None,
+        queue_max: None,
+    };
+
+    /// Returns the annotation that differs from that of another version of the operation.
+    #[must_use]
+    pub fn difference(self, other: Self) -> Option<&'static str> {
+        if self.network_priority != other.network_priority {
+            Some("@network_priority")
+        } else if self.message_bytes_max != other.message_bytes_max {
+            Some("@largest_message")
+        } else if self.queue_max != other.queue_max {
+            Some("@queue")
+        } else {
+            None
+        }
+    }
 }
 
 impl Execution {
@@ -391,6 +429,19 @@ impl System {
         let policies = &self.nodes[place.node].scheduling;
         let cpu = usize::try_from(place.cpu).unwrap_or(usize::MAX);
         policies.get(cpu).copied().unwrap_or_default()
+    }
+
+    /// Returns true if a lane above the levels passes a call on to the lane with levels of the callee's CPU: an event, which brings no
+    /// deadline, or a oneway call of that CPU, whose lane cannot call itself.
+    #[must_use]
+    pub fn is_passed_on(&self, caller: usize, way: CallWay, to: usize) -> bool {
+        let place = self.placement(to);
+        self.scheduling(place) == SchedulingPolicy::EarliestDeadline
+            && match way {
+                CallWay::TwoWay => false,
+                CallWay::OneWay => self.placement(caller) == place,
+                CallWay::Event { .. } => true,
+            }
     }
 
     /// Returns the behaviour of this name.

@@ -658,3 +658,49 @@ fn a_composition_error_names_the_root_and_its_line() {
         "{error}"
     );
 }
+
+#[test]
+fn a_lane_above_the_levels_passes_events_and_oneways_of_its_cpu_on() {
+    let text = |scheduling: &str| {
+        format!(
+            r#"
+[[node]]
+name = "here"
+cpus = 2
+scheduling = ["fixed-priority", "{scheduling}"]
+[[channel]]
+name = "news"
+[[component]]
+name = "a"
+[[component.behaviour]]
+name = "send"
+period = "10ms"
+execution = "1ms"
+calls = [{{ to = "b.hear", way = "event", channel = "news", payload = 100 }}]
+[[component]]
+name = "b"
+cpu = 1
+[[component.behaviour]]
+name = "hear"
+execution = "1ms"
+calls = [{{ to = "b.note", way = "one-way" }}]
+[[component.behaviour]]
+name = "note"
+execution = "1ms"
+"#
+        )
+    };
+    let passing = |scheduling: &str, name: &str| {
+        let system = system(&text(scheduling));
+        let composed = composed(&system);
+        let (_, end) = ends(&system, &composed, name)[0].clone();
+        let parts = execution(&composed.segments[end]);
+        let found = parts.iter().find(|part| part.0.starts_with("passing"));
+        found.map(|(_, times, ns)| (*times, *ns))
+    };
+    // Half of a call to send, and half of it to receive.
+    for (name, ns) in [("b.hear", 24_000 + 1_800), ("b.note", 24_000)] {
+        assert_eq!(passing("fixed-priority", name), None);
+        assert_eq!(passing("edf", name), Some((1, ns)), "{name}");
+    }
+}

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::profiles::{platform, profile, service};
 use proptest::prelude::*;
 use rtorb_sched::model::{
-    Behaviour, Call, CallWay, Channel, Component, Composition, Enforcement, Execution, Layer, Link,
-    Node, Part, Platform, SchedulingPolicy, System, Trigger, compose,
+    Behaviour, Call, CallWay, Channel, CompiledRequirements, Component, Composition, Enforcement,
+    Execution, Layer, Link, Node, Part, Platform, SchedulingPolicy, System, Trigger, compose,
 };
 use rtorb_sched::{PriorityRange, Strategy as Order};
 use serde_json::json;
@@ -80,6 +80,7 @@ fn behaviour(drawn: &[Drawn], at: usize) -> Behaviour {
         priority: None,
         operation: None,
         miss_ratio: None,
+        requirements: CompiledRequirements::NONE,
         jitter_ns: 0,
         sections: Vec::new(),
         calls: calls.collect(),

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rtorb_sched::Criticality;
-use rtorb_sched::model::{CallWay, Execution, Locking, SchedulingPolicy, System, Timing, Trigger};
+use rtorb_sched::model::{
+    CallWay, CompiledRequirements, Execution, Locking, SchedulingPolicy, System, Timing, Trigger,
+};
 
 /// The annotations of `avionics.idl`, as written there: another crate reads IDL.
 const ANNOTATIONS: [(&str, &str, Timing); 3] = [
@@ -44,6 +46,7 @@ const fn timing(
         period_ns: ns(period_us),
         criticality,
         miss_ratio: None,
+        requirements: CompiledRequirements::NONE,
     }
 }
 

@@ -1,7 +1,8 @@
 //! The schedule in force, with what it follows from: operations of one processor, or a system of components.
 
 use rtorb_sched::model::{
-    CheckOptions, CheckReport, ModelError, SystemMode, SystemTransition, TransitionError,
+    CheckOptions, CheckReport, CompiledRequirements, ModelError, SystemMode, SystemTransition,
+    TransitionError,
 };
 use rtorb_sched::{GraphError, Mode, PriorityRange, Refusal, SearchLimits, Transition, admit};
 use std::collections::HashMap;
@@ -105,12 +106,14 @@ impl PublishedSchedule {
         }
     }
 
-    /// Checks that a running system changes to one of its kind: the bounds of one do not hold for the other.
+    /// Checks that a running system changes to one of its kind, because the bounds of one do not hold for the other, and that it keeps the
+    /// requirements with which its programs are compiled.
     pub(super) fn check_kind(&self, new: &Self) -> Result<(), SystemChangeError> {
         let (runs, is, apply) = match (&self.analysis, &new.analysis) {
             (Analysis::Operations(_), Analysis::System(_)) => (OPERATIONS, SYSTEM, OPERATIONS),
             (Analysis::System(_), Analysis::Operations(_)) => (SYSTEM, OPERATIONS, SYSTEM),
-            _ => return Ok(()),
+            (Analysis::System(old), Analysis::System(new)) => return old.check_requirements(new),
+            (Analysis::Operations(_), Analysis::Operations(_)) => return Ok(()),
         };
         Err(SystemChangeError::Fixed(format!(
             "the service runs {runs}, and the new file has {is}: apply a file with {apply}, or restart the service"
@@ -220,6 +223,26 @@ impl PublishedSchedule {
 }
 
 impl AnalysedSystem {
+    fn check_requirements(&self, new: &Self) -> Result<(), SystemChangeError> {
+        let behaviours = &self.modelled.system.behaviours;
+        let old: HashMap<&str, CompiledRequirements> = behaviours
+            .iter()
+            .filter_map(|one| Some((one.operation.as_deref()?, one.requirements)))
+            .collect();
+        for behaviour in &new.modelled.system.behaviours {
+            let known = behaviour.operation.as_deref();
+            let known = known.and_then(|operation| Some((operation, old.get(operation)?)));
+            if let Some((operation, requirements)) = known
+                && let Some(annotation) = requirements.difference(behaviour.requirements)
+            {
+                return Err(SystemChangeError::Fixed(format!(
+                    "{annotation} of {operation} cannot change while the system runs: its clients and servers are compiled with it"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     fn mode(&self) -> SystemMode<'_> {
         SystemMode {
             system: &self.modelled.system,

@@ -2,6 +2,7 @@
 
 use rtorb::exception::local;
 use rtorb::rt::Priority;
+use rtorb::timing::{MissRatio, MissRatios};
 use rtorb::{ExceptionKind, SystemException, with_deadline};
 use rtorb_sched::Dispatching;
 use std::time::Duration;
@@ -66,10 +67,9 @@ impl FlowAdmission for RemoteScheduler {
 
 impl RemoteScheduler {
     fn admit_flows(&self, flows: &[EventFlow]) -> Result<(), String> {
-        let scheduler = match ChangeableScheduler::narrow(self.0.as_object()) {
-            Ok(scheduler) => scheduler,
-            Err(other) if other.kind == ExceptionKind::BadParam => return Ok(()),
-            Err(exception) => return Err(exception.to_string()),
+        let scheduler = changeable(&self.0).map_err(|exception| exception.to_string())?;
+        let Some(scheduler) = scheduler else {
+            return Ok(());
         };
         let flow = |flow: &EventFlow| rtorb_scheduling::EventFlow {
             supplier: flow.supplier,
@@ -138,8 +138,39 @@ impl Schedule {
         levels
             .iter_mut()
             .for_each(|level: &mut Level| level.threads = level.threads.max(1));
-        Ok(Self::of(None, levels, operations))
+        let schedule = Self::of(None, levels, operations);
+        Ok(schedule.with_miss_ratios(miss_ratios(scheduler)?))
     }
+}
+
+/// Returns the scheduler of rtorb; `None` of another one.
+fn changeable(scheduler: &Scheduler) -> Result<Option<ChangeableScheduler>, SystemException> {
+    match ChangeableScheduler::narrow(scheduler.as_object()) {
+        Ok(scheduler) => Ok(Some(scheduler)),
+        Err(other) if other.kind == ExceptionKind::BadParam => Ok(None),
+        Err(exception) => Err(exception),
+    }
+}
+
+/// Returns how many calls of operations may be late; nothing if the scheduler does not say it.
+fn miss_ratios(scheduler: &Scheduler) -> Result<MissRatios, SystemException> {
+    let asked = changeable(scheduler)?.map(|scheduler| scheduler.miss_ratios());
+    let told = match asked.unwrap_or_else(|| Ok(Vec::new())) {
+        Ok(told) => told,
+        Err(older) if older.kind == ExceptionKind::BadOperation => Vec::new(),
+        Err(exception) => return Err(exception),
+    };
+    let ratio = |one: rtorb_scheduling::OperationMissRatio| {
+        let ratio = one.ratio.first().map(|ratio| MissRatio {
+            misses: ratio.misses,
+            calls: ratio.calls,
+        });
+        match ratio {
+            Some(ratio) if !ratio.is_countable() => Err(contradiction()),
+            ratio => Ok((one.operation, ratio)),
+        }
+    };
+    told.into_iter().map(ratio).collect()
 }
 
 /// The timeout of a query, if the application chose one.

@@ -2,6 +2,7 @@
 
 use core::fmt::Write as _;
 use rtorb::rt::{Priority, ThreadpoolLane};
+use rtorb::timing::{MissRatio, MissRatios};
 use rtorb_sched::model::{CheckReport, LaneOrder, Loading, ModelError, System};
 use rtorb_sched::text_file::{FileErrors, Mistake, from_toml, read_text};
 use rtorb_sched::times::{parse_ns, text_of_ns};
@@ -20,6 +21,7 @@ pub struct Schedule {
     operations: Vec<ScheduledOperation>,
     by_name: HashMap<String, usize>,
     by_handle: HashMap<i32, usize>,
+    miss_ratios: MissRatios,
 }
 
 /// A level of a schedule. All its operations have one priority.
@@ -180,7 +182,24 @@ impl Schedule {
             level.periods_ns.sort_unstable();
             level.periods_ns.dedup();
         }
+        let annotated = system.behaviours.iter();
+        let miss_ratios = annotated.filter_map(|behaviour| {
+            let ratio = behaviour.miss_ratio.map(|ratio| MissRatio {
+                misses: ratio.misses,
+                calls: ratio.calls,
+            });
+            Some((behaviour.operation.clone()?, ratio))
+        });
         Self::of(checked.strategy.parse().ok(), levels, operations)
+            .with_miss_ratios(miss_ratios.collect())
+    }
+
+    /// The same with these ratios of late calls.
+    pub(super) fn with_miss_ratios(self, miss_ratios: MissRatios) -> Self {
+        Self {
+            miss_ratios,
+            ..self
+        }
     }
 
     /// The same with these handles, by name. Operations of other names are left out.
@@ -192,6 +211,7 @@ impl Schedule {
             })
         });
         Self::of(self.strategy, self.levels, operations.collect())
+            .with_miss_ratios(self.miss_ratios)
     }
 
     pub(super) fn of(
@@ -210,6 +230,7 @@ impl Schedule {
                 .collect(),
             levels,
             operations,
+            miss_ratios: MissRatios::new(),
         }
     }
 
@@ -283,6 +304,13 @@ impl Schedule {
     #[must_use]
     pub fn operations(&self) -> &[ScheduledOperation] {
         &self.operations
+    }
+
+    /// How many calls of IDL operations may be late (`@statistical`), if they are known: of the operations that a system of components
+    /// names. A file of [`write`](Self::write) has none.
+    #[must_use]
+    pub fn miss_ratios(&self) -> &MissRatios {
+        &self.miss_ratios
     }
 
     /// The levels, the most urgent first.

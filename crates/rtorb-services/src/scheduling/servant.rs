@@ -13,12 +13,14 @@ use crate::stubs::rtec_scheduler::rtec_base::{
     DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
 };
 use crate::stubs::rtec_scheduler::rtec_scheduler::*;
+use crate::stubs::rtec_scheduler::rtorb_scheduling as idl;
 use crate::stubs::rtec_scheduler::rtorb_scheduling::{
     Admission, CannotChange, Change, ChangeableSchedulerAdmitError, ChangeableSchedulerApplyError,
     ChangeableSchedulerApplySystemError, ChangeableSchedulerServant, EventFlow, NotAdmitted,
-    SystemFile, WrongFile,
+    OperationMissRatio, SystemFile, WrongFile,
 };
 use rtorb::SystemException;
+use rtorb::timing::MissRatio;
 
 /// The servant of a Scheduler.
 #[derive(Debug)]
@@ -324,6 +326,20 @@ impl ChangeableSchedulerServant for SchedulerObject {
         let modelled = system_file::read(file).map_err(|reason| WrongFile { reason })?;
         let new = DescribedSystem::Components(modelled);
         Ok(self.change(new, if_unproven)?)
+    }
+
+    fn miss_ratios(&self) -> Result<Vec<OperationMissRatio>, SystemException> {
+        let published = self.0.published();
+        let ratios = published.map(|it| it.schedule.miss_ratios().clone());
+        let ratios = ratios.unwrap_or_default().into_iter();
+        let all = ratios.map(|(operation, ratio)| OperationMissRatio {
+            operation,
+            ratio: ratio
+                .map(|MissRatio { misses, calls }| idl::MissRatio { misses, calls })
+                .into_iter()
+                .collect(),
+        });
+        Ok(all.collect())
     }
 
     fn admit(&self, flows: &[EventFlow]) -> Result<(), ChangeableSchedulerAdmitError> {

@@ -21,6 +21,7 @@ pub struct ServerScheduler(pub(super) Arc<ScheduledServer>);
 /// The objects of a server scheduler, and the lanes that serve them.
 #[derive(Debug)]
 pub(super) struct ScheduledServer {
+    orb: Orb,
     rt_orb: RtOrb,
     /// `None` for the ORB's own lanes.
     pool: Option<ThreadpoolId>,
@@ -46,6 +47,7 @@ struct ScheduledObject {
 #[must_use]
 #[derive(Debug)]
 pub(super) struct ServerChange<'s> {
+    orb: &'s Orb,
     known: MutexGuard<'s, ScheduledObjects>,
     schedule: Arc<Schedule>,
 }
@@ -58,6 +60,7 @@ impl ServerScheduler {
     /// [`create_threadpool_with_lanes`](rtorb::rt::RtOrb::create_threadpool_with_lanes).
     pub fn new(orb: &Orb, schedule: impl Into<Arc<Schedule>>) -> Result<Self, SystemException> {
         let schedule = schedule.into();
+        orb.set_miss_ratios(schedule.miss_ratios().clone())?;
         let pool = orb.rt_orb().create_threadpool_with_lanes(LanedThreadpool {
             lanes: schedule.lanes(),
             ..LanedThreadpool::default()
@@ -80,7 +83,11 @@ impl ServerScheduler {
         let missing = scheduler.0.missing_lanes(&schedule);
         let missing = missing.map_err(|reason| local::WRONG_LANES.with_detail(reason))?;
         match missing.first() {
-            None => Ok(scheduler),
+            None => {
+                let ratios = scheduler.0.objects.lock().schedule.miss_ratios().clone();
+                orb.set_miss_ratios(ratios)?;
+                Ok(scheduler)
+            }
             Some(lane) => Err(local::WRONG_LANES.with_detail(format_args!(
                 "the ORB has no lane of priority {}: build it with the lanes of the schedule",
                 lane.lane_priority
@@ -90,6 +97,7 @@ impl ServerScheduler {
 
     fn with_pool(orb: &Orb, pool: Option<ThreadpoolId>, schedule: Arc<Schedule>) -> Self {
         Self(Arc::new(ScheduledServer {
+            orb: orb.clone(),
             rt_orb: orb.rt_orb(),
             pool,
             objects: Mutex::new(ScheduledObjects {
@@ -164,7 +172,7 @@ impl ServerScheduler {
 
     /// Changes to another schedule while clients call: a level without a lane gets one, and each object takes the priority of its
     /// name. No request is lost, and each runs at the old or at the new priority. A lane that has no level any more stays, and sends
-    /// clients that still call it to the new lane.
+    /// clients that still call it to the new lane. The ORB counts late calls by the [ratios](Schedule::miss_ratios) of the schedule.
     ///
     /// A [`Scheduling`](super::Scheduling) service of this process does it [by itself](super::Scheduling::change_server).
     ///
@@ -223,7 +231,11 @@ impl ScheduledServer {
                 )
             })?;
         }
-        Ok(ServerChange { known, schedule })
+        Ok(ServerChange {
+            orb: &self.orb,
+            known,
+            schedule,
+        })
     }
 
     /// The lanes of the levels that have none; in words, which lane has too few threads.
@@ -261,6 +273,8 @@ impl ServerChange<'_> {
                 let _ = scheduled.poa.change_priority(&scheduled.object, priority);
             }
         }
+        // The sources of schedules accept only ratios that can be counted.
+        let _ = self.orb.set_miss_ratios(schedule.miss_ratios().clone());
         // An adapter that is destroyed has none either.
         let otherwise = least_urgent(schedule);
         self.known.set_server_priority(otherwise);

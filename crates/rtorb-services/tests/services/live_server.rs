@@ -2,14 +2,22 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use rtorb::rt::{LanedThreadpool, Policy};
-use rtorb::{DispatchStrategy, ExceptionKind, Limits, Orb, OrbBuilder, PoaError, PoaPolicies};
+use rtorb::{
+    DispatchStrategy, ExceptionKind, Limits, Orb, OrbBuilder, PoaError, PoaPolicies,
+    SystemException,
+};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_services::scheduling::{
     Admission, ClientScheduler, CosSchedulingError, Description, Schedule, Scheduling,
     SchedulingConfig, ServerScheduler, SystemChangeError,
 };
+use rtorb_services::stubs::rtec_scheduler::rtorb_scheduling::{
+    Admission as IfUnproven, ChangeableScheduler, ChangeableSchedulerApplySystemError,
+    CostStatistic, MissRatio, NodePlatform, OperationTimes, SystemFile,
+};
 use rtorb_tests::relay::{Served, has_priorities, way};
 use rtorb_tests::stubs::Relay;
+use rtorb_tests::stubs::harbour::{Lamp, LampServant};
 use std::thread;
 
 /// The shorter deadline is more urgent: 30, 29, and so on.
@@ -241,4 +249,100 @@ fn the_activities_of_a_client_follow_a_change() {
         begun(29);
     });
     checked.join().expect("no panic");
+}
+
+struct Lights;
+
+impl LampServant for Lights {
+    fn answer_after(&self, _us: u32) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+const ANSWER: &str = "Harbour::Lamp::answer_after";
+
+/// A system of one behaviour, whose operation has these annotations besides its times.
+fn lamps(statistical: &[(u32, u32)], queue: Option<u32>) -> SystemFile {
+    let text = format!(
+        "name = \"harbour\"\nidl = [\"harbour.idl\"]\npriorities = {{ least_urgent = 25, most_urgent = 30 }}\n[[node]]\nname = \"here\"\n\
+         [[component]]\nname = \"lamps\"\n[[component.behaviour]]\nname = \"answer\"\nperiod = \"100ms\"\nexecution = \"1ms\"\n\
+         operation = \"{ANSWER}\"\n"
+    );
+    let ratio = |(misses, calls): &(u32, u32)| MissRatio {
+        misses: *misses,
+        calls: *calls,
+    };
+    SystemFile {
+        text,
+        times: vec![OperationTimes {
+            operation: ANSWER.to_owned(),
+            place: "harbour.idl:28".to_owned(),
+            worst_case: 0,
+            deadline: 40_000_000,
+            period: 0,
+            criticality: Vec::new(),
+            statistical: statistical.iter().map(ratio).collect(),
+            network_priority: Vec::new(),
+            largest_message: Vec::new(),
+            queue: queue.into_iter().collect(),
+        }],
+        platforms: vec![NodePlatform {
+            nodes: vec!["here".to_owned()],
+            profile: String::new(),
+            costs: CostStatistic::DefaultCosts,
+        }],
+        strategy: String::new(),
+    }
+}
+
+#[test]
+fn a_server_counts_late_calls_as_the_new_file_allows_them_and_keeps_what_is_compiled() {
+    if !has_priorities() {
+        return;
+    }
+    let its_orb = Orb::builder().build().expect("an ORB");
+    let service = Scheduling::serve(&its_orb, SchedulingConfig::default()).expect("a service");
+    let scheduler = ChangeableScheduler::narrow(service.reference().as_object());
+    let scheduler = scheduler.expect("it is one");
+    let apply = |file| scheduler.apply_system(&file, IfUnproven::RefuseUnproven);
+    apply(lamps(&[(1, 10)], None)).expect("it holds");
+
+    let served = Served::by(Orb::builder());
+    let _lamp: Lamp = served.root.activate(Lights).expect("room");
+    let counted_by = || {
+        let counts = served.orb.timing();
+        let counts = counts.iter().find(|it| it.operation.name() == ANSWER);
+        let ratio = counts.expect("it is served").miss_ratio;
+        ratio.map(|ratio| (ratio.misses, ratio.calls))
+    };
+    assert_eq!(counted_by(), Some((1, 4)), "as its annotations state");
+    let schedule = service.schedule().expect("it is computed");
+    let server = ServerScheduler::new(&served.orb, schedule).expect("a pool");
+    assert_eq!(counted_by(), Some((1, 10)));
+    service.change_server(&server);
+    for statistical in [&[(2, 8)][..], &[], &[(0, 5)]] {
+        apply(lamps(statistical, None)).expect("it holds");
+        assert_eq!(counted_by(), statistical.first().copied());
+        // A server of another process asks.
+        let asked = Schedule::ask(service.reference()).expect("it answers");
+        let ratio = asked.miss_ratios()[ANSWER];
+        let ratio = ratio.map(|ratio| (ratio.misses, ratio.calls));
+        assert_eq!(ratio, statistical.first().copied());
+    }
+
+    match apply(lamps(&[(3, 9)], Some(4))) {
+        Err(ChangeableSchedulerApplySystemError::CannotChange(refused)) => {
+            let words = format!("@queue of {ANSWER} cannot change");
+            assert!(refused.reason.contains(&words), "{}", refused.reason);
+        }
+        other => panic!("{other:?}"),
+    }
+    match apply(lamps(&[(65, 1000)], None)) {
+        Err(ChangeableSchedulerApplySystemError::WrongFile(refused)) => {
+            let words = format!("@statistical of {ANSWER} allows 65 late calls of 1000");
+            assert!(refused.reason.contains(&words), "{}", refused.reason);
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(counted_by(), Some((0, 5)), "nothing has changed");
 }

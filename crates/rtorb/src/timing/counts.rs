@@ -7,6 +7,8 @@ use core::num::NonZeroU32;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use rtorb_core::timing::{MissRatio, OperationTiming};
 use rtorb_os::set_once::SetOnce;
+use rtorb_os::sync::Mutex;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The counters of one operation on one side, since the ORB was built.
@@ -33,7 +35,10 @@ pub struct OperationCounts {
     pub delays: u64,
     /// Calls that were refused: because they arrived too early, because their deadlines were before their times, or because the host refused what their budgets need. Servers only.
     pub refusals: u64,
-    /// Late calls that came after as many late calls as the operation allows (`@statistical`).
+    /// How many calls may be late now: as the operation states it (`@statistical`), or as
+    /// [`Orb::set_miss_ratios`](crate::Orb::set_miss_ratios) has changed it.
+    pub miss_ratio: Option<MissRatio>,
+    /// Late calls that came after as many late calls as may be late.
     pub ratio_violations: u64,
     /// Calls that were refused because as many waited in queues of the ORB as the operation allows (`@queue`). Servers only.
     pub queue_refusals: u64,
@@ -49,7 +54,12 @@ pub struct OperationCounts {
 #[derive(Debug)]
 pub(super) struct CounterTable {
     chunks: [SetOnce<Box<[OperationCounters]>>; CHUNKS],
+    /// The ratios of late calls that replace those of annotations, by operation.
+    ratios: Mutex<MissRatios>,
 }
+
+/// How many calls of operations may be late, by `Module::Interface::operation`; `None` if each late call is a miss.
+pub type MissRatios = BTreeMap<String, Option<MissRatio>>;
 
 /// The counters of an operation on both sides.
 #[derive(Debug, Default)]
@@ -91,6 +101,7 @@ impl Default for CounterTable {
     fn default() -> Self {
         Self {
             chunks: [const { SetOnce::new() }; CHUNKS],
+            ratios: Mutex::default(),
         }
     }
 }
@@ -117,12 +128,21 @@ impl CounterTable {
                 .collect()
         };
         let entry = &self.chunks[chunk].get_or_make(make)[place];
+        let ratios = self.ratios.lock();
+        entry.set_miss_ratio(ratio_of(&ratios, operation));
         entry.operation.get_or_make(|| operation);
-        if let Some(ratio) = operation.miss_ratio() {
-            entry.client.late.prepare(ratio);
-            entry.server.late.prepare(ratio);
-        }
         entry
+    }
+
+    /// Replaces the ratios of late calls. Other operations have those of their annotations.
+    pub(super) fn set_miss_ratios(&self, ratios: MissRatios) {
+        let mut known = self.ratios.lock();
+        *known = ratios;
+        for entry in self.chunks.iter().filter_map(SetOnce::get).flatten() {
+            if let Some(operation) = entry.operation.get() {
+                entry.set_miss_ratio(ratio_of(&known, operation));
+            }
+        }
     }
 
     /// Returns the counters of all served and all called operations, sorted by name.
@@ -143,6 +163,11 @@ impl CounterTable {
     }
 }
 
+fn ratio_of(ratios: &MissRatios, operation: &OperationTiming) -> Option<MissRatio> {
+    let changed = ratios.get(operation.name()).copied();
+    changed.unwrap_or_else(|| operation.miss_ratio())
+}
+
 /// Returns the chunk of a number, and its place in the chunk.
 #[inline]
 fn place_of(number: NonZeroU32) -> (usize, usize) {
@@ -152,6 +177,11 @@ fn place_of(number: NonZeroU32) -> (usize, usize) {
 }
 
 impl OperationCounters {
+    fn set_miss_ratio(&self, ratio: Option<MissRatio>) {
+        self.client.late.set(ratio);
+        self.server.late.set(ratio);
+    }
+
     /// Notes that this ORB serves the operation.
     pub(super) fn note_served(&self) {
         self.is_served.store(true, Ordering::Relaxed);
@@ -182,6 +212,11 @@ impl Counters {
         if let Some(execution_ns) = execution_ns {
             raise(&self.worst_execution_ns, execution_ns);
         }
+    }
+
+    /// Returns how many calls may be late.
+    pub(super) fn miss_ratio(&self) -> Option<MissRatio> {
+        self.late.ratio()
     }
 
     /// Counts a late call, which is counted as a call already. Returns true if too many are late.
@@ -220,6 +255,7 @@ impl Counters {
             stops: count(&self.stops),
             delays: count(&self.delays),
             refusals: count(&self.refusals),
+            miss_ratio: self.late.ratio(),
             ratio_violations: count(&self.ratio_violations),
             queue_refusals: count(&self.queue_refusals),
             worst_execution: judges_execution.then(|| Duration::from_nanos(worst_execution_ns)),

@@ -3,7 +3,7 @@
 use super::arrivals::{CallAdmission, ServantTiming};
 use super::budget::{Allowance, Budget, BudgetOutcome};
 use super::connection_arrivals::ConnectionArrivals;
-use super::counts::{CounterTable, Counters, OperationCounters, OperationCounts};
+use super::counts::{CounterTable, Counters, MissRatios, OperationCounters, OperationCounts};
 use super::enforcement::{Enforcement, Overrun};
 use super::enforcer::{Enforcer, replace_current};
 use crate::clock::monotonic_ns;
@@ -229,6 +229,11 @@ impl TimingCounters {
         } else {
             deadline::NONE_NS
         }
+    }
+
+    /// Replaces how many calls of operations may be late.
+    pub(crate) fn set_miss_ratios(&self, ratios: MissRatios) {
+        self.counts.set_miss_ratios(ratios);
     }
 
     pub(crate) fn snapshot(&self) -> Vec<OperationCounts> {
@@ -479,11 +484,11 @@ impl Observer<'_> {
         }
     }
 
-    /// Counts a late call. Reports it, unless `@statistical` allows it.
+    /// Counts a late call. Reports it, unless it may be late (`@statistical`).
     #[cold]
     fn judge_late(&self, counters: &Counters, deadline_ns: u64, response_ns: u64) {
         let misses = &counters.deadline_misses;
-        let Some(ratio) = self.operation.miss_ratio() else {
+        let Some(ratio) = counters.miss_ratio() else {
             return self.report(TimingLimit::Deadline, misses, deadline_ns, response_ns);
         };
         if counters.add_late(ratio) {

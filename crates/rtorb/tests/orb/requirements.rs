@@ -8,7 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use rtorb::timing::TimingSide::{Client, Server};
-use rtorb::timing::{OperationCounts, TimingLimit, TimingSide, TimingViolation};
+use rtorb::timing::{
+    MissRatio, MissRatios, OperationCounts, TimingLimit, TimingSide, TimingViolation,
+};
 use rtorb::{
     CompletionStatus, Deadlines, DispatchStrategy, ExceptionKind, Interface, Orb, OrbBuilder,
     SyncScope, SystemException,
@@ -297,4 +299,64 @@ fn too_many_late_calls_are_counted_and_told_and_fewer_are_not_told() {
     assert_eq!(violation.kind, TimingLimit::MissRatio);
     assert_eq!(violation.limit, Duration::from_millis(40));
     assert!(violation.observed >= Duration::from_millis(90));
+}
+
+#[test]
+fn the_ratio_of_late_calls_changes_while_calls_go_on() {
+    const OPERATION: &str = "Harbour::Lamp::answer_after";
+    let of = |misses, calls| Some(MissRatio { misses, calls });
+    let told = Arc::new(Mutex::new(Vec::<TimingLimit>::new()));
+    let into = Arc::clone(&told);
+    let hook =
+        move |violation: &TimingViolation| into.lock().expect("no panic").push(violation.kind);
+    let served = Served::by(Orb::builder().on_timing_violation(hook));
+    // It holds for a servant that is activated later.
+    let change = |orb: &Orb, ratio: Option<MissRatio>| {
+        orb.set_miss_ratios([(OPERATION.to_owned(), ratio)].into())
+    };
+    change(&served.orb, of(2, 4)).expect("it can be counted");
+    let lamp: Lamp = served.root.activate(Lights).expect("room");
+    let (orb, lamp) = client(Orb::builder().deadlines(Deadlines::Count), &lamp);
+    change(&orb, of(2, 4)).expect("it can be counted");
+    // Each call is late. It is judged after its reply is sent.
+    let call = |calls: u64, violations: u64, ratio: Option<MissRatio>| {
+        lamp.answer_after(60_000).expect("it is served");
+        for (orb, side) in [(&served.orb, Server), (&orb, Client)] {
+            let counts = until("the late call is judged", || {
+                orb.timing().into_iter().find(|it| {
+                    let late = (it.calls, it.deadline_misses, it.ratio_violations);
+                    it.side == side && late == (calls, calls, violations)
+                })
+            });
+            assert_eq!(counts.miss_ratio, ratio);
+        }
+    };
+    for (calls, violations) in [(1, 0), (2, 0), (3, 1)] {
+        call(calls, violations, of(2, 4));
+    }
+    for orb in [&served.orb, &orb] {
+        change(orb, None).expect("each late call is a miss");
+    }
+    call(4, 1, None);
+    for orb in [&served.orb, &orb] {
+        for wrong in [of(4, 4), of(65, 1000)] {
+            let refused = change(orb, wrong).expect_err("it cannot be counted");
+            assert_eq!(refused.kind, ExceptionKind::BadParam);
+        }
+        // That of the annotation.
+        orb.set_miss_ratios(MissRatios::new())
+            .expect("none is wrong");
+    }
+    call(5, 1, of(1, 4));
+    call(6, 2, of(1, 4));
+    let told = until("the last violation is told", || {
+        let told = told.lock().expect("no panic").clone();
+        (told.len() == 3).then_some(told)
+    });
+    let expected = [
+        TimingLimit::MissRatio,
+        TimingLimit::Deadline,
+        TimingLimit::MissRatio,
+    ];
+    assert_eq!(told, expected);
 }

@@ -8,7 +8,7 @@ use rtorb_idl::tree::Criticality as Annotated;
 use rtorb_sched::model::{Platform, System};
 use rtorb_services::stubs::rtec_scheduler::rtec_scheduler::CriticalityT;
 use rtorb_services::stubs::rtec_scheduler::rtorb_scheduling::{
-    CostStatistic, NodePlatform, OperationTimes, SystemFile,
+    CostStatistic, MissRatio, NodePlatform, OperationTimes, SystemFile,
 };
 
 use crate::model::SystemOptions;
@@ -76,8 +76,19 @@ fn annotated(files: &[PathBuf], include_dirs: &[PathBuf]) -> Result<Vec<Operatio
         deadline: one.deadline_ns.unwrap_or(0),
         period: one.period_ns.unwrap_or(0),
         criticality: one.criticality.map(level).into_iter().collect(),
+        statistical: one.statistical.map(ratio).into_iter().collect(),
+        network_priority: one.network_priority.map(u32::from).into_iter().collect(),
+        largest_message: one.largest_message.into_iter().collect(),
+        queue: one.queue.into_iter().collect(),
     });
     Ok(times.collect())
+}
+
+fn ratio(ratio: rtorb_idl::tree::MissRatio) -> MissRatio {
+    MissRatio {
+        misses: ratio.misses,
+        calls: ratio.calls,
+    }
 }
 
 fn level(criticality: Annotated) -> CriticalityT {

@@ -21,7 +21,8 @@ pub(super) fn gather(
     (priority, threads): (u8, u32),
     in_all: u32,
 ) -> Result<(), String> {
-    let by_deadline = performer.plan.levels.is_some();
+    let levels = performer.plan.levels;
+    let by_deadline = levels.is_some_and(|levels| levels.lowest == priority);
     let call = |number: u32| {
         let orb = orb.clone();
         let gatherer = if by_deadline {

@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rtorb::Orb;
 use rtorb::thread::ThreadConfig;
-use rtorb::{ExceptionKind, Orb};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use serde::{Deserialize, Serialize};
 
 use super::idl::model::{Behaviour, Job};
 use super::servant::Performer;
-use super::ways::instant_at;
 use crate::contestants::event_channel::rtec::take_priority;
 use crate::experiment::split_mix::SplitMix64;
 use crate::model::plan::{Begins, Levels, NOBODY};
@@ -135,21 +134,10 @@ impl Root {
 
     /// Does a job, or has the lane do it by its deadline; returns whether it began in time.
     fn release(&self, job: &Job) -> bool {
-        let Some(object) = &self.object else {
-            self.performer.perform(self.index, job);
-            return true;
-        };
-        let behaviour = &self.performer.plan.behaviours[self.index];
-        let deadline_ns = job.release.saturating_add(behaviour.deadline_ns);
-        match object
-            .with_end_time(instant_at(deadline_ns))
-            .start(job, &[])
-        {
-            Ok(()) => true,
-            Err(late) if late.kind == ExceptionKind::Timeout => false,
-            Err(failed) => {
-                let failures = &self.performer.failures;
-                failures.add(|| format!("{}: {failed}", behaviour.name));
+        match &self.object {
+            Some(object) => self.performer.release(self.index, object, job, &[]),
+            None => {
+                self.performer.perform(self.index, job);
                 true
             }
         }

@@ -9,8 +9,8 @@ use rtorb_os::futex;
 use rtorb_os::sched::{SchedPolicy, current_policy};
 use rtorb_services::stubs::rtec_event::rtec_event_comm::{Event, PushConsumerServant};
 
-use super::idl::model::{BehaviourServant, Job};
-use super::ways::{Failures, Way, read_job};
+use super::idl::model::{Behaviour, BehaviourServant, Job};
+use super::ways::{Failures, Way, instant_at, read_job};
 use super::work::{Work, drawn_ns, make_ready};
 use crate::model::plan::{ComponentPlan, NOBODY};
 use crate::model::records::{self, Kept};
@@ -113,6 +113,38 @@ impl Performer {
         Ok(())
     }
 
+    /// Has a lane with levels do a job by its deadline, and returns whether it could begin in time.
+    pub(super) fn release(
+        &self,
+        index: usize,
+        object: &Behaviour,
+        job: &Job,
+        payload: &[u8],
+    ) -> bool {
+        let behaviour = &self.plan.behaviours[index];
+        let deadline_ns = job.release.saturating_add(behaviour.deadline_ns);
+        let object = object.with_end_time(instant_at(deadline_ns));
+        match object.start(job, payload) {
+            Ok(()) => true,
+            Err(late) if late.kind == ExceptionKind::Timeout => false,
+            Err(failed) => {
+                self.failures
+                    .add(|| format!("{}: {failed}", behaviour.name));
+                true
+            }
+        }
+    }
+
+    /// Passes a job on to a lane with levels. What is done for practice has no deadline.
+    fn pass_on(&self, index: usize, object: &Behaviour, job: &Job, payload: &[u8]) {
+        if job.caller != NOBODY {
+            self.release(index, object, job, payload);
+        } else if let Err(failed) = object.start(job, payload) {
+            let name = &self.plan.behaviours[index].name;
+            self.failures.add(|| format!("{name}: {failed}"));
+        }
+    }
+
     /// Waits until `calls` calls to the gathering servant have begun.
     pub(super) fn await_gathered(&self, calls: u32) -> Result<(), SystemException> {
         let deadline_ns = monotonic_ns() + GATHER_NS_MAX;
@@ -144,40 +176,58 @@ impl Performer {
 #[derive(Debug)]
 pub(super) struct Servant {
     performer: Arc<Performer>,
-    /// `None` of the one that gathers.
-    index: Option<usize>,
+    role: Role,
+}
+
+#[derive(Debug)]
+enum Role {
+    /// Performs the behaviour at this index.
+    Performs(usize),
+    /// Passes the jobs of the behaviour at this index on to its object in the lane with levels.
+    PassesOn(usize, Behaviour),
+    /// Gathers the threads of a lane, which open connections to these objects too.
+    Gathers(Vec<Behaviour>),
 }
 
 impl Servant {
     pub(super) fn of(performer: &Arc<Performer>, index: usize) -> Self {
         Self {
             performer: Arc::clone(performer),
-            index: Some(index),
+            role: Role::Performs(index),
         }
     }
 
-    pub(super) fn gathering(performer: &Arc<Performer>) -> Self {
+    pub(super) fn passing_on(performer: &Arc<Performer>, index: usize, object: Behaviour) -> Self {
         Self {
             performer: Arc::clone(performer),
-            index: None,
+            role: Role::PassesOn(index, object),
         }
     }
 
-    fn perform(&self, job: &Job) {
-        if let Some(index) = self.index {
-            self.performer.perform(index, job);
+    pub(super) fn gathering(performer: &Arc<Performer>, objects: Vec<Behaviour>) -> Self {
+        Self {
+            performer: Arc::clone(performer),
+            role: Role::Gathers(objects),
+        }
+    }
+
+    fn perform(&self, job: &Job, payload: &[u8]) {
+        match &self.role {
+            Role::Performs(index) => self.performer.perform(*index, job),
+            Role::PassesOn(index, object) => self.performer.pass_on(*index, object, job, payload),
+            Role::Gathers(_) => {}
         }
     }
 }
 
 impl BehaviourServant for Servant {
-    fn run(&self, which: &Job, _payload: &[u8]) -> Result<(), SystemException> {
-        self.perform(which);
+    fn run(&self, which: &Job, payload: &[u8]) -> Result<(), SystemException> {
+        self.perform(which, payload);
         Ok(())
     }
 
-    fn start(&self, which: &Job, _payload: &[u8]) -> Result<(), SystemException> {
-        self.perform(which);
+    fn start(&self, which: &Job, payload: &[u8]) -> Result<(), SystemException> {
+        self.perform(which, payload);
         Ok(())
     }
 
@@ -191,6 +241,9 @@ impl BehaviourServant for Servant {
         performer.gathered.fetch_add(1, Ordering::SeqCst);
         futex::wake(&performer.gathered, i32::MAX as u32);
         performer.await_gathered(threads)?;
+        if let Role::Gathers(objects) = &self.role {
+            objects.iter().try_for_each(Behaviour::touch)?;
+        }
         let own = current_policy();
         let behaviours = self.performer.plan.behaviours.iter().enumerate();
         for (index, behaviour) in behaviours {
@@ -211,7 +264,7 @@ impl PushConsumerServant for Servant {
     fn push(&self, data: &[Event]) -> Result<(), SystemException> {
         for event in data {
             match read_job(&event.data.payload) {
-                Some(job) => self.perform(&job),
+                Some(job) => self.perform(&job, &event.data.payload),
                 None => self
                     .performer
                     .failures

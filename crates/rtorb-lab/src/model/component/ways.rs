@@ -1,5 +1,6 @@
 //! The calls that a behaviour makes: ready to be made without a heap call.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -57,8 +58,8 @@ impl Way {
         peers: &Peers,
     ) -> Result<Self, String> {
         let octets = call.payload_octets as usize;
-        let object = |number: &u32| {
-            let reference = peers.objects.get(number);
+        let object = |objects: &BTreeMap<u32, String>, number: &u32| {
+            let reference = objects.get(number);
             let reference = reference.ok_or_else(|| format!("{number} has no reference"))?;
             orb.string_to_object(reference)
                 .map(Behaviour::unchecked_narrow)
@@ -66,12 +67,17 @@ impl Way {
         };
         Ok(match &call.to {
             To::TwoWay { behaviour } => Self::Waited {
-                object: object(behaviour)?,
+                object: object(&peers.objects, behaviour)?,
                 payload: vec![0; octets],
                 deadline_ns: call.deadline_ns,
             },
             To::OneWay { behaviour } => Self::Onward {
-                object: object(behaviour)?,
+                object: object(&peers.objects, behaviour)?,
+                payload: vec![0; octets],
+                deadline_ns: call.deadline_ns,
+            },
+            To::PassedOn { behaviour } => Self::Onward {
+                object: object(&peers.passing, behaviour)?,
                 payload: vec![0; octets],
                 deadline_ns: call.deadline_ns,
             },

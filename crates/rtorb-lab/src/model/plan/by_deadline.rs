@@ -5,13 +5,12 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use rtorb_sched::model::{
-    Call, CallWay, CheckReport, ComponentLoading, LaneOrder, Locking, Placement, SchedulingPolicy,
-    System, Trigger,
+    Call, CallWay, CheckReport, ComponentLoading, LaneOrder, Placement, SchedulingPolicy, System,
+    Trigger,
 };
 use serde::{Deserialize, Serialize};
 
 use super::NATIVE_MAX;
-use crate::model::tree::Tree;
 
 /// The native priorities of a lane that dispatches by deadline, and of the threads that release its jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +19,8 @@ pub(crate) struct Levels {
     pub(crate) lowest: u8,
     /// The number of levels, each with a native priority of its own.
     pub(crate) count: u32,
+    /// True if a lane above it passes jobs on to it.
+    pub(crate) passes_on: bool,
 }
 
 impl Levels {
@@ -48,7 +49,6 @@ impl Levels {
         let mut lanes = loading.lanes.iter();
         let lane = lanes.find(|lane| lane.order == LaneOrder::EarliestDeadline);
         let lane = lane.ok_or_else(lacks)?;
-        check_ceilings(system, component, loading)?;
         let lowest = u8::try_from(lane.priority)
             .ok()
             .filter(|lowest| *lowest > 0);
@@ -64,7 +64,15 @@ impl Levels {
         Ok(Some(Self {
             lowest,
             count: lane.threads,
+            passes_on: loading.lanes.len() > 1,
         }))
+    }
+
+    /// Returns the priority and the threads of each lane, the most urgent first.
+    pub(super) fn lanes(self) -> Vec<(u8, u32)> {
+        let passing = self.passes_on.then_some((self.releasing(), 1));
+        let by_deadline = (self.lowest, self.count);
+        passing.into_iter().chain([by_deadline]).collect()
     }
 
     /// Returns the native priorities of the levels.
@@ -77,7 +85,7 @@ impl Levels {
         *self.priorities().end()
     }
 
-    /// Returns the native priority of the threads that release jobs: above the levels and above the lane's I/O thread.
+    /// Returns the native priority of the threads that release jobs or pass them on: above the levels and above the lane's I/O thread.
     pub(crate) fn releasing(self) -> u8 {
         // Both are at most `NATIVE_MAX`.
         self.lowest + self.count as u8 + 1
@@ -126,59 +134,9 @@ impl<'a> OrderDeadlines<'a> {
         call.way == CallWay::TwoWay && self.is_by_deadline(caller)
     }
 
-    fn is_own_lane(&self, caller: usize, callee: usize, call: &Call) -> bool {
-        let is_one_cpu = self.system.placement(caller) == self.system.placement(callee);
-        call.way == CallWay::OneWay && is_one_cpu && self.is_by_deadline(caller)
-    }
-
     fn is_by_deadline(&self, behaviour: usize) -> bool {
         self.system.scheduling(self.system.placement(behaviour))
             == SchedulingPolicy::EarliestDeadline
-    }
-
-    /// Checks that each job by deadline arrives with the deadline of the analysis. A nested call has no later one than its caller.
-    ///
-    /// # Errors
-    /// In words, which call would bring another one.
-    pub(super) fn check(&self, tree: &Tree) -> Result<(), String> {
-        let mut carried: Vec<Option<u64>> = Vec::with_capacity(tree.places.len());
-        let mut wanted: Vec<Option<u64>> = Vec::with_capacity(tree.places.len());
-        for place in &tree.places {
-            let behaviour = &self.system.behaviours[place.behaviour];
-            let own = self.of_behaviour(place.behaviour);
-            let Some(caller) = place.caller else {
-                let is_released = self.is_by_deadline(place.behaviour);
-                carried.push(own.filter(|_| is_released));
-                wanted.push(own);
-                continue;
-            };
-            let called_by = tree.places[caller].behaviour;
-            let call = &self.system.behaviours[called_by].calls[place.call];
-            if self.is_own_lane(called_by, place.behaviour, call) {
-                return Err(format!(
-                    "{} calls {} one-way, and a thread of a lane with levels cannot call an object of its own lane: make the call two-way, to \
-                     run the system",
-                    self.system.behaviours[called_by].name, behaviour.name
-                ));
-            }
-            let brought = self.of_call(called_by, call);
-            let earliest = carried[caller].into_iter().chain(brought).min();
-            let needed = if call.way == CallWay::TwoWay {
-                wanted[caller]
-            } else {
-                own
-            };
-            if self.is_by_deadline(place.behaviour) && earliest != needed {
-                return Err(format!(
-                    "{} is due later than its caller {}, and a call of a job with a deadline inherits that: give {} a deadline that is no \
-                     later, to run the system",
-                    behaviour.name, self.system.behaviours[called_by].name, behaviour.name
-                ));
-            }
-            carried.push(earliest);
-            wanted.push(needed);
-        }
-        Ok(())
     }
 }
 
@@ -190,43 +148,4 @@ pub(super) fn own_deadline_ns(system: &System, behaviour: usize) -> u64 {
         Trigger::Sporadic { gap_ns, .. } => gap_ns,
         Trigger::Called => u64::MAX,
     })
-}
-
-/// Checks that the most urgent job of the component locks each mutex with a ceiling. The ceiling is the highest level: while a job holds
-/// the mutex, no other job runs. The analysis says the same only if the most urgent job locks it; otherwise it lets more urgent jobs
-/// preempt the holder, and the run cannot.
-fn check_ceilings(
-    system: &System,
-    component: usize,
-    loading: &ComponentLoading,
-) -> Result<(), String> {
-    let least_ns = loading
-        .deadlines
-        .iter()
-        .map(|(_, deadline_ns)| *deadline_ns)
-        .min();
-    let mut most_urgent = loading
-        .deadlines
-        .iter()
-        .filter(|(_, ns)| Some(*ns) == least_ns);
-    let locks = |name: &str, resource: usize| {
-        let mut behaviours = system.behaviours.iter();
-        let behaviour = behaviours.find(|one| one.name == name);
-        behaviour.is_some_and(|one| one.sections.iter().any(|it| it.resource == resource))
-    };
-    for (index, resource) in system.resources.iter().enumerate() {
-        let has_ceiling = resource.component == component && resource.locking == Locking::Ceiling;
-        if has_ceiling && !most_urgent.clone().any(|(name, _)| locks(name, index)) {
-            return Err(format!(
-                "{} of {} has a ceiling, and {}, which has the shortest deadline of its CPU, does not lock it but would wait for it in a run: \
-                 there, a ceiling is above all jobs of the CPU. Write mutex = \"inheritance\" to run the system",
-                resource.name,
-                system.components[component].name,
-                most_urgent
-                    .next()
-                    .map_or("a job", |(name, _)| name.as_str()),
-            ));
-        }
-    }
-    Ok(())
 }

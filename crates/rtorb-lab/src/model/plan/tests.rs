@@ -289,9 +289,155 @@ fn a_ceiling_by_deadline_is_the_highest_level_if_the_most_urgent_job_locks_it() 
     let moved = self::system(&moved);
     let refused = Plan::of(&moved, &analysed(&moved), (1, 1)).unwrap_err();
     assert!(
-        refused.contains("log of tool has a ceiling, and tool.fast, which"),
+        refused.contains("tool.log has a ceiling, and tool.fast, which"),
         "{refused}"
     );
+}
+
+/// The same, with an event and a oneway that a lane passes on.
+fn with_events() -> String {
+    let text = MIXED.replace(
+        "[[component]]\nname = \"one\"",
+        "[[channel]]\nname = \"news\"\nnode = \"plain\"\n[[component]]\nname = \"one\"",
+    );
+    let text = text.replace(
+        "{ to = \"other.hear\", way = \"one-way\" }",
+        "{ to = \"other.hear\", way = \"event\", channel = \"news\" }",
+    );
+    text.replace(
+        "{ to = \"other.part\" }",
+        "{ to = \"other.part\", way = \"one-way\" }",
+    )
+}
+
+#[test]
+fn events_and_oneways_of_a_cpu_by_deadline_are_passed_on() {
+    let mixed = system(&with_events());
+    let checked = analysed(&mixed);
+    let plan = Plan::of(&mixed, &checked, (1_000_000_000, 1)).unwrap();
+    let other = &plan.components[1];
+    // Deadlines of 9, 10, 15 and 20 ms; the I/O thread has 79.
+    assert_eq!(other.lanes, [(80, 1), (75, 4)]);
+    assert_eq!(other.levels.map(Levels::releasing), Some(80));
+    let tick = &other.behaviours[0].calls[0];
+    let passed_on = (To::PassedOn { behaviour: 3 }, Some(9_000_000));
+    assert_eq!((tick.to, tick.deadline_ns), passed_on);
+    let hear = &other.behaviours[3];
+    assert_eq!((hear.begins, hear.deadline_ns), (Begins::Event, 15_000_000));
+    assert_eq!(hear.runs_at, [75, 76, 77, 78]);
+    // The channel has the lanes of the supplier and of the consumer, as the analysis says.
+    let priorities = checked
+        .loading
+        .components
+        .iter()
+        .flat_map(|one| &one.priorities);
+    let of = |name: &str| {
+        let mut all = priorities.clone();
+        all.find(|(known, _)| known == name)
+            .map(|(_, priority)| *priority as u8)
+    };
+    assert_eq!(hear.dispatched_at, of("other.hear"));
+    let lanes = [of("one.begin"), of("other.hear")];
+    let mut lanes: Vec<u8> = lanes.into_iter().flatten().collect();
+    lanes.sort_unstable_by(|one, other| other.cmp(one));
+    lanes.dedup();
+    assert_eq!(plan.channels, [lanes]);
+}
+
+#[test]
+fn an_event_that_is_due_later_than_the_deadline_which_it_may_inherit_is_refused() {
+    let text = with_events().replace(
+        "name = \"note\"",
+        "name = \"note\"\n  calls = [{ to = \"other.hear\", way = \"event\", channel = \"news\" }]",
+    );
+    let mixed = system(&text);
+    let refused = Plan::of(&mixed, &analysed(&mixed), (1, 1)).unwrap_err();
+    assert!(
+        refused.contains("other.hear is due later than its caller one.note"),
+        "{refused}"
+    );
+    let earlier = system(&text.replace("15ms", "10ms"));
+    Plan::of(&earlier, &analysed(&earlier), (1, 1)).unwrap();
+}
+
+#[test]
+fn components_of_a_cpu_by_deadline_are_one_process() {
+    let text = TWO.replace("name = \"here\"", "name = \"here\"\nscheduling = \"edf\"");
+    let text = text.replace("[[channel]]\nname = \"news\"\n", "");
+    let text = text.replace(
+        "{ to = \"other.hear\", way = \"event\", channel = \"news\" }",
+        "{ to = \"other.hear\", way = \"one-way\" }",
+    );
+    let text = text.replace(
+        "name = \"answer\"",
+        "name = \"answer\"\n  sections = [{ resource = \"store\", length = \"10us\" }]",
+    );
+    let text = text.replace(
+        "[[component]]\nname = \"other\"",
+        "[[component]]\nname = \"other\"\n  [[component.resource]]\n  name = \"store\"\n  mutex = \"inheritance\"",
+    );
+    let two = system(&text);
+    let plan = Plan::of(&two, &analysed(&two), (1_000_000_000, 1)).unwrap();
+    let [process] = &plan.components[..] else {
+        panic!("one process")
+    };
+    assert_eq!(process.name, "one and other");
+    // Deadlines of 10 and 20 ms, and 10 ms of a job that another one releases.
+    assert_eq!(process.lanes, [(80, 1), (76, 3)]);
+    let names = process.behaviours.iter().map(|one| one.name.as_str());
+    let expected = ["one.begin", "one.slow", "other.answer", "other.hear"];
+    assert!(names.eq(expected));
+    // The most urgent job locks the log, and each mutex is one of the process.
+    assert_eq!(process.mutexes, [Some(78), None]);
+    let begin = &process.behaviours[0];
+    assert_eq!(begin.sections, [(0, 100_000)]);
+    assert_eq!(process.behaviours[2].sections, [(1, 10_000)]);
+    let calls: Vec<To> = begin.calls.iter().map(|call| call.to).collect();
+    let here = To::Here { behaviour: 2 };
+    assert_eq!(calls, [here, To::PassedOn { behaviour: 3 }]);
+}
+
+#[test]
+fn the_job_with_the_shortest_deadline_of_a_cpu_may_come_from_another_component() {
+    // `quick` waits for the log in a run, and not in the analysis.
+    let other = "[[component]]\nname = \"other\"\n  [[component.behaviour]]\n  name = \"quick\"\n  period = \"5ms\"\n  execution = \"500us\"\n";
+    let two = system(&format!("{CEILING}{other}"));
+    let refused = Plan::of(&two, &analysed(&two), (1, 1)).unwrap_err();
+    assert!(
+        refused.contains("tool.log has a ceiling, and other.quick, which"),
+        "{refused}"
+    );
+}
+
+/// A run does what the check configures, and says the same where no lane can do it.
+#[test]
+fn a_system_is_run_if_the_check_has_lanes_for_it() {
+    let by_deadline =
+        |text: &str| text.replace("name = \"here\"", "name = \"here\"\nscheduling = \"edf\"");
+    let one_way = "\"one.note\", way = \"one-way\"";
+    for text in [
+        MIXED.to_owned(),
+        with_events(),
+        CEILING.to_owned(),
+        CEILING.replace("mutex = \"ceiling\"", "mutex = \"inheritance\""),
+        by_deadline(TWO),
+        MIXED.replace(
+            "period = \"20ms\"",
+            "period = \"20ms\"\n  deadline = \"12ms\"",
+        ),
+        MIXED.replace(one_way, "\"one.note\""),
+    ] {
+        let system = system(&text);
+        let checked = analysed(&system);
+        let components = checked.loading.components.iter();
+        let lacks: Vec<&String> = components
+            .filter_map(|one| one.lacks_lane.as_ref())
+            .collect();
+        match Plan::of(&system, &checked, (1, 1)) {
+            Ok(_) => assert_eq!(lacks, [""; 0], "{text}"),
+            Err(refused) => assert_eq!(refused, format!("{}, to run the system", lacks[0])),
+        }
+    }
 }
 
 #[test]
@@ -304,7 +450,7 @@ fn what_one_lane_cannot_order_is_refused() {
     };
     let words = by_deadline(TWO, "2ms", "2ms");
     assert!(
-        words.contains("one and other share CPU 0 of here"),
+        words.contains("the channel news is on CPU 0 of here"),
         "{words}"
     );
     let one_way = "\"one.note\", way = \"one-way\"";
@@ -314,24 +460,11 @@ fn what_one_lane_cannot_order_is_refused() {
         "{words}"
     );
     let words = by_deadline(
-        MIXED,
-        "{ to = \"other.part\" }",
-        "{ to = \"other.part\", way = \"one-way\" }",
+        &with_events(),
+        "calls = [{ to = \"other.part\" }",
+        "calls = [{ to = \"other.hear\", way = \"event\", channel = \"news\" }",
     );
-    assert!(
-        words.contains("other.tick calls other.part one-way"),
-        "{words}"
-    );
-    let event = "{ to = \"other.hear\", way = \"event\", channel = \"news\" }";
-    let words = by_deadline(
-        &MIXED.replace(
-            "[[component]]\nname = \"one\"",
-            "[[channel]]\nname = \"news\"\nnode = \"plain\"\n[[component]]\nname = \"one\"",
-        ),
-        "{ to = \"other.hear\", way = \"one-way\" }",
-        event,
-    );
-    assert!(words.contains("other.hear receives events"), "{words}");
+    assert!(words.contains("other.tick sends events"), "{words}");
     let mut system = example("only-edf.toml");
     system.nodes[0].levels = Some(80);
     let words = refused(&system);

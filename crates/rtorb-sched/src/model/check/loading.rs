@@ -1,6 +1,7 @@
 //! The configuration of the ORBs, so that a run has the priorities and threads of the analysis.
 
 mod by_deadline;
+mod order;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +18,7 @@ type Lanes = BTreeMap<i16, u32>;
 /// A lane has a thread for each call that it may serve at once. Each owner makes one two-way call at a time and waits. Each
 /// nested call back to a component whose thread waits needs another thread. A oneway call or event needs a thread for each job
 /// that may not have ended when the next one arrives. A channel's lane has a thread for each supplier at its priority, and at
-/// least one if it has consumers. A CPU that schedules by deadline has one lane, whose threads are levels.
+/// least one if it has consumers. A CPU that schedules by deadline has one lane for its jobs, whose threads are levels.
 pub(super) fn loading(view: &View<'_>, analysis: &Analysis) -> Loading {
     let system = view.system;
     let mut components = vec![Draft::default(); system.components.len()];
@@ -129,24 +130,29 @@ struct Draft {
     lanes: Lanes,
     bands: BTreeSet<i16>,
     priorities: Vec<(String, i16)>,
-    by_deadline: Option<LaneLoading>,
+    /// The lanes of a CPU that schedules by deadline.
+    by_deadline: Option<Vec<LaneLoading>>,
+    process_with: Vec<String>,
     lacks_lane: Option<String>,
     deadlines: Vec<(String, u64)>,
 }
 
 impl Draft {
     fn finish(self, name: &str) -> ComponentLoading {
-        let bands = self.bands.into_iter().rev();
+        // By deadline, calls have the priority of a lane and not that of their caller.
+        let (lanes, bands) = match (self.by_deadline, &self.lacks_lane) {
+            (Some(lanes), _) => (lanes, BTreeSet::new()),
+            (None, Some(_)) => (Vec::new(), BTreeSet::new()),
+            (None, None) => (listed(&self.lanes), self.bands),
+        };
+        let bands = bands.into_iter().rev();
         ComponentLoading {
             component: name.to_owned(),
-            lanes: self
-                .by_deadline
-                .into_iter()
-                .chain(listed(&self.lanes))
-                .collect(),
+            lanes,
             bands: bands.map(|priority| (priority, priority)).collect(),
             priorities: self.priorities,
             deadlines: self.deadlines,
+            process_with: self.process_with,
             lacks_lane: self.lacks_lane,
         }
     }

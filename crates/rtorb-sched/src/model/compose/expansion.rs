@@ -47,7 +47,7 @@ struct PendingBehaviour {
     after: usize,
     delay: Vec<Part>,
     /// The reception of the message.
-    received: Part,
+    received: Vec<Part>,
 }
 
 impl<'a, 'c> Expansion<'a, 'c> {
@@ -96,7 +96,9 @@ impl<'a, 'c> Expansion<'a, 'c> {
             let behaviour = *later.path.last().unwrap_or(&root);
             let place = self.system.placement(behaviour);
             let at = self.segment(behaviour, behaviour, place, Some(later.after), later.delay)?;
-            add(&mut self.segments[at].execution, later.received);
+            for received in later.received {
+                add(&mut self.segments[at].execution, received);
+            }
             self.follow(later.path, at)?;
         }
         Ok(())
@@ -303,12 +305,16 @@ impl<'a, 'c> Expansion<'a, 'c> {
                 );
                 let delay = self.message(&transfer)?;
                 let received_ns = self.costs.server_side(there.node, call.payload_bytes);
+                let passed_on = self.passing_on((caller, *called), call);
                 self.count()?;
                 self.waiting.push_back(PendingBehaviour {
                     path: longer(&branch.path, *called),
                     after: branch.at,
                     delay,
-                    received: part(Layer::Orb, "receiving of oneways", 1, received_ns),
+                    received: vec![
+                        part(Layer::Orb, "receiving of oneways", 1, received_ns),
+                        passed_on,
+                    ],
                 });
             }
         }
@@ -372,15 +378,32 @@ impl<'a, 'c> Expansion<'a, 'c> {
                     ..push
                 })?;
                 let received_ns = self.costs.event(there.node, consumers, bytes).consumer_ns;
+                let passed_on = self.passing_on((supplier, *consumer), call);
                 self.waiting.push_back(PendingBehaviour {
                     path: longer(&branch.path, *consumer),
                     after: sent,
                     delay,
-                    received: part(Layer::Orb, "receiving of events", 1, received_ns),
+                    received: vec![
+                        part(Layer::Orb, "receiving of events", 1, received_ns),
+                        passed_on,
+                    ],
                 });
             }
         }
         Ok(())
+    }
+
+    /// Returns the oneway call by which a lane above the levels passes a message on.
+    fn passing_on(&mut self, (caller, called): (usize, usize), call: &Call) -> Part {
+        let is_passed_on = self.system.is_passed_on(caller, call.way, called);
+        let node = self.system.placement(called).node;
+        let each_ns = if is_passed_on {
+            let sent_ns = self.costs.send(node, call.payload_bytes);
+            sent_ns.saturating_add(self.costs.server_side(node, call.payload_bytes))
+        } else {
+            0
+        };
+        part(Layer::Orb, "passing on to the lane with levels", 1, each_ns)
     }
 
     /// Creates a segment with the kernel's blocking.

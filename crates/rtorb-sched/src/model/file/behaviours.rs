@@ -8,8 +8,8 @@ use super::timing::{self, AnnotatedOperation, Annotations, AtLine};
 use super::values::Time;
 use super::{LineError, Lines, Place, Stopped};
 use crate::model::system::{
-    ArrivalBurst, Behaviour, Bucket, Budget, Enforcement, Execution, Resource, Section, System,
-    Timing, Trigger,
+    ArrivalBurst, Behaviour, Bucket, Budget, CompiledRequirements, Enforcement, Execution,
+    Resource, Section, System, Timing, Trigger,
 };
 use crate::task::Criticality;
 use crate::times::text_of_ns;
@@ -63,6 +63,7 @@ fn unreadable(name: String, component: usize, line: usize) -> Behaviour {
         priority: None,
         operation: None,
         miss_ratio: None,
+        requirements: CompiledRequirements::NONE,
         jitter_ns: 0,
         sections: Vec::new(),
         calls: Vec::new(),
@@ -113,6 +114,9 @@ impl BehaviourReader<'_> {
                 .as_ref()
                 .map(|one| one.get_ref().clone()),
             miss_ratio: self.operation.and_then(|timing| timing.miss_ratio),
+            requirements: self
+                .operation
+                .map_or(CompiledRequirements::NONE, |timing| timing.requirements),
             jitter_ns: self.table.jitter.as_ref().map_or(0, |one| one.get_ref().0),
             calls: Vec::new(),
             line: line.line,

@@ -3,8 +3,8 @@
 use super::{MS, behaviour, bounds_ms, checked, on_ideal, system};
 use rtorb_sched::Strategy;
 use rtorb_sched::model::{
-    CheckOptions, CheckReport, Layer, MissRatio, ModelError, Platform, Standing, TooFewPriorities,
-    check,
+    CheckOptions, CheckReport, LaneOrder, Layer, MissRatio, ModelError, Platform, Standing,
+    TooFewPriorities, check,
 };
 
 /// A behaviour's table.
@@ -468,6 +468,112 @@ fn a_two_way_call_is_execution_of_the_caller() {
         (80, 1)
     );
     assert!(loading[1].bands.is_empty() && loading[1].priorities.is_empty());
+}
+
+/// A CPU by deadline: two components in one process, called from a CPU with priorities in all ways.
+const BY_DEADLINE: &str = r#"
+name = "plant"
+[[node]]
+name = "n"
+cpus = 2
+scheduling = ["fixed-priority", "edf"]
+[[channel]]
+name = "news"
+[[component]]
+name = "a"
+[[component.behaviour]]
+name = "send"
+period = "20ms"
+execution = "1ms"
+calls = [
+  { to = "b.answer" },
+  { to = "b.note", way = "one-way" },
+  { to = "c.hear", way = "event", channel = "news" },
+]
+[[component]]
+name = "b"
+cpu = 1
+[[component.behaviour]]
+name = "tick"
+period = "10ms"
+execution = "1ms"
+calls = [{ to = "c.part" }]
+[[component.behaviour]]
+name = "answer"
+execution = "1ms"
+[[component.behaviour]]
+name = "note"
+execution = "1ms"
+deadline = "15ms"
+[[component]]
+name = "c"
+cpu = 1
+[[component.behaviour]]
+name = "part"
+execution = "1ms"
+[[component.behaviour]]
+name = "hear"
+execution = "1ms"
+deadline = "18ms"
+"#;
+
+#[test]
+fn components_of_a_cpu_by_deadline_have_one_lane_together_and_one_that_passes_events_on() {
+    let answer = checked(BY_DEADLINE);
+    assert_eq!(answer.standing, Standing::Holds);
+    for (at, other) in [(1, "c"), (2, "b")] {
+        let one = &answer.loading.components[at];
+        assert_eq!(one.lacks_lane, None);
+        assert_eq!(one.process_with, [other]);
+        assert!(one.bands.is_empty(), "{one:?}");
+        let lanes = one.lanes.iter();
+        let lanes: Vec<_> = lanes
+            .map(|it| (it.priority, it.threads, it.order))
+            .collect();
+        // Deadlines of 10, 15, 18 and 20 ms; the I/O thread has 79.
+        let expected = [
+            (80, 1, LaneOrder::Fifo),
+            (75, 4, LaneOrder::EarliestDeadline),
+        ];
+        assert_eq!(lanes, expected);
+    }
+    // The channel sends the event at the consumer's priority, as to any other CPU.
+    let priorities = &answer.loading.components[2].priorities;
+    let hear = priorities.iter().find(|(name, _)| name == "c.hear");
+    let (_, lanes) = &answer.loading.channels[0];
+    let hear = hear.map(|(_, priority)| *priority);
+    assert!(
+        lanes.iter().any(|lane| Some(lane.priority) == hear),
+        "{answer:?}"
+    );
+    // Without what brings no deadline there is nothing to pass on.
+    let event = "  { to = \"c.hear\", way = \"event\", channel = \"news\" },\n";
+    let oneway = "  { to = \"c.hear\", way = \"one-way\" },\n";
+    assert!(BY_DEADLINE.contains(event));
+    let answer = checked(&BY_DEADLINE.replace(event, oneway));
+    let lanes = &answer.loading.components[1].lanes;
+    assert_eq!((lanes.len(), lanes[0].priority), (1, 76));
+}
+
+#[test]
+fn a_cpu_by_deadline_has_no_channel_and_sends_no_events() {
+    let lacks = |from: &str, to: &str| {
+        assert!(BY_DEADLINE.contains(from), "{from}");
+        let answer = checked(&BY_DEADLINE.replace(from, to));
+        let components = &answer.loading.components[1..];
+        assert!(components.iter().all(|one| one.lanes.is_empty()));
+        components[0].lacks_lane.clone().unwrap_or_default()
+    };
+    let words = lacks("name = \"news\"", "name = \"news\"\ncpu = 1");
+    assert!(
+        words.starts_with("the channel news is on CPU 1 of n"),
+        "{words}"
+    );
+    let words = lacks(
+        "calls = [{ to = \"c.part\" }]",
+        "calls = [{ to = \"c.hear\", way = \"event\", channel = \"news\" }, { to = \"c.part\" }]",
+    );
+    assert!(words.starts_with("b.tick sends events"), "{words}");
 }
 
 /// A nested call back needs a second thread, because the first waits; a third caller of the same priority needs a third one.

@@ -1,9 +1,9 @@
-//! The lane that serves all jobs of a CPU by deadline, and why a CPU has none.
+//! The lane that serves all jobs of a CPU by deadline, the one that passes jobs on to it, and why a CPU has none.
 
 use super::super::super::report::{LaneLoading, LaneOrder};
 use super::super::super::system::{CallWay, Placement};
 use super::super::steps::{Analysis, View};
-use super::Draft;
+use super::{Draft, order};
 use crate::edf;
 use crate::holistic::SchedulingPolicy;
 use crate::task::Task;
@@ -11,15 +11,12 @@ use crate::task::Task;
 /// Adds the lanes of the CPUs that schedule by deadline, and the deadlines that order their jobs.
 pub(super) fn add(view: &View<'_>, analysis: &Analysis, components: &mut [Draft]) {
     let system = view.system;
+    let own_ns = order::own_deadlines(view);
     for owner in &view.goals.owners {
-        let by_deadline = |segment: &usize| {
-            let processor = view.composition.segments[*segment].processor;
-            view.composition.processors[processor].scheduling == SchedulingPolicy::EarliestDeadline
-        };
-        if owner.segments.iter().any(by_deadline) {
+        if let Some(deadline_ns) = own_ns[owner.behaviour] {
             let behaviour = &system.behaviours[owner.behaviour];
             let deadlines = &mut components[behaviour.component].deadlines;
-            deadlines.push((behaviour.name.clone(), owner.deadline_ns));
+            deadlines.push((behaviour.name.clone(), deadline_ns));
         }
     }
     for (processor, what) in view.composition.processors.iter().enumerate() {
@@ -33,43 +30,78 @@ pub(super) fn add(view: &View<'_>, analysis: &Analysis, components: &mut [Draft]
         let here = system.components.iter().enumerate();
         let here = here.filter(|(_, one)| (one.node, one.cpu) == (place.node, place.cpu));
         let here: Vec<usize> = here.map(|(index, _)| index).collect();
-        let lane = lane(view, analysis, place, processor);
-        for component in here {
-            match &lane {
-                Ok(lane) => components[component].by_deadline = Some(*lane),
-                Err(reason) => components[component].lacks_lane = Some(reason.clone()),
+        let lanes = lanes(view, analysis, place, processor);
+        for &component in &here {
+            let draft = &mut components[component];
+            match &lanes {
+                Ok(lanes) => {
+                    let others = here.iter().filter(|other| **other != component);
+                    let names = others.map(|other| system.components[*other].name.clone());
+                    draft.process_with = names.collect();
+                    draft.by_deadline = Some(lanes.clone());
+                }
+                Err(reason) => draft.lacks_lane = Some(reason.clone()),
             }
         }
     }
 }
 
-fn lane(
+/// Returns the lanes of a CPU, the most urgent first.
+fn lanes(
     view: &View<'_>,
     analysis: &Analysis,
     place: Placement,
     processor: usize,
-) -> Result<LaneLoading, String> {
-    check_processes(view, place)?;
+) -> Result<Vec<LaneLoading>, String> {
+    check_channels(view, place)?;
     check_calls(view, place)?;
+    order::check(view, place)?;
     let levels = view.composition.processors[processor].levels;
     let levels = levels.unwrap_or_else(|| edf::levels_needed(&tasks(view, analysis, processor)));
     let range = view.system.priorities;
-    let lowest = range.most_urgent.checked_sub_unsigned(levels);
+    let above = levels.saturating_add(u32::from(passes_on(view, place)));
+    let lowest = range.most_urgent.checked_sub_unsigned(above);
     let lowest = lowest.filter(|lowest| *lowest >= range.least_urgent);
     let lowest = lowest.and_then(|lowest| i16::try_from(lowest).ok());
     let priority = lowest.ok_or_else(|| {
         format!(
-            "CPU {} of {} needs {levels} levels, each a priority, and one for the I/O thread, and `priorities` allows {}: allow more, or write \
-             fewer `levels` at the node",
+            "CPU {} of {} needs {levels} levels, each a priority, {}, and `priorities` allows {}: allow more, or write fewer `levels` at the \
+             node",
             place.cpu,
             view.system.nodes[place.node].name,
+            if above > levels {
+                "one for the I/O thread and one for the lane that passes jobs on"
+            } else {
+                "and one for the I/O thread"
+            },
             range.count()
         )
     })?;
-    Ok(LaneLoading {
+    let by_deadline = LaneLoading {
         priority,
         threads: levels,
         order: LaneOrder::EarliestDeadline,
+    };
+    // Above the I/O thread. It passes each job on at once.
+    let passing = (above > levels).then(|| LaneLoading {
+        priority: i16::try_from(range.most_urgent).unwrap_or(i16::MAX),
+        threads: 1,
+        order: LaneOrder::Fifo,
+    });
+    Ok(passing.into_iter().chain([by_deadline]).collect())
+}
+
+/// Returns true if jobs of a CPU are passed on to its lane with levels.
+fn passes_on(view: &View<'_>, place: Placement) -> bool {
+    let system = view.system;
+    let mut behaviours = system.behaviours.iter().enumerate();
+    behaviours.any(|(caller, behaviour)| {
+        behaviour.calls.iter().any(|call| {
+            let is_passed_on = |to: &usize| {
+                system.placement(*to) == place && system.is_passed_on(caller, call.way, *to)
+            };
+            call.to.iter().any(is_passed_on)
+        })
     })
 }
 
@@ -84,58 +116,41 @@ fn tasks(view: &View<'_>, analysis: &Analysis, processor: usize) -> Vec<Task> {
     .collect()
 }
 
-/// One lane of one process orders all jobs of a CPU.
-fn check_processes(view: &View<'_>, place: Placement) -> Result<(), String> {
+/// A channel is a process of its own, and its lanes know no deadlines.
+fn check_channels(view: &View<'_>, place: Placement) -> Result<(), String> {
     let system = view.system;
-    let components = system.components.iter();
-    let components = components.map(|one| (&one.name, one.node, one.cpu));
-    let channels = system.channels.iter();
-    let channels = channels.map(|one| (&one.name, one.node, one.cpu));
-    let mut names = components
-        .chain(channels)
-        .filter(|(_, node, cpu)| (*node, *cpu) == (place.node, place.cpu))
-        .map(|(name, ..)| name);
-    match (names.next(), names.next()) {
-        (Some(one), Some(other)) => Err(format!(
-            "{one} and {other} share CPU {} of {}, which schedules by earliest deadline, and one lane of one process orders all jobs of such \
-             a CPU: put the behaviours into one component",
-            place.cpu, system.nodes[place.node].name
-        )),
-        _ => Ok(()),
-    }
+    let mut channels = system.channels.iter();
+    let here = channels.find(|one| (one.node, one.cpu) == (place.node, place.cpu));
+    here.map_or(Ok(()), |channel| {
+        Err(format!(
+            "the channel {} is on CPU {} of {}, which schedules by earliest deadline, and a channel orders events by priorities: give it a CPU \
+             with fixed priorities",
+            channel.name, place.cpu, system.nodes[place.node].name
+        ))
+    })
 }
 
-/// A job that waits for another CPU keeps its level, and events bring no deadline.
+/// A job that waits for another CPU keeps its level, and its thread has no priority of its own for a channel.
 fn check_calls(view: &View<'_>, place: Placement) -> Result<(), String> {
     let system = view.system;
     let is_here = |behaviour: usize| system.placement(behaviour) == place;
-    for (caller, behaviour) in system.behaviours.iter().enumerate() {
-        for call in &behaviour.calls {
-            let name = &behaviour.name;
-            match call.way {
-                CallWay::TwoWay if is_here(caller) && !call.to.iter().all(|to| is_here(*to)) => {
-                    return Err(format!(
-                        "{name} waits for another CPU, and keeps its level of the lane meanwhile, which no bound covers: make the call \
-                         one-way"
-                    ));
-                }
-                CallWay::Event { .. } if is_here(caller) => {
-                    return Err(format!(
-                        "{name} sends events, which a channel orders by priorities, and its CPU schedules by earliest deadline: make the \
-                         call one-way"
-                    ));
-                }
-                CallWay::Event { .. } => {
-                    if let Some(to) = call.to.iter().find(|to| is_here(**to)) {
-                        return Err(format!(
-                            "{} receives events, which bring no deadline, and its CPU schedules by earliest deadline: make the call of \
-                             {name} one-way",
-                            system.behaviours[*to].name
-                        ));
-                    }
-                }
-                CallWay::TwoWay | CallWay::OneWay => {}
+    let here = system.behaviours.iter().enumerate();
+    let here = here.filter(|(behaviour, _)| is_here(*behaviour));
+    let calls = here.flat_map(|(_, one)| one.calls.iter().map(|call| (&one.name, call)));
+    for (name, call) in calls {
+        match call.way {
+            CallWay::TwoWay if !call.to.iter().all(|to| is_here(*to)) => {
+                return Err(format!(
+                    "{name} waits for another CPU, and keeps its level of the lane meanwhile, which no bound covers: make the call one-way"
+                ));
             }
+            CallWay::Event { .. } => {
+                return Err(format!(
+                    "{name} sends events, which a channel orders by priorities, and its CPU schedules by earliest deadline: make the call \
+                     one-way"
+                ));
+            }
+            CallWay::TwoWay | CallWay::OneWay => {}
         }
     }
     Ok(())
