@@ -17,13 +17,19 @@ pub(super) fn all(runs: &[Run]) -> Vec<ExportedTable> {
     series.chain(derived).collect()
 }
 
+/// A column with the cell of a row of a series or of a derived number.
+type OwnColumn<R> = (&'static str, Kind, fn(&R, usize) -> Cell);
+
+/// A column with the cell of a series or a derived number of results.
+type LeadColumn = (&'static str, Kind, fn(&Run, &Results, usize) -> Cell);
+
 /// A table of series or of derived numbers.
 struct Table<R: 'static> {
     name: &'static str,
     /// How many rows it has of each.
     rows: fn(&R) -> usize,
     /// The columns after those of [`LEAD`] and the labels, with the cell of a row.
-    columns: &'static [(&'static str, Kind, fn(&R, usize) -> Cell)],
+    columns: &'static [OwnColumn<R>],
 }
 
 impl<R: Labelled> Table<R> {
@@ -113,7 +119,7 @@ fn label_kinds(runs: &[Run]) -> BTreeMap<String, Kind> {
 }
 
 /// The columns that every table begins with: where a row is from.
-const LEAD: &[(&str, Kind, fn(&Run, &Results, usize) -> Cell)] = &[
+const LEAD: &[LeadColumn] = &[
     ("run", Kind::Text, |_, results, _| text(&results.run)),
     ("run_folder", Kind::Text, |run, _, _| {
         let name = Some(&run.name).filter(|name| !name.is_empty());

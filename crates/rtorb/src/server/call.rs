@@ -105,10 +105,10 @@ impl Responder for OrbResponder<'_> {
 
     #[inline(always)]
     fn send(&mut self, reply: &Writer<'_>) {
-        if let Some(session) = self.session {
-            if session.send(reply).is_err() {
-                self.outcome = ReplyOutcome::Broken;
-            }
+        if let Some(session) = self.session
+            && session.send(reply).is_err()
+        {
+            self.outcome = ReplyOutcome::Broken;
         }
     }
 
