@@ -124,10 +124,7 @@ fn answer<'m, const SITE: u8>(
     names: &mut NameCache,
     thread: &mut ThreadPriority,
 ) {
-    let has_others = request
-        .contexts
-        .has_other_than(contexts::INVOCATION_POLICIES);
-    let served = if has_others && is_of_thread(request) {
+    let served = if !request.contexts.is_empty() && is_of_thread(request) {
         serve_in_thread(request, call, names, thread)
     } else {
         let orb = call.reply.responder.orb;
