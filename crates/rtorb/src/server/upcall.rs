@@ -16,7 +16,7 @@ use crate::server::{ActiveObject, NameCache, ServerCore};
 use core::cell::Cell;
 use rtorb_core::Described;
 use rtorb_core::upcall::Upcall;
-use rtorb_os::slab::SlabGuard;
+use rtorb_os::slab::{RemovedEntry, SlabGuard};
 use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, ReplyStatus, RequestHeader, contexts};
 use rtorb_wire::{Encode, Reader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -231,7 +231,8 @@ impl<'m, const SITE: u8> Upcall<'m> for OrbUpcall<'m, '_, SITE> {
 
 /// Drops an object that was deactivated while the call used it. Its servant may panic then.
 #[cold]
-fn drop_removed(upcall: u64, removed: ActiveObject) {
+#[inline(never)]
+pub(super) fn drop_removed(upcall: u64, removed: RemovedEntry<'_, ActiveObject>) {
     let _ = in_servant(upcall, || drop(removed));
 }
 
@@ -241,9 +242,9 @@ fn drop_removed(upcall: u64, removed: ActiveObject) {
 /// UNKNOWN, COMPLETED_MAYBE, if it panics.
 #[inline(always)]
 pub(super) fn in_servant<T>(upcall: u64, run: impl FnOnce() -> T) -> Result<T, SystemException> {
-    let around = IN_UPCALL.with(|inside| inside.replace(upcall));
+    let inside = InServant::enter(upcall);
     let ran = catch_unwind(AssertUnwindSafe(run));
-    IN_UPCALL.with(|inside| inside.set(around));
+    drop(inside);
     // No default is built and dropped in calls without a panic: that costs 20 instructions.
     match ran {
         Ok(result) => Ok(result),
@@ -251,8 +252,32 @@ pub(super) fn in_servant<T>(upcall: u64, run: impl FnOnce() -> T) -> Result<T, S
     }
 }
 
+/// The calling thread executes a servant until this is dropped.
+pub(super) struct InServant {
+    /// What it executed before.
+    around: u64,
+}
+
+impl InServant {
+    /// Notes that the calling thread executes a servant. `upcall` has the numbers of the ORB and of the connection.
+    #[inline(always)]
+    pub(super) fn enter(upcall: u64) -> Self {
+        Self {
+            around: IN_UPCALL.with(|inside| inside.replace(upcall)),
+        }
+    }
+}
+
+impl Drop for InServant {
+    #[inline(always)]
+    fn drop(&mut self) {
+        IN_UPCALL.with(|inside| inside.set(self.around));
+    }
+}
+
 /// The exception of a request whose servant panics; other requests are not affected.
-const FAILED: SystemException = local::SERVANT_PANICKED.with_completion(CompletionStatus::Maybe);
+pub(super) const FAILED: SystemException =
+    local::SERVANT_PANICKED.with_completion(CompletionStatus::Maybe);
 
 /// Gives the thread the priority of the call, by the object's priority model.
 // Always: it is in the path of every call.
