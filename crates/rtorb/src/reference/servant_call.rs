@@ -2,7 +2,7 @@
 
 use super::{Inner, ObjectRef};
 use crate::exception::SystemException;
-use crate::server::{LocalCall, LocalObject, of_panic};
+use crate::server::{LocalCall, LocalObject, servant_panicked};
 use core::sync::atomic::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -16,18 +16,22 @@ impl ObjectRef {
         &self,
         call: impl Fn(&V) -> Result<T, E>,
     ) -> Option<Result<T, E>> {
-        let begun = self.inner.begin_local()?;
-        let call = |servant| catch_unwind(AssertUnwindSafe(|| call(servant)));
-        let called = begun.servant().map(call);
+        let begun = self.inner.begin_servant_call()?;
+        let Some(servant) = begun.servant() else {
+            begun.end();
+            return None;
+        };
+        let called = catch_unwind(AssertUnwindSafe(|| call(servant)));
         begun.end();
-        Some(called?.unwrap_or_else(|panic| Err(of_panic(panic).into())))
+        Some(called.unwrap_or_else(|panic| Err(servant_panicked(panic).into())))
     }
 }
 
 impl Inner {
     /// Begins a call of the servant without a request; `None` if the call needs a request.
-    #[inline(never)]
-    fn begin_local(&self) -> Option<LocalCall<'_>> {
+    // Always: shared code would return the call through memory.
+    #[inline(always)]
+    fn begin_servant_call(&self) -> Option<LocalCall<'_>> {
         let object = self.servant.as_ref()?;
         // A request follows the object, or gets the exception of an ORB that has ended.
         if self.is_forwarded.load(Ordering::Relaxed) || self.client.core.is_closed() {

@@ -8,7 +8,8 @@ use super::upcall;
 use super::workspace::Workspace;
 use crate::connection::{CollocatedRequest, Outcome};
 use crate::exception::{COLLOCATED_DEPTH, CompletionStatus, ExceptionKind, SystemException};
-use core::cell::{Cell, RefCell};
+use crate::thread_state::THREAD;
+use core::cell::RefCell;
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::Message;
@@ -18,8 +19,6 @@ thread_local! {
     /// The idle buffers of this thread, one for each call that was in progress at the same time.
     #[expect(clippy::vec_box, reason = "each call takes one out and puts it back: a pointer moves")]
     static IDLE: RefCell<Vec<Box<CallBuffers>>> = const { RefCell::new(Vec::new()) };
-    /// The number of collocated calls in progress on this thread, of all ORBs.
-    static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
 /// The buffers of one collocated call, used again for the next one.
@@ -56,19 +55,20 @@ impl Nesting {
     /// Counts a call; `None` if `depth_max` are in progress.
     #[inline]
     pub(super) fn enter(depth_max: usize) -> Option<Self> {
-        let depth = DEPTH.get();
-        if depth >= depth_max {
-            return None;
-        }
-        DEPTH.with(|now| now.set(depth + 1));
-        Some(Self)
+        THREAD.with(|thread| {
+            let calls = thread.collocated_calls.get();
+            (calls < depth_max).then(|| {
+                thread.collocated_calls.set(calls + 1);
+                Self
+            })
+        })
     }
 }
 
 impl Drop for Nesting {
     #[inline]
     fn drop(&mut self) {
-        DEPTH.with(|depth| depth.set(depth.get() - 1));
+        THREAD.with(|thread| thread.collocated_calls.update(|calls| calls - 1));
     }
 }
 

@@ -43,7 +43,8 @@ impl LocalObject {
 
     /// Begins a call on the calling thread. `None` if a request is necessary: the object is not active, its servant serves requests
     /// only, or the request would be refused.
-    #[inline]
+    // Always: it is in the path of a call without a request.
+    #[inline(always)]
     pub(crate) fn begin(&self) -> Option<LocalCall<'_>> {
         let object = self.entry.get()?;
         // A request that the manager does not admit, or that is too deep, gets the exception.
@@ -69,15 +70,15 @@ impl LocalCall<'_> {
     }
 
     /// Ends the call. If the object was removed meanwhile, and no other call uses it, drops it.
-    #[inline(never)]
+    // Always: it is in the path of a call without a request.
+    #[inline(always)]
     pub(crate) fn end(self) {
-        let (server, priority) = (self.server, &self.priority);
         drop(self.inside);
         if let Some(removed) = SlabGuard::release(self.servant) {
-            drop_removed(server.upcall, removed);
+            drop_removed(self.server.upcall, removed);
         }
-        if priority.was_changed() {
-            give_back(server, priority);
+        if self.priority.was_changed() {
+            give_back(self.server, self.priority);
         }
     }
 }
@@ -85,13 +86,15 @@ impl LocalCall<'_> {
 /// Returns the exception of a call whose servant has panicked.
 #[cold]
 #[inline(never)]
-pub(crate) fn of_panic(_panic: Box<dyn Any + Send>) -> SystemException {
+pub(crate) fn servant_panicked(panic: Box<dyn Any + Send>) -> SystemException {
+    drop(panic);
     FAILED
 }
 
 /// Restores the scheduling of the application's thread, which the servant has changed.
 #[cold]
-fn give_back(server: &ServerCore, priority: &UpcallPriority) {
+#[inline(never)]
+fn give_back(server: &ServerCore, priority: UpcallPriority) {
     // If the host refuses, the thread keeps what the servant set, as after a request.
     let _ = server.rt.apply_policy(priority.policy_before(&server.rt));
 }

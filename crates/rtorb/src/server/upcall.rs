@@ -13,7 +13,7 @@ use crate::realtime::{
     CallPriority, NativePriority, Priority, RtCore, ThreadpoolId, UpcallPriority,
 };
 use crate::server::{ActiveObject, NameCache, ServerCore};
-use core::cell::Cell;
+use crate::thread_state::{NO_UPCALL, THREAD};
 use rtorb_core::Described;
 use rtorb_core::upcall::Upcall;
 use rtorb_os::slab::{RemovedEntry, SlabGuard};
@@ -21,28 +21,25 @@ use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, ReplyStatus, RequestHeader, context
 use rtorb_wire::{Encode, Reader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-thread_local! {
-    /// The ORB whose servant this thread executes, in the upper half, and the number of the connection; [`OUTSIDE`] if it executes
-    /// none.
-    static IN_UPCALL: Cell<u64> = const { Cell::new(OUTSIDE) };
-}
-
-/// No ORB.
-const OUTSIDE: u64 = 0;
-
 /// Returns true if the calling thread is in a servant of that ORB. There it must not wait for another request of the same ORB.
 pub(crate) fn is_in_upcall(orb: &ServerCore) -> bool {
-    IN_UPCALL.get() >> 32 == orb.upcall >> 32
+    current() >> 32 == orb.upcall >> 32
 }
 
 /// Returns true if the calling thread is in a servant of any ORB.
 pub(crate) fn is_in_servant() -> bool {
-    IN_UPCALL.get() != OUTSIDE
+    current() != NO_UPCALL
+}
+
+/// Returns the ORB whose servant the calling thread executes, in the upper half, and the number of the connection.
+#[inline]
+fn current() -> u64 {
+    THREAD.with(|thread| thread.upcall.get())
 }
 
 /// Returns true if the client has cancelled the call that the calling thread executes.
 pub(super) fn is_cancelled() -> bool {
-    match IN_UPCALL.get() as u32 {
+    match current() as u32 {
         NO_CONNECTION => false,
         number => cancellation::is_cancelled(number),
     }
@@ -263,7 +260,7 @@ impl InServant {
     #[inline(always)]
     pub(super) fn enter(upcall: u64) -> Self {
         Self {
-            around: IN_UPCALL.with(|inside| inside.replace(upcall)),
+            around: THREAD.with(|thread| thread.upcall.replace(upcall)),
         }
     }
 }
@@ -271,7 +268,7 @@ impl InServant {
 impl Drop for InServant {
     #[inline(always)]
     fn drop(&mut self) {
-        IN_UPCALL.with(|inside| inside.set(self.around));
+        THREAD.with(|thread| thread.upcall.set(self.around));
     }
 }
 
