@@ -17,13 +17,18 @@ impl ObjectRef {
         call: impl Fn(&V) -> Result<T, E>,
     ) -> Option<Result<T, E>> {
         let begun = self.inner.begin_servant_call()?;
-        let Some(servant) = begun.servant() else {
-            begun.end();
-            return None;
-        };
-        let called = catch_unwind(AssertUnwindSafe(|| call(servant)));
-        begun.end();
-        Some(called.unwrap_or_else(|panic| Err(servant_panicked(panic).into())))
+        // Nothing outside can unwind, so that the call stays in registers.
+        let called = || begun.servant().map(|servant| call(servant));
+        match catch_unwind(AssertUnwindSafe(called)) {
+            Ok(result) => {
+                begun.end();
+                result
+            }
+            Err(panic) => {
+                begun.end();
+                Some(Err(servant_panicked(panic).into()))
+            }
+        }
     }
 }
 

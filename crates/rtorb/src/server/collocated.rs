@@ -55,13 +55,13 @@ impl Nesting {
     /// Counts a call; `None` if `depth_max` are in progress.
     #[inline]
     pub(super) fn enter(depth_max: usize) -> Option<Self> {
-        THREAD.with(|thread| {
-            let calls = thread.collocated_calls.get();
-            (calls < depth_max).then(|| {
-                thread.collocated_calls.set(calls + 1);
-                Self
-            })
-        })
+        // Short closures: a longer one would be a function of its own.
+        let calls = THREAD.with(|thread| thread.collocated_calls.get());
+        if calls >= depth_max {
+            return None;
+        }
+        THREAD.with(|thread| thread.collocated_calls.set(calls + 1));
+        Some(Self)
     }
 }
 
