@@ -87,14 +87,14 @@ pub(super) fn serve<'m, const SITE: u8>(
     }
 }
 
-/// Ends a request whose reply was sent early, or could not be sent.
+/// Ends a request whose reply was early, or could not be sent.
 #[cold]
 fn end_unusual(outcome: ReplyOutcome, session: Option<&Session>) -> Next {
-    if outcome == ReplyOutcome::Broken {
-        return Next::Over;
-    }
     if let Some(session) = session {
         session.state.note_executed();
+    }
+    if outcome == ReplyOutcome::Broken {
+        return Next::Over;
     }
     Next::Done
 }
