@@ -132,7 +132,7 @@ impl Program {
         report.note(took, output.status.success(), slow);
         if !output.status.success() {
             println!("== {} failed ({})", self.name, output.status);
-            if !text.lines().any(|line| line.ends_with(FAILED)) {
+            if shown(&text).next().is_none() {
                 let tail: Vec<_> = text.lines().rev().take(20).collect();
                 tail.iter().rev().for_each(|line| println!("{line}"));
             }

@@ -47,9 +47,9 @@ pub trait Responder {
         drop(items);
     }
 
-    /// Notes that the reply was sent before the servant is called.
+    /// Notes that the reply, which is sent next, is sent before the servant is called.
     #[inline]
-    fn replied_early(&mut self) {}
+    fn reply_is_early(&mut self) {}
 
     /// Notes that the servant has returned; for annotated operations.
     #[inline]

@@ -38,8 +38,8 @@ impl<'m, R: Responder> ServerCall<'m, R> {
     #[cold]
     fn reply_unless_proxy(&mut self, servant: &dyn Described) {
         if !servant.is_proxy() {
+            self.reply.responder.reply_is_early();
             let _ = self.reply(|_| Ok(()));
-            self.reply.responder.replied_early();
         }
     }
 

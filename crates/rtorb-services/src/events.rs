@@ -75,7 +75,7 @@ pub use channel::{CannotReorder, Channel, strategies};
 #[cfg(feature = "scheduling")]
 pub(crate) use channel_core::ChannelCore;
 #[cfg(feature = "event-channel")]
-pub use config::{ChannelConfig, ChannelError, Dispatching, LANES_MAX, WhenFull};
+pub use config::{ChannelConfig, ChannelError, Dispatching, EVENT_BYTES_MIN, LANES_MAX, WhenFull};
 #[cfg(feature = "event-channel")]
 pub use counting::statistics_of;
 #[cfg(feature = "event-channel")]

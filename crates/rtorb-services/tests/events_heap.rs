@@ -146,8 +146,8 @@ fn heap_and_waits_of_events(dispatching: Dispatching) -> (u64, u64) {
         }
     };
     push(200);
-    // Those who have counted it may still be about it.
-    std::thread::sleep(Duration::from_millis(50));
+    // Those who have counted it may still be about it, and a thread may begin late.
+    rtorb_tests::asleep::until_others_sleep();
     let before = process_heap_calls();
     // A thread that another program stops while it has a lock makes others wait. No event needs that: so some batch is without.
     let mut fewest_waits = u64::MAX;

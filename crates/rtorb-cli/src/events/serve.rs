@@ -14,8 +14,8 @@ use rtorb_os::termination::Termination;
 use rtorb_services::events::filter::FilterKind;
 use rtorb_services::events::plain::{PlainChannel, PlainConfig};
 use rtorb_services::events::{
-    Channel, ChannelConfig, ChannelError, Dispatching, PrioritySource, RtInfoIsPriority, WhenFull,
-    strategies,
+    Channel, ChannelConfig, ChannelError, Dispatching, EVENT_BYTES_MIN, PrioritySource,
+    RtInfoIsPriority, WhenFull, strategies,
 };
 use rtorb_services::naming::client::{BoundName, Context, Failure, FailureReason, parse_name};
 use rtorb_services::scheduling::{RemoteScheduler, Schedule};
@@ -24,7 +24,9 @@ use rtorb_services::stubs::rtec_scheduler::rtec_scheduler::Scheduler;
 use super::followed_scheduler::FollowedScheduler;
 use super::list;
 use crate::named_file::{self, file_error};
-use crate::orb_options::{ClientOptions, ServerOptions, UsageError, option_error};
+use crate::orb_options::{
+    ClientOptions, ServerOptions, UsageError, option_error, usage, usage_of, usage_of_field,
+};
 use crate::output::{note, print_json, warn};
 use crate::reference::{builder, duration, object};
 
@@ -236,9 +238,10 @@ impl Serve {
             (None, None) => usual.lanes.clone(),
         };
         self.server.set_lanes(serving_lanes(&lanes));
-        let event_bytes_max = self
-            .event_bytes
-            .unwrap_or(usual.event_bytes_max.min(self.queue_bytes));
+        let event_bytes_max = self.event_bytes.unwrap_or(
+            self.queue_bytes
+                .clamp(EVENT_BYTES_MIN, usual.event_bytes_max),
+        );
         Ok(ChannelConfig {
             lanes,
             dispatching: match self.dispatching {
@@ -323,14 +326,16 @@ fn write_reference(file: &Path, object: &ObjectRef) -> anyhow::Result<()> {
 /// Converts an error of the channel: a wrong option is a usage error, a refusal of the host is not.
 fn channel_error(error: ChannelError) -> anyhow::Error {
     match &error {
+        ChannelError::Config { name, .. } => match *name {
+            "event_bytes_max" => usage_of(&error, name, "--event-bytes"),
+            "the number of lanes" => usage(&error),
+            name => usage_of_field(&error, name),
+        },
         // The text names --best-effort where that helps.
         ChannelError::Thread {
             is_mapped: false, ..
         }
-        | ChannelError::Config { .. }
-        | ChannelError::Strategies { .. } => {
-            anyhow!(UsageError::new(error.to_string()))
-        }
+        | ChannelError::Strategies { .. } => usage(&error),
         _ => anyhow!(error),
     }
 }

@@ -322,7 +322,9 @@ fn misuse_is_told_with_what_is_known() {
     told(&["serve", "--lanes", "50,fast"], "50,30,10");
     told(&["serve", "--lanes", "10,30"], "most urgent first");
     told(&["serve", "--when-full", "drop"], "discard_oldest");
-    told(&["serve", "--queue-events", "0"], "queue_events");
+    told(&["serve", "--lanes", "5,5"], "--lanes is 5,5");
+    told(&["serve", "--queue-events", "0"], "--queue-events is 0");
+    told(&["serve", "--queue-bytes", "10"], "--queue-bytes is 10");
     told(&["push", "IOR:00", "--type", "3"], "16");
     told(
         &["push", "IOR:00", "--type", "20", "--payload", "hex:0"],

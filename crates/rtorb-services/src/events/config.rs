@@ -154,6 +154,9 @@ pub enum ChannelError {
 /// The greatest number of lanes of a channel.
 pub const LANES_MAX: usize = 64;
 
+/// The least value of [`ChannelConfig::event_bytes_max`] in bytes.
+pub const EVENT_BYTES_MIN: usize = 64;
+
 impl Default for ChannelConfig {
     fn default() -> Self {
         Self {
@@ -196,7 +199,11 @@ impl ChannelConfig {
         within("suppliers_max", self.suppliers_max, 1..=PEERS_MAX)?;
         within("queue_events", self.queue_events, 1..=1 << 20)?;
         within("intake_events", self.intake_events, 1..=1 << 20)?;
-        within("event_bytes_max", self.event_bytes_max, 64..=16 << 20)?;
+        within(
+            "event_bytes_max",
+            self.event_bytes_max,
+            EVENT_BYTES_MIN..=16 << 20,
+        )?;
         within(
             "queue_bytes",
             self.queue_bytes,
@@ -244,14 +251,15 @@ impl ChannelConfig {
         within("the number of lanes", self.lanes.len(), 1..=LANES_MAX)?;
         let falls = |pair: &[Priority]| pair[0] > pair[1];
         if self.lanes.windows(2).all(falls) {
-            Ok(())
-        } else {
-            Err(wrong(
-                "lanes",
-                &format!("{:?}", self.lanes),
-                "different priorities, the most urgent first",
-            ))
+            return Ok(());
         }
+        let lanes = self.lanes.iter().map(|lane| lane.get().to_string());
+        let lanes = lanes.collect::<Vec<_>>().join(",");
+        Err(wrong(
+            "lanes",
+            &lanes,
+            "different priorities, the most urgent first",
+        ))
     }
 }
 

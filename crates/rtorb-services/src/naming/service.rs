@@ -77,12 +77,11 @@ impl NamingService {
         let tree = Arc::new(Mutex::new(tree));
         let changes = Changes::new(Arc::clone(&tree), disk, &config);
         let naming = Naming::new(orb, identity, tree, changes, config)?;
-        servant::open(&naming)?;
         let service = Self {
             orb: orb.clone(),
             naming,
         };
-        service.bind_keys().inspect_err(|_| {
+        service.open().inspect_err(|_| {
             service.naming.end();
         })?;
         orb.register_initial_reference(ROOT_KEY, service.reference().as_object().clone());
@@ -107,8 +106,9 @@ impl NamingService {
         }
     }
 
-    /// Gives the root context its own key, and serves the object that leads to it.
-    fn bind_keys(&self) -> Result<(), NamingError> {
+    /// Serves contexts, gives the root context its own key, and serves the object that leads to it.
+    fn open(&self) -> Result<(), NamingError> {
+        servant::open(&self.naming)?;
         let root = self.reference().as_object().clone();
         self.orb.bind_object_key(ROOT_KEY, &root)?;
         let bootstrap = Bootstrap::serve(&self.orb, root).inspect_err(|_| {

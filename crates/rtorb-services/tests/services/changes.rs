@@ -8,6 +8,7 @@ use rtorb::exception::local;
 use rtorb::rt::Priority;
 use rtorb::{Orb, PoaError, SystemException};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
+use rtorb_os::memory::{lock_all, lock_allowed};
 use rtorb_os::sched::{SchedPolicy, allowed, current_affinity, current_policy};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
@@ -32,6 +33,7 @@ use rtorb_tests::skip;
 use rtorb_tests::snapshots::robot::{Motor, MotorServant, MotorTurnError, PartServant};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -459,12 +461,33 @@ fn changes_under_calls_and_events_lose_nothing() {
 
 /// Changes a system of 1,000 calls and events a second 1,000 times. Each answer must come until the deadline that is proven for its
 /// time: that of the mode, or during a change the shorter one of both modes. One may be later if the host kept its CPUs from the most
-/// urgent threads for as long.
+/// urgent threads for as long. The system is a program of its own, whose pages are in memory: here other tests share its pages, and
+/// the kernel's lock of them, which does not inherit priority.
 #[test]
 fn nothing_is_later_during_changes_than_the_analysis_says() {
     if allowed(SchedPolicy::Fifo(WITNESS)).is_err() {
         return skip("no real-time priorities");
     }
+    if lock_allowed(usize::MAX).is_err() {
+        return skip("no right to lock memory");
+    }
+    if std::env::var_os(IS_ALONE).is_some() {
+        lock_all().expect("it is allowed");
+        return nothing_is_late();
+    }
+    let program = std::env::current_exe().expect("this program");
+    let name = "changes::nothing_is_later_during_changes_than_the_analysis_says";
+    let mut alone = Command::new(program);
+    alone
+        .args([name, "--exact", "--nocapture"])
+        .env(IS_ALONE, "1");
+    assert!(alone.status().expect("it can be started").success());
+}
+
+/// Set for a program that runs one test alone.
+const IS_ALONE: &str = "RTORB_TEST_IS_ALONE";
+
+fn nothing_is_late() {
     let has_ended = &AtomicBool::new(false);
     let (outcome, stalls) = std::thread::scope(|scope| {
         let cpus = current_affinity().into_iter();

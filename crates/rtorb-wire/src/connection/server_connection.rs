@@ -89,8 +89,6 @@ enum Exchange {
     Answered,
     /// It is being served.
     Asked,
-    /// It has its reply, and the servant still executes.
-    Executing,
     /// It is served, and a part of the next one has come.
     Partial,
     /// As [`Partial`](Self::Partial), and the part has been looked at.
@@ -112,6 +110,8 @@ const TAKEN_OUT: u32 = 1 << 27;
 const END_REPORTED: u32 = 1 << 28;
 /// Set when the connection gives way to another client.
 const GIVING_WAY: u32 = 1 << 29;
+/// Set while a servant executes whose reply was early.
+const EXECUTING: u32 = 1 << 30;
 
 /// The pace of a connection whose next reply may be bulk.
 const BULK_PACE: u32 = 1;
@@ -163,22 +163,25 @@ impl ServerConnection {
         self.pace.swap(BULK_PACE, Ordering::Relaxed);
     }
 
-    /// Notes that the reply to the last message is sent, and its servant is called only now.
+    /// Notes that the reply to the last message is sent before its servant is called. Call it before the reply is sent: a client
+    /// that has its reply may open a connection that this one would give way to.
     #[cold]
     pub fn note_early_reply(&self) {
-        self.exchange_step(Exchange::Answered, Exchange::Executing);
+        self.word.fetch_or(EXECUTING, Ordering::AcqRel);
     }
 
     /// Notes that the servant has returned whose [reply was early](Self::note_early_reply).
     #[cold]
     pub fn note_executed(&self) {
-        self.exchange_step(Exchange::Executing, Exchange::Answered);
+        self.word.fetch_and(!EXECUTING, Ordering::AcqRel);
     }
 
     /// Notes that a part of a message has come, unless a request is in progress. The next whole message ends that.
     #[cold]
     pub fn note_partial(&self) {
-        self.exchange_step(Exchange::Answered, Exchange::Partial);
+        if self.load() & EXECUTING == 0 {
+            self.exchange_step(Exchange::Answered, Exchange::Partial);
+        }
     }
 
     /// Looks at the part of a message that has come; true if it was looked at before, and the rest has not come since.
@@ -216,9 +219,7 @@ impl ServerConnection {
 
     /// True if no request is in progress and no reply waits to be sent.
     pub fn is_idle(&self) -> bool {
-        let exchange = self.exchange.load(Ordering::Relaxed);
-        let in_progress = [Exchange::Asked, Exchange::Executing].map(|one| one as u8);
-        !in_progress.contains(&exchange) && self.sends_alone()
+        self.is_answered() && self.load() & (TAKEN | UNSENT | EXECUTING) == 0
     }
 
     /// True if the thread that reads may send without a lock: no other thread replies, and nothing waits to be sent.

@@ -134,8 +134,8 @@ fn a_connection_is_idle_while_no_message_is_being_served() {
     state.note_answered();
     assert!(state.is_idle() && state.version() == Some(Version::V1_2));
     state.note_message(Version::V1_2);
-    state.note_answered();
     state.note_early_reply();
+    state.note_answered();
     assert!(
         state.is_answered() && !state.is_idle(),
         "its servant executes"

@@ -175,6 +175,8 @@ pub(super) fn permits_other_route(exception: &SystemException) -> bool {
             ExceptionKind::Transient | ExceptionKind::CommFailure => true,
             // A host that is switched off does not reply, so connecting times out.
             ExceptionKind::Timeout => matches!(cause.phase, Phase::Resolve | Phase::Connect),
+            // Another endpoint may have a numeric address.
+            ExceptionKind::NoResources => cause.phase == Phase::Resolve,
             _ => false,
         }
 }

@@ -47,7 +47,7 @@ pub struct OrbResponder<'m> {
 pub(super) enum ReplyOutcome {
     /// It was sent after the servant had returned, or has not been sent yet.
     Usual,
-    /// It was sent before the servant was called.
+    /// It is sent before the servant is called.
     Early,
     /// It could not be sent: the connection is broken.
     Broken,
@@ -106,10 +106,9 @@ impl Responder for OrbResponder<'_> {
     #[inline(always)]
     fn send(&mut self, reply: &Writer<'_>) {
         if let Some(session) = self.session {
-            self.outcome = match session.send(reply) {
-                Ok(()) => ReplyOutcome::Usual,
-                Err(_) => ReplyOutcome::Broken,
-            };
+            if session.send(reply).is_err() {
+                self.outcome = ReplyOutcome::Broken;
+            }
         }
     }
 
@@ -132,10 +131,8 @@ impl Responder for OrbResponder<'_> {
         self.scratch.keep(items);
     }
 
-    fn replied_early(&mut self) {
-        if let Some(session) = self.session
-            && self.outcome == ReplyOutcome::Usual
-        {
+    fn reply_is_early(&mut self) {
+        if let Some(session) = self.session {
             session.state.note_early_reply();
             self.outcome = ReplyOutcome::Early;
         }

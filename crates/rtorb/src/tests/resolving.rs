@@ -54,11 +54,7 @@ fn is_unresolved(ended: Result<(), crate::SystemException>) -> bool {
 
 #[test]
 fn an_endpoint_behind_a_name_that_is_not_found_is_tried_in_time() {
-    let server = FakeServer::new(|_, mut peer: Peer| {
-        while let Some(id) = peer.request() {
-            peer.send(&yes(id));
-        }
-    });
+    let server = answering();
     let port = server.port();
     let two = format!("corbaloc:iiop:1.2@{SILENT}:2809,iiop:1.2@127.0.0.1:{port}/object");
     for builder in [
@@ -69,6 +65,25 @@ fn an_endpoint_behind_a_name_that_is_not_found_is_tried_in_time() {
         let object = orb.string_to_object(&two).expect("a reference");
         assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true));
     }
+}
+
+fn answering() -> FakeServer {
+    FakeServer::new(|_, mut peer: Peer| {
+        while let Some(id) = peer.request() {
+            peer.send(&yes(id));
+        }
+    })
+}
+
+#[test]
+fn an_endpoint_behind_one_name_too_many_is_tried() {
+    let orb = Orb::builder().build().expect("the ORB can be built");
+    fill(&orb.core.client.resolver);
+    let server = answering();
+    let port = server.port();
+    let two = format!("corbaloc:iiop:1.2@another.test:2809,iiop:1.2@127.0.0.1:{port}/object");
+    let object = orb.string_to_object(&two).expect("a reference");
+    assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true));
 }
 
 #[test]

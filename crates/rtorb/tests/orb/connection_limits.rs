@@ -124,23 +124,6 @@ fn a_connection_does_not_give_way_while_a_servant_executes_that_was_replied_for_
 }
 
 #[test]
-fn a_connection_does_not_give_way_while_its_thread_waits_for_room_for_a_reply() {
-    let limits = Limits::with(|limits| limits.connections_per_address_max = 1);
-    let builder = Orb::builder().dispatch(DispatchStrategy::ThreadPerConnection);
-    let ours = Ours::serve_as(builder.limits(limits));
-    let mut deaf = TcpStream::connect(ours.address()).expect("the server listens");
-    let time = Duration::from_millis(200);
-    deaf.set_write_timeout(Some(time)).expect("not zero");
-    let requests = request(&ours).repeat(1000);
-    // It takes no reply, until the server takes no request.
-    while deaf.write_all(&requests).is_ok() {}
-    let refused = Connection::to(ours.address()).answer();
-    assert_eq!(kind(refused), CLOSE_CONNECTION);
-    let counts = ours.orb.connection_counts();
-    assert_eq!((counts.gave_way, counts.refused), (0, 1), "{counts:?}");
-}
-
-#[test]
 fn bytes_that_are_no_message_are_counted() {
     let ours = Ours::serve();
     let mut wrong = Connection::to(ours.address());

@@ -4,6 +4,7 @@ mod connections;
 mod exhausted;
 mod refused;
 mod shutdown;
+mod waiting;
 
 fn main() {
     rtorb_tests::alone::run_each(&[
@@ -50,6 +51,10 @@ fn main() {
         (
             "a_client_thread_whose_priority_is_refused_fails_what_would_be_below_it",
             refused::a_client_thread_whose_priority_is_refused_fails_what_would_be_below_it,
+        ),
+        (
+            "a_connection_does_not_give_way_while_its_thread_waits_for_room_for_a_reply",
+            waiting::a_connection_does_not_give_way_while_its_thread_waits_for_room_for_a_reply,
         ),
     ]);
 }
