@@ -2,7 +2,7 @@
 
 use super::{Inner, ObjectRef};
 use crate::exception::SystemException;
-use crate::server::{LocalCall, LocalObject, servant_panicked};
+use crate::server::{LocalObject, servant_panicked};
 use core::sync::atomic::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -16,7 +16,25 @@ impl ObjectRef {
         &self,
         call: impl Fn(&V) -> Result<T, E>,
     ) -> Option<Result<T, E>> {
-        let begun = self.inner.begin_servant_call()?;
+        let object = self.inner.servant.as_ref()?;
+        self.inner.call_local(object, call)
+    }
+}
+
+impl Inner {
+    /// Calls the servant without a request; `None` if the call needs a request.
+    // Never: the stub of a call that needs a request would save more registers.
+    #[inline(never)]
+    fn call_local<V: ?Sized + 'static, T, E: From<SystemException>>(
+        &self,
+        object: &LocalObject,
+        call: impl Fn(&V) -> Result<T, E>,
+    ) -> Option<Result<T, E>> {
+        // A request follows the object, or gets the exception of an ORB that has ended.
+        if self.is_forwarded.load(Ordering::Relaxed) || self.client.core.is_closed() {
+            return None;
+        }
+        let begun = object.begin()?;
         // Nothing outside can unwind, so that the call stays in registers.
         let called = || begun.servant().map(|servant| call(servant));
         match catch_unwind(AssertUnwindSafe(called)) {
@@ -29,20 +47,6 @@ impl ObjectRef {
                 Some(Err(servant_panicked(panic).into()))
             }
         }
-    }
-}
-
-impl Inner {
-    /// Begins a call of the servant without a request; `None` if the call needs a request.
-    // Always: shared code would return the call through memory.
-    #[inline(always)]
-    fn begin_servant_call(&self) -> Option<LocalCall<'_>> {
-        let object = self.servant.as_ref()?;
-        // A request follows the object, or gets the exception of an ORB that has ended.
-        if self.is_forwarded.load(Ordering::Relaxed) || self.client.core.is_closed() {
-            return None;
-        }
-        object.begin()
     }
 
     /// Returns the object of a new reference whose servant may be called without requests. `None` if its calls need requests: not the
