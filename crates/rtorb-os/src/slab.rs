@@ -12,6 +12,8 @@ use crate::set_once::SetOnce;
 use core::fmt;
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
+use core::ptr::NonNull;
+use std::sync::Arc;
 
 /// The table.
 pub struct Slab<T> {
@@ -124,9 +126,22 @@ impl<T> Slab<T> {
     // Always: it is in the path of every call, and its other callers are rare.
     #[inline(always)]
     pub fn get(&self, key: Key) -> Option<SlabGuard<'_, T>> {
+        self.enter(self.slot(key.index)?, key)
+    }
+
+    /// Finds the place of an entry once, for many lookups; `None` if the table has never had such a place.
+    pub fn handle(self: &Arc<Self>, key: Key) -> Option<SlabHandle<T>> {
+        Some(SlabHandle {
+            slot: NonNull::from(self.slot(key.index)?),
+            slab: Arc::clone(self),
+            key,
+        })
+    }
+
+    #[inline(always)]
+    fn enter<'s>(&'s self, slot: &'s Slot<T>, key: Key) -> Option<SlabGuard<'s, T>> {
         #[cfg(simulation)]
         crate::simulation::point();
-        let slot = self.slot(key.index)?;
         let state = slot.state.fetch_add(1, Ordering::Acquire);
         // One comparison for all: this generation, live, not retired, and not so many users that their number could overflow.
         // Guards that are leaked could make it.
@@ -268,37 +283,86 @@ impl<T> fmt::Debug for Slab<T> {
     }
 }
 
-/// Access to an entry, which stays until this is dropped.
-pub struct SlabGuard<'s, T> {
-    slab: &'s Slab<T>,
-    slot: &'s Slot<T>,
-    index: u32,
-    value: &'s T,
+/// The place of an entry, and the entry's generation there. It keeps the table, and not the entry.
+pub struct SlabHandle<T> {
+    slab: Arc<Slab<T>>,
+    /// A slot of that table.
+    slot: NonNull<Slot<T>>,
+    key: Key,
 }
 
-impl<T> SlabGuard<'_, T> {
-    /// Ends the access as dropping it does, and returns the entry if that would drop it: its destructor may be long, or panic.
-    #[inline]
-    pub fn release(guard: Self) -> Option<T> {
-        let guard = ManuallyDrop::new(guard);
-        let Self {
-            slab, slot, index, ..
-        } = &*guard;
-        slot.value.with(|_| ());
-        let is_last = slot.end_use();
-        is_last.then(|| slab.reclaim_if_unused(slot, *index))?
+// SAFETY: it is a shared reference to a slot of a table that it shares, and threads may share such tables.
+unsafe impl<T: Send + Sync> Send for SlabHandle<T> {}
+// SAFETY: as above; the handle itself never changes.
+unsafe impl<T: Send + Sync> Sync for SlabHandle<T> {}
+
+impl<T> SlabHandle<T> {
+    /// Looks up the entry as [`Slab::get`] does.
+    #[inline(always)]
+    pub fn get(&self) -> Option<SlabGuard<'_, T>> {
+        // SAFETY: the slot is in a segment of the table, which is there as long as the handle. Slots never move.
+        let slot = unsafe { self.slot.as_ref() };
+        self.slab.enter(slot, self.key)
     }
 }
 
-impl<T> Deref for SlabGuard<'_, T> {
-    type Target = T;
+impl<T> fmt::Debug for SlabHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.key.fmt(f)
+    }
+}
+
+/// Access to an entry, or to a part of it. The entry stays until this is dropped.
+pub struct SlabGuard<'s, T, P = T> {
+    slab: &'s Slab<T>,
+    slot: &'s Slot<T>,
+    index: u32,
+    value: &'s P,
+}
+
+impl<'s, T> SlabGuard<'s, T> {
+    /// Narrows the access to a part of the entry. If there is no such part, ends the access.
     #[inline]
-    fn deref(&self) -> &T {
+    pub fn part<P>(
+        guard: Self,
+        part: impl FnOnce(&T) -> Option<&P>,
+    ) -> Option<SlabGuard<'s, T, P>> {
+        let value = part(guard.value)?;
+        let guard = ManuallyDrop::new(guard);
+        let Self {
+            slab, slot, index, ..
+        } = *guard;
+        Some(SlabGuard {
+            slab,
+            slot,
+            index,
+            value,
+        })
+    }
+}
+
+impl<'s, T, P> SlabGuard<'s, T, P> {
+    /// Ends the access as dropping it does, but returns the entry if that would drop it: its destructor may be long, or panic.
+    #[inline]
+    pub fn release(guard: Self) -> Option<RemovedEntry<'s, T>> {
+        let guard = ManuallyDrop::new(guard);
+        let Self {
+            slab, slot, index, ..
+        } = *guard;
+        slot.value.with(|_| ());
+        slot.end_use().then(|| RemovedEntry { slab, slot, index })
+    }
+}
+
+impl<T, P> Deref for SlabGuard<'_, T, P> {
+    type Target = P;
+    #[inline]
+    fn deref(&self) -> &P {
         self.value
     }
 }
 
-impl<T> Drop for SlabGuard<'_, T> {
+impl<T, P> Drop for SlabGuard<'_, T, P> {
     #[inline]
     fn drop(&mut self) {
         // This tells loom that the value was read until now. It does nothing to a real cell.
@@ -307,9 +371,28 @@ impl<T> Drop for SlabGuard<'_, T> {
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for SlabGuard<'_, T> {
+impl<T, P: fmt::Debug> fmt::Debug for SlabGuard<'_, T, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.value.fmt(f)
+    }
+}
+
+/// An entry that was removed, after its last use. Dropping this drops the entry.
+pub struct RemovedEntry<'s, T> {
+    slab: &'s Slab<T>,
+    slot: &'s Slot<T>,
+    index: u32,
+}
+
+impl<T> fmt::Debug for RemovedEntry<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RemovedEntry").field(&self.index).finish()
+    }
+}
+
+impl<T> Drop for RemovedEntry<'_, T> {
+    fn drop(&mut self) {
+        drop(self.slab.reclaim_if_unused(self.slot, self.index));
     }
 }
 
@@ -414,6 +497,51 @@ mod tests {
         drop(inside);
         assert_eq!(Arc::strong_count(&value), 1);
         assert!(slab.is_empty());
+    }
+
+    #[test]
+    fn a_handle_finds_its_entry_and_not_the_next_one_and_keeps_the_table() {
+        let slab = Arc::new(Slab::new(100));
+        let value = Arc::new(());
+        let keys: Vec<_> = (0..70)
+            .map(|n| slab.insert((n, Arc::clone(&value))).expect("room"))
+            .collect();
+        let beyond = Key {
+            index: 1 << 20,
+            generation: 1,
+        };
+        assert!(slab.handle(beyond).is_none());
+        let handle = slab.handle(keys[69]).expect("it has such a place");
+        let found = handle.get().map(|entry| entry.0);
+        assert_eq!(found, Some(69));
+        let inside = handle.get().expect("there");
+        assert!(slab.remove(keys[69]));
+        assert!(handle.get().is_none());
+        drop(inside);
+        let next = slab.insert((7, Arc::clone(&value))).expect("room");
+        assert_eq!(next.index, keys[69].index);
+        assert!(handle.get().is_none(), "it is another entry");
+        let last = slab.handle(keys[0]).expect("it has such a place");
+        drop((slab, handle));
+        assert_eq!(last.get().map(|entry| entry.0), Some(0));
+        drop(last);
+        assert_eq!(Arc::strong_count(&value), 1);
+    }
+
+    #[test]
+    fn access_to_a_part_keeps_the_whole_entry() {
+        let slab = Slab::new(1);
+        let value = Arc::new(());
+        let key = slab.insert((Some(7), Arc::clone(&value))).expect("room");
+        let enter = || slab.get(key).expect("there");
+        let part = SlabGuard::part(enter(), |entry| entry.0.as_ref()).expect("it has one");
+        assert!(SlabGuard::part(enter(), |_| None::<&()>).is_none());
+        assert!(slab.remove(key));
+        assert_eq!((*part, Arc::strong_count(&value)), (7, 2));
+        let removed = SlabGuard::release(part).expect("it was the last access");
+        assert_eq!((slab.len(), Arc::strong_count(&value)), (1, 2));
+        drop(removed);
+        assert_eq!((slab.len(), Arc::strong_count(&value)), (0, 1));
     }
 
     #[test]

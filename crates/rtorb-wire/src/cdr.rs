@@ -59,6 +59,12 @@ mod writer;
 
 use alloc::vec::Vec;
 
+/// The next multiple of `N`, a power of two, from `at` on. `next_multiple_of` costs three instructions more.
+#[inline(always)]
+pub(crate) const fn aligned<const N: usize>(at: usize) -> usize {
+    (at + (N - 1)) & !(N - 1)
+}
+
 pub use bits::{BitField, OverWidth, bit_field, fmt_flags, with_bit_field};
 pub use bounded::{BoundedMap, BoundedSequence, BoundedString, BoundedWString, OverBound};
 pub use context::ContextValues;

@@ -22,7 +22,9 @@ pub mod contexts;
 pub use crate::version::Version;
 pub use cancelled::cancelled_requests;
 pub use exception::SystemExceptionBody;
-pub use expiry::{END_TIMES_BYTES, Expiry, REMAINING_TIME_BYTES, UtcTime, remaining_time};
+pub use expiry::{
+    END_TIMES_BYTES, Expiry, REMAINING_TIME_BYTES, UtcOrigin, UtcTime, remaining_time,
+};
 pub use fragments::{FRAGMENT_BYTES_MIN, fragments};
 pub(crate) use fragments::{fragment_header_bytes, may_be_fragmented, patch};
 pub use header::{HEADER_BYTES, Header, MessageType, begin_message, end_message};

@@ -21,7 +21,6 @@ mod opening;
 mod reply;
 mod route;
 mod send_queue;
-mod servant_call;
 mod shared;
 mod single;
 pub(crate) mod without_waiting;
@@ -31,7 +30,6 @@ pub(crate) use collocated::may_be_collocated;
 pub(crate) use invocation::{Arguments, Invocation, InvocationKind};
 pub(crate) use reply::{Outcome, Results};
 pub(crate) use route::{EndpointKey, EndpointTable, Route, SharedEndpoint};
-pub(crate) use servant_call::{CallByTrait, ServantCall};
 
 use crate::exception::SystemException;
 use crate::realtime::{NetworkPriority, PriorityBand};

@@ -1,7 +1,8 @@
 //! The deadline of the call that a thread serves or makes. Calls that the thread makes meanwhile inherit it.
 
-use crate::clock::{monotonic_ns, utc_offset};
+use crate::clock::{known_utc_origin, monotonic_ns, utc_origin};
 use core::cell::Cell;
+use core::hint::cold_path;
 use core::time::Duration;
 use rtorb_wire::connection::Deadline;
 use rtorb_wire::giop::{Expiry, UtcTime};
@@ -87,23 +88,19 @@ pub(crate) struct RequestDeadline {
 }
 
 /// Lets the calls of a server's thread inherit the end time of a request that has just arrived, until it [leaves](leave). Returns false,
-/// and does nothing, if the time has passed or is unusual: [`of_request`] decides then.
-#[inline]
+/// and does nothing, if the time has passed or is unusual, or the distance from UTC has to be measured: [`of_request`] decides then.
+#[inline(always)]
 pub(crate) fn enter_end_time(end: UtcTime) -> bool {
     let now_ns = monotonic_ns();
-    let offset = utc_offset(now_ns);
-    let Some(unix_ns) = end.near_unix_ns() else {
-        return false;
-    };
-    // The monotonic clock began after 1970, and no deadline is so far that the sum wraps.
-    let at_ns = unix_ns
-        .wrapping_add(offset.inaccuracy_ns)
-        .wrapping_sub(offset.offset_ns);
-    let is_in_time = at_ns > now_ns && unix_ns >= offset.offset_ns;
-    if is_in_time {
+    if let Some(origin) = known_utc_origin(now_ns)
+        && let Some(at_ns) = end.near_ns_after(origin)
+        && at_ns > now_ns
+    {
         enter(at_ns);
+        return true;
     }
-    is_in_time
+    cold_path();
+    false
 }
 
 /// Returns the deadline of a request that has just arrived and expires so.
@@ -115,12 +112,10 @@ pub(crate) fn of_request(expiry: Expiry) -> RequestDeadline {
         return RequestDeadline::NONE;
     }
     let now_ns = monotonic_ns();
-    let end_ns = expiry.end.map(|end| {
-        let offset = utc_offset(now_ns);
-        // Before the monotonic clock began is long ago.
-        let end_ns = end.latest_unix_ns().saturating_sub(offset.offset_ns);
-        end_ns.saturating_add(offset.inaccuracy_ns)
-    });
+    // Before the monotonic clock began is long ago.
+    let end_ns = expiry
+        .end
+        .map(|end| end.latest_ns_after(utc_origin(now_ns)));
     let left_ns = expiry
         .remaining_ns
         .map(|left_ns| now_ns.saturating_add(left_ns));

@@ -26,6 +26,7 @@ mod strategies;
 mod suggest;
 #[cfg(test)]
 mod tests;
+mod thread_state;
 pub mod timing;
 mod trace;
 mod transport;

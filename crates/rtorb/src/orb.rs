@@ -25,7 +25,7 @@ pub use scheduling_current::{
     SpawnedThread,
 };
 
-use crate::connection::{Client, ClientCore, CollocatedRequest, Host, Outcome, ServantCall};
+use crate::connection::{Client, ClientCore, CollocatedRequest, Host, Outcome};
 use crate::dispatch::{self, DispatchError, pool};
 use crate::distributable::SchedulingDiscipline;
 use crate::endpoint::Endpoint;
@@ -42,7 +42,6 @@ use crate::warning::Warning;
 use core::any::Any;
 use core::fmt;
 use rtorb_core::Interface;
-use rtorb_os::slab::Key;
 use rtorb_os::sync::Mutex;
 use shutdown_signal::ShutdownSignal;
 use std::collections::BTreeMap;
@@ -393,12 +392,8 @@ impl Host for OrbCore {
         collocated::serve(&self.adapters.server, request)
     }
 
-    fn place_of(&self, object_key: &[u8]) -> Option<Key> {
-        collocated::place_of(&self.adapters.server, object_key)
-    }
-
-    fn call_servant(&self, place: Key, call: &mut dyn ServantCall) {
-        collocated::call_servant(&self.adapters.server, place, call);
+    fn server(&self) -> Arc<dyn Any + Send + Sync> {
+        Arc::clone(&self.adapters.server) as Arc<dyn Any + Send + Sync>
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {

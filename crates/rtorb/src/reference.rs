@@ -18,12 +18,12 @@ use crate::connection::{Client, Route};
 use crate::endpoint::Endpoint;
 use crate::exception::{SystemException, inconsistent};
 use crate::realtime::Policy;
+use crate::server::LocalObject;
 use crate::timing::OperationTiming;
 use binding::{Binding, Policies, invalid};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use routes::{Profile, routes};
-use rtorb_os::slab::Key;
 use rtorb_os::sync::Mutex;
 use rtorb_wire::cdr::{Reference, ReferenceOut};
 use rtorb_wire::giop::AddressingMode;
@@ -78,8 +78,8 @@ struct Inner {
     sync_scope: SyncScope,
     /// True if the calling thread serves the requests of all routes. Such calls need no deadline.
     is_direct: bool,
-    /// Where the servant is, if calls may need no request.
-    servant: Option<Key>,
+    /// The object of the same ORB, if calls may need no request.
+    servant: Option<LocalObject>,
 }
 
 impl ObjectRef {
@@ -134,7 +134,7 @@ impl ObjectRef {
             route.is_collocated = route.is_own && !is_bounded;
         }
         inner.is_direct = inner.routes.iter().all(|route| route.is_collocated);
-        inner.servant = inner.servant_place();
+        inner.servant = inner.find_servant();
         Self {
             inner: Arc::new(inner),
         }
@@ -201,7 +201,7 @@ impl Inner {
             operations: self.operations,
             sync_scope: self.sync_scope,
             is_direct: self.is_direct,
-            servant: self.servant,
+            servant: None,
         }
     }
 }

@@ -4,7 +4,8 @@
 //! the engine in `rtorb_core::upcall`, which calls the servant. `call` is the request for generated code. `cancellation` has cancelled
 //! requests. `buffers` is the pool of receive buffers. A `session` is the state of a connection that all its threads share, a
 //! `workspace` is the memory of a serving thread, and a `request` can be taken out of its connection. `dispatch` chooses the
-//! threads. `collocated` serves a request of the same ORB on the calling thread, without a connection.
+//! threads. `collocated` serves a request of the same ORB on the calling thread, without a connection, and `local_object` calls a servant
+//! there without a request.
 
 mod answer;
 mod buffers;
@@ -18,6 +19,7 @@ mod connection_counts;
 mod current_call;
 mod event_loop;
 mod listeners;
+mod local_object;
 mod looks;
 mod manager_state;
 mod names;
@@ -41,6 +43,7 @@ pub use connection_counts::ConnectionCounts;
 pub use current_call::CurrentCall;
 pub(crate) use event_loop::{Event, EventLoop, Readiness};
 pub(crate) use listeners::{Admission, Look, Server, refuse};
+pub(crate) use local_object::{LocalCall, LocalObject, servant_panicked};
 pub(crate) use manager_state::ManagerState;
 pub use manager_state::PoaManagerState;
 pub(crate) use names::{LocatedId, NameCache, Unbindable};

@@ -4,13 +4,41 @@ use super::{monotonic_ns, nanoseconds};
 use core::sync::atomic::{AtomicU64, Ordering};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The distance of CLOCK_MONOTONIC from UTC, as it was when it was measured.
+/// The distance of CLOCK_MONOTONIC from UTC, as it was when it was measured: the time of UTC at the beginning of that clock, in units of
+/// 100 ns since 15 October 1582, as CORBA counts UTC. It is in an interval, which is as long as the measurement took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UtcOffset {
-    /// The time since 1970 at the beginning of the monotonic clock, in nanoseconds. Negative values wrap.
-    pub offset_ns: u64,
-    /// The largest error of the measurement: how long it took.
-    pub inaccuracy_ns: u64,
+    /// The earliest that it may be.
+    pub earliest_ticks: u64,
+    /// The latest that it may be.
+    pub latest_ticks: u64,
+}
+
+/// Nanoseconds of the unit.
+const TICK_NS: i128 = 100;
+
+/// 1 January 1970 in the unit.
+const UNIX_EPOCH_TICKS: i128 = 0x01B2_1DD2_1381_4000;
+
+impl UtcOffset {
+    /// The offset, if it was `utc_ns` after 1970 at a time of the monotonic clock from `before_ns` to `after_ns`.
+    fn between(before_ns: u64, utc_ns: u64, after_ns: u64) -> Self {
+        // Negative if UTC was set to a time soon after 1970.
+        let offset_ns = |monotonic_ns| i128::from(utc_ns) - i128::from(monotonic_ns);
+        let earliest = offset_ns(after_ns).div_euclid(TICK_NS);
+        let latest = -(-offset_ns(before_ns)).div_euclid(TICK_NS);
+        // It is after 1582 and before 2600.
+        let [earliest_ticks, latest_ticks] =
+            [earliest, latest].map(|ticks| (UNIX_EPOCH_TICKS + ticks) as u64);
+        Self {
+            earliest_ticks,
+            latest_ticks,
+        }
+    }
+
+    const fn inaccuracy_ticks(self) -> u64 {
+        self.latest_ticks - self.earliest_ticks
+    }
 }
 
 /// A measurement is used for this time. So long two processes of a host disagree after somebody has set the clock.
@@ -18,15 +46,15 @@ const VALID_NS: u64 = 100_000_000;
 
 /// A measurement, and the monotonic time until which it is used. One place, because each place costs a call an instruction.
 struct Measurement {
-    offset_ns: AtomicU64,
-    inaccuracy_ns: AtomicU64,
+    earliest_ticks: AtomicU64,
+    latest_ticks: AtomicU64,
     valid_until_ns: AtomicU64,
 }
 
 /// The last measurement. Threads that measure at once write the same within the error.
 static LAST: Measurement = Measurement {
-    offset_ns: AtomicU64::new(0),
-    inaccuracy_ns: AtomicU64::new(0),
+    earliest_ticks: AtomicU64::new(0),
+    latest_ticks: AtomicU64::new(0),
     valid_until_ns: AtomicU64::new(0),
 };
 
@@ -43,8 +71,8 @@ pub fn known_utc_offset(now_ns: u64) -> Option<UtcOffset> {
         return None;
     }
     Some(UtcOffset {
-        offset_ns: LAST.offset_ns.load(Ordering::Relaxed),
-        inaccuracy_ns: LAST.inaccuracy_ns.load(Ordering::Relaxed),
+        earliest_ticks: LAST.earliest_ticks.load(Ordering::Relaxed),
+        latest_ticks: LAST.latest_ticks.load(Ordering::Relaxed),
     })
 }
 
@@ -54,15 +82,12 @@ fn measure() -> UtcOffset {
     let tries = (0..TRIES).map(|_| {
         let before_ns = monotonic_ns();
         let utc_ns = nanoseconds(clock_gettime(ClockId::Realtime));
-        UtcOffset {
-            offset_ns: utc_ns.wrapping_sub(before_ns),
-            inaccuracy_ns: monotonic_ns() - before_ns,
-        }
+        UtcOffset::between(before_ns, utc_ns, monotonic_ns())
     });
-    let best = tries.min_by_key(|offset| offset.inaccuracy_ns);
+    let best = tries.min_by_key(|offset| offset.inaccuracy_ticks());
     let offset = best.expect("it is tried at least once");
-    LAST.offset_ns.store(offset.offset_ns, Ordering::Relaxed);
-    (LAST.inaccuracy_ns).store(offset.inaccuracy_ns, Ordering::Relaxed);
+    (LAST.earliest_ticks).store(offset.earliest_ticks, Ordering::Relaxed);
+    (LAST.latest_ticks).store(offset.latest_ticks, Ordering::Relaxed);
     (LAST.valid_until_ns).store(monotonic_ns() + VALID_NS, Ordering::Release);
     offset
 }
@@ -82,9 +107,25 @@ mod tests {
             let offset = utc_offset(now_ns);
             let day = SystemTime::now().duration_since(UNIX_EPOCH);
             let day_ns = day.expect("it is after 1970").as_nanos() as u64;
-            let error_ns = day_ns.abs_diff(now_ns.wrapping_add(offset.offset_ns));
-            assert!(error_ns < 1_000_000_000, "{offset:?}: {error_ns} ns");
-            assert!(offset.inaccuracy_ns < 1_000_000_000, "{offset:?}");
+            let utc_ticks = offset.latest_ticks - UNIX_EPOCH_TICKS as u64 + now_ns / 100;
+            let error_ticks = (day_ns / 100).abs_diff(utc_ticks);
+            assert!(error_ticks < 10_000_000, "{offset:?}: {error_ticks} ticks");
+            assert!(offset.inaccuracy_ticks() < 10_000_000, "{offset:?}");
         }
+    }
+
+    #[test]
+    fn the_interval_is_as_long_as_the_measurement_took_and_what_is_rounded() {
+        let ticks = |before_ns, utc_ns, after_ns| {
+            let offset = UtcOffset::between(before_ns, utc_ns, after_ns);
+            [offset.earliest_ticks, offset.latest_ticks]
+                .map(|ticks| i128::from(ticks) - UNIX_EPOCH_TICKS)
+        };
+        assert_eq!(ticks(600, 1_000, 600), [4, 4]);
+        assert_eq!(ticks(600, 1_001, 600), [4, 5]);
+        assert_eq!(ticks(600, 1_001, 601), [4, 5]);
+        assert_eq!(ticks(600, 1_001, 602), [3, 5]);
+        // UTC is 1970, and the host has run for longer.
+        assert_eq!(ticks(150, 0, 150), [-2, -1]);
     }
 }

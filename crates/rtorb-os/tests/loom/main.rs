@@ -194,6 +194,24 @@ fn loom_slab_an_entry_stays_while_a_thread_uses_it() {
 }
 
 #[test]
+fn loom_slab_a_handle_finds_its_entry_or_nothing_while_its_place_is_reused() {
+    model(3, || {
+        let slab = std::sync::Arc::new(Slab::new(1));
+        let old = slab.insert(Box::new(7)).expect("room");
+        let handle = slab.handle(old).expect("the place exists");
+        let caller = thread::spawn(move || {
+            if let Some(value) = handle.get() {
+                assert_eq!(**value, 7);
+            }
+        });
+        assert!(slab.remove(old));
+        let next = slab.insert(Box::new(8));
+        caller.join().unwrap();
+        assert!(next.is_none_or(|next| **slab.get(next).expect("there") == 8));
+    });
+}
+
+#[test]
 fn loom_slab_one_of_two_removals_succeeds_and_the_place_is_reused() {
     model(3, || {
         let slab = Arc::new(Slab::new(1));

@@ -2,11 +2,12 @@
 
 mod values;
 
-use super::{ByteOrder, CharCodeSet, Primitive};
+use super::{ByteOrder, CharCodeSet, Primitive, aligned};
 use crate::EncodeError;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use arrayvec::ArrayVec;
+use core::hint::cold_path;
 use values::WrittenValues;
 
 /// The message borrows runs of at least this many bytes instead of copying them.
@@ -397,8 +398,16 @@ impl<'a> Writer<'a> {
     /// end. `None` if the buffer must grow for that.
     #[inline(always)]
     pub(crate) fn block_over_count<const ROOM: usize>(&mut self) -> Option<&mut [u8; ROOM]> {
-        let at = self.at.checked_sub(4)?;
-        let block = self.buffer.get_mut(at..)?.first_chunk_mut()?;
+        // Without a count, this is behind all buffers.
+        let at = self.at.wrapping_sub(4);
+        let Some((_, ahead)) = self.buffer.split_at_mut_checked(at) else {
+            cold_path();
+            return None;
+        };
+        let Some(block) = ahead.first_chunk_mut() else {
+            cold_path();
+            return None;
+        };
         self.at = at + ROOM - SLACK_BYTES;
         Some(block)
     }
@@ -412,7 +421,7 @@ impl<'a> Writer<'a> {
         let text_at = prefix.len() + 4;
         let text_end = text_at + text.len();
         // The terminator, at most three bytes of padding and the count: at most eight zeros.
-        let end = (text_end + 1).next_multiple_of(4) + 4;
+        let end = aligned::<4>(text_end + 1) + 4;
         self.reserve(end)?;
         let count = self.ordered(text.len() as u32 + 1);
         self.buffer[..prefix.len()].copy_from_slice(prefix);

@@ -26,6 +26,15 @@ pub struct UtcTime {
     pub inaccuracy_ticks: u64,
 }
 
+/// The time of UTC at the beginning of a monotonic clock, in units of 100 ns since 15 October 1582. It is known to be in an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UtcOrigin {
+    /// The earliest that it may be.
+    pub earliest_ticks: u64,
+    /// The latest that it may be.
+    pub latest_ticks: u64,
+}
+
 /// When a request expires, as its service contexts say. If they say it several times, the earliest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expiry {
@@ -44,69 +53,44 @@ pub const REMAINING_TIME_BYTES: usize = 16;
 /// Nanoseconds of a unit of `TimeT`.
 const TICK_NS: u64 = 100;
 
-/// 1 January 1970 in units of 100 ns since 15 October 1582.
-const UNIX_EPOCH_TICKS: u64 = 0x01B2_1DD2_1381_4000;
-
-/// From 1970 until about 2530, in units of 100 ns: nanoseconds of that time are a `u64`.
-const NEAR_TICKS: u64 = u64::MAX / TICK_NS;
-
 /// The largest inaccuracy that 48 bits hold.
 const INACCURACY_MAX: u64 = (1 << 48) - 1;
 
 impl UtcTime {
-    /// The time so many nanoseconds after 1 January 1970. The unit of `ticks` is part of its inaccuracy.
+    /// The time so many nanoseconds after `origin`. The unit of `ticks` is part of its inaccuracy.
     #[inline]
-    pub const fn from_unix_ns(unix_ns: u64, inaccuracy_ns: u64) -> Self {
+    pub const fn after(origin: UtcOrigin, ns: u64) -> Self {
+        let UtcOrigin {
+            earliest_ticks,
+            latest_ticks,
+        } = origin;
         Self {
-            ticks: unix_ns / TICK_NS + UNIX_EPOCH_TICKS,
-            // Rounded up.
-            inaccuracy_ticks: inaccuracy_ns.saturating_add(TICK_NS - 1) / TICK_NS + 1,
+            ticks: latest_ticks.wrapping_add(ns / TICK_NS),
+            inaccuracy_ticks: latest_ticks.wrapping_sub(earliest_ticks).wrapping_add(1),
         }
     }
 
-    /// The latest time that it may be, in nanoseconds since 1 January 1970; 0 for an earlier one.
+    /// The most nanoseconds from `origin` until this time; 0 if it is before `origin`.
     #[inline]
-    pub const fn latest_unix_ns(self) -> u64 {
+    pub const fn latest_ns_after(self, origin: UtcOrigin) -> u64 {
         self.latest_ticks()
-            .saturating_sub(UNIX_EPOCH_TICKS)
+            .saturating_sub(origin.earliest_ticks)
             .saturating_mul(TICK_NS)
     }
 
-    /// As [`latest_unix_ns`](Self::latest_unix_ns), without saturating arithmetic, which costs more. Returns `None` for a time before
-    /// 1970 or after 2530.
-    #[inline]
-    pub const fn near_unix_ns(self) -> Option<u64> {
+    /// As [`latest_ns_after`](Self::latest_ns_after), without saturating arithmetic, which costs more. Returns `None` for a time before
+    /// `origin`, or more than 580 years after it.
+    #[inline(always)]
+    pub const fn near_ns_after(self, origin: UtcOrigin) -> Option<u64> {
         let latest = self.ticks.wrapping_add(self.inaccuracy_ticks);
-        match latest.wrapping_sub(UNIX_EPOCH_TICKS) {
-            ticks if ticks < NEAR_TICKS => Some(ticks * TICK_NS),
-            _ => None,
-        }
+        // A time before `origin`, or one that wraps, becomes more ticks than nanoseconds can say.
+        latest
+            .wrapping_sub(origin.earliest_ticks)
+            .checked_mul(TICK_NS)
     }
 
     const fn latest_ticks(self) -> u64 {
         self.ticks.saturating_add(self.inaccuracy_ticks)
-    }
-
-    /// The time in the only context of a request, if [`end_times`](Self::end_times) made that context on a host of this byte order.
-    /// Costs less than [`Expiry::of`], which reads all contexts.
-    #[inline]
-    pub fn only_in(contexts: ServiceContexts<'_>) -> Option<Self> {
-        let [head, data @ ..] = words_of(contexts.one_native()?);
-        let [own_head, own @ ..] = words_of(&OWN_CONTEXT);
-        let is_fixed = |at: usize| data[at] == own[at];
-        let [l0, l1, l2, l3, h0, h1, p0, p1] = data[4].to_ne_bytes();
-        let (low, high) = ([l0, l1, l2, l3], [h0, h1]);
-        // The words that do not change, and the two times, which are equal.
-        let is_own = head == own_head
-            && [0, 1, 2, 5, 6].into_iter().all(is_fixed)
-            && data[3] == data[7]
-            && data[4] == data[8]
-            && [p0, p1] == [0; 2];
-        is_own.then_some(Self {
-            ticks: data[3],
-            inaccuracy_ticks: u64::from(u16::from_ne_bytes(high)) << 32
-                | u64::from(u32::from_ne_bytes(low)),
-        })
     }
 
     /// The data of an [`INVOCATION_POLICIES`] context that says this time twice: as RequestEndTime and as ReplyEndTime.
@@ -151,25 +135,55 @@ const TEMPLATE: [u8; END_TIMES_BYTES] = {
     data
 };
 
-/// The context with the id and the size of its data.
-const CONTEXT_BYTES: usize = 8 + END_TIMES_BYTES;
-const OWN_CONTEXT: [u8; CONTEXT_BYTES] = {
-    let mut context = [0; CONTEXT_BYTES];
-    put(&mut context, 0, &INVOCATION_POLICIES.to_ne_bytes());
-    put(&mut context, 4, &(END_TIMES_BYTES as u32).to_ne_bytes());
-    put(&mut context, 8, &TEMPLATE);
-    context
+/// A list of service contexts that contains only end times: the number of contexts, the id, the size of the data, and the data.
+pub(super) const OWN_LIST_BYTES: usize = 12 + END_TIMES_BYTES;
+
+/// Such a list in the byte order of this host, without the times themselves.
+const OWN_LIST: [u8; OWN_LIST_BYTES] = {
+    let mut list = [0; OWN_LIST_BYTES];
+    put(&mut list, 0, &1_u32.to_ne_bytes());
+    put(&mut list, 4, &INVOCATION_POLICIES.to_ne_bytes());
+    put(&mut list, 8, &(END_TIMES_BYTES as u32).to_ne_bytes());
+    put(&mut list, 12, &TEMPLATE);
+    list
 };
 
-/// The bytes in words: comparing these costs less than a call of `memcmp`.
+/// The end time in a list of service contexts in the byte order of this host, if the list contains only what [`UtcTime::end_times`] made on
+/// such a host.
 #[inline(always)]
-fn words_of(context: &[u8; CONTEXT_BYTES]) -> [u64; CONTEXT_BYTES / 8] {
-    let mut words = [0; CONTEXT_BYTES / 8];
-    let (chunks, _) = context.as_chunks::<8>();
-    for (word, chunk) in words.iter_mut().zip(chunks) {
-        *word = u64::from_ne_bytes(*chunk);
-    }
-    words
+pub(super) fn own_end_time(list: &[u8; OWN_LIST_BYTES]) -> Option<UtcTime> {
+    // All bytes but those that pad the times to multiples of 8. The last line compares both times. Comparisons of 16 bytes, all of
+    // which are made, cost least.
+    let is_own = (part(list, 0) == part(&OWN_LIST, 0))
+        & (part(list, 16) == part(&OWN_LIST, 16))
+        & (part(list, 50) == part(&OWN_LIST, 50))
+        & (part(list, 36) == part(list, 68));
+    let inaccuracy = word(list, 44);
+    is_own.then_some(UtcTime {
+        ticks: word(list, 36),
+        // The lower 32 bits come first in either byte order, then the upper 16, and 16 that are 0.
+        inaccuracy_ticks: if cfg!(target_endian = "little") {
+            inaccuracy
+        } else {
+            inaccuracy >> 32 | (inaccuracy >> 16 & 0xffff) << 32
+        },
+    })
+}
+
+/// 16 bytes of a list.
+#[inline(always)]
+fn part(list: &[u8; OWN_LIST_BYTES], at: usize) -> u128 {
+    list[at..]
+        .first_chunk()
+        .map_or(0, |part| u128::from_ne_bytes(*part))
+}
+
+/// 8 bytes of a list.
+#[inline(always)]
+fn word(list: &[u8; OWN_LIST_BYTES], at: usize) -> u64 {
+    list[at..]
+        .first_chunk()
+        .map_or(0, |word| u64::from_ne_bytes(*word))
 }
 
 /// The encapsulation of a `UtcT`.
@@ -274,21 +288,52 @@ const POLICY_BYTES_MIN: usize = 8;
 mod tests {
     use super::*;
 
+    /// 1 January 1970.
+    const BEGUN_TICKS: u64 = 0x01B2_1DD2_1381_4000;
+
     #[test]
     fn a_time_of_utc_keeps_its_nanoseconds_to_the_tick_and_says_how_wrong_it_may_be() {
-        let time = UtcTime::from_unix_ns(1_700_000_000_123_456_789, 2_500);
-        assert_eq!(time.ticks, UNIX_EPOCH_TICKS + 17_000_000_001_234_567);
+        let origin = UtcOrigin {
+            earliest_ticks: BEGUN_TICKS - 25,
+            latest_ticks: BEGUN_TICKS,
+        };
+        let time = UtcTime::after(origin, 1_700_000_000_123_456_789);
+        assert_eq!(time.ticks, BEGUN_TICKS + 17_000_000_001_234_567);
         assert_eq!(time.inaccuracy_ticks, 26);
-        assert_eq!(time.latest_unix_ns(), 1_700_000_000_123_459_300);
-        let before_1970 = UtcTime {
-            ticks: 5,
-            inaccuracy_ticks: 5,
+        // The errors of both readings of the clocks count.
+        let latest_ns = 1_700_000_000_123_461_800;
+        assert_eq!(time.latest_ns_after(origin), latest_ns);
+        assert_eq!(time.near_ns_after(origin), Some(latest_ns));
+    }
+
+    #[test]
+    fn a_time_that_nanoseconds_cannot_say_is_the_nearest_that_they_can() {
+        let origin = UtcOrigin {
+            earliest_ticks: BEGUN_TICKS,
+            latest_ticks: BEGUN_TICKS,
         };
-        assert_eq!(before_1970.latest_unix_ns(), 0);
-        let never = UtcTime {
-            ticks: u64::MAX,
-            inaccuracy_ticks: u64::MAX,
-        };
-        assert_eq!(never.latest_unix_ns(), u64::MAX);
+        let last = BEGUN_TICKS + u64::MAX / TICK_NS;
+        for (ticks, inaccuracy_ticks, latest_ns) in [
+            (0, 0, 0),
+            (BEGUN_TICKS - 1, 0, 0),
+            (last, 1, u64::MAX),
+            (u64::MAX, 0, u64::MAX),
+            (u64::MAX, INACCURACY_MAX, u64::MAX),
+        ] {
+            let time = UtcTime {
+                ticks,
+                inaccuracy_ticks,
+            };
+            assert_eq!(time.latest_ns_after(origin), latest_ns, "{time:?}");
+            assert_eq!(time.near_ns_after(origin), None, "{time:?}");
+        }
+        for ticks in [BEGUN_TICKS, last] {
+            let time = UtcTime {
+                ticks,
+                inaccuracy_ticks: 0,
+            };
+            let near = time.near_ns_after(origin);
+            assert_eq!(near, Some(time.latest_ns_after(origin)), "{time:?}");
+        }
     }
 }

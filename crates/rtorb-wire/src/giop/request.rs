@@ -1,13 +1,14 @@
 //! Requests: object, operation, and whether the client waits for a reply.
 
 use super::contexts::{self, INVOCATION_POLICIES, PRIORITY_BYTES, RT_CORBA_PRIORITY};
-use super::expiry::{END_TIMES_BYTES, UtcTime};
+use super::expiry::{END_TIMES_BYTES, OWN_LIST_BYTES, UtcTime, own_end_time};
 use super::service_context::{ServiceContext, ServiceContexts, write_contexts};
 use super::{Address, BODY_ALIGNMENT, HEADER_BYTES, MessageType, Target, Version, begin_message};
-use crate::cdr::{ByteOrder, SLACK_BYTES};
+use crate::cdr::{ByteOrder, SLACK_BYTES, aligned};
 use crate::{DecodeError, EncodeError, Reader, Writer};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::hint::cold_path;
 
 /// When the server replies to a request.
 //= GIOP 1.2 §15.4.2.1
@@ -75,21 +76,44 @@ impl<'m> RequestHeader<'m> {
     #[inline(always)]
     pub fn decode(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
         let mut header = Self::EMPTY;
-        header.read(r)?;
+        header.read(r, |_| false)?;
         Ok(header)
     }
 
     /// Decodes into an [empty](Self::EMPTY) header, as [`decode`](Self::decode): a header that is moved costs each call 40 instructions.
     ///
+    /// Gives the end time to `take`, if it is the only service context, [`UtcTime::end_times`] made it on a host of this byte order, and the
+    /// header came in one piece of GIOP 1.2. If `take` returns true, the contexts [are taken](ServiceContexts::are_taken). This costs less
+    /// than [`Expiry::of`](super::Expiry::of).
+    ///
     /// # Errors
     /// When the bytes are not such a header.
     // Always inline: every call uses it.
     #[inline(always)]
-    pub fn read(&mut self, r: &mut Reader<'m>) -> Result<(), DecodeError> {
-        match self.read_plain(r) {
+    pub fn read(
+        &mut self,
+        r: &mut Reader<'m>,
+        take: impl FnOnce(UtcTime) -> bool,
+    ) -> Result<(), DecodeError> {
+        let read = if r.order() == ByteOrder::NATIVE {
+            self.read_plain(r, ByteOrder::NATIVE, take)
+        } else {
+            self.read_swapped(r)
+        };
+        match read {
             Some(()) => Ok(()),
             None => self.read_any(r),
         }
+    }
+
+    /// Not inlined, so that the common case is short enough to be inlined.
+    #[inline(never)]
+    fn read_swapped(&mut self, r: &mut Reader<'m>) -> Option<()> {
+        let order = match ByteOrder::NATIVE {
+            ByteOrder::Little => ByteOrder::Big,
+            ByteOrder::Big => ByteOrder::Little,
+        };
+        self.read_plain(r, order, |_| false)
     }
 
     /// Not inlined, so that the common case is short enough to be inlined.
@@ -106,7 +130,12 @@ impl<'m> RequestHeader<'m> {
     /// other header, and reports malformed ones.
     // Always inline: every call uses it, and other callers are rare.
     #[inline(always)]
-    fn read_plain(&mut self, r: &mut Reader<'m>) -> Option<()> {
+    fn read_plain(
+        &mut self,
+        r: &mut Reader<'m>,
+        order: ByteOrder,
+        take: impl FnOnce(UtcTime) -> bool,
+    ) -> Option<()> {
         if r.giop_minor() < 2 || r.position() != HEADER_BYTES {
             return None;
         }
@@ -121,32 +150,46 @@ impl<'m> RequestHeader<'m> {
             _ => return None,
         };
         let key_start = 16;
-        let key_end = key_start + r.number([k0, k1, k2, k3]) as usize;
+        let number = |bytes| order.convert(u32::from_ne_bytes(bytes));
+        let key_end = key_start + number([k0, k1, k2, k3]) as usize;
         let key = bytes.get(key_start..key_end)?;
-        let name_start = key_end.next_multiple_of(4) + 4;
-        let name_bytes = r.number(*bytes.get(name_start - 4..)?.first_chunk()?) as usize;
+        let name_start = aligned::<4>(key_end) + 4;
+        let name_bytes = number(*bytes.get(name_start - 4..)?.first_chunk()?) as usize;
         let (0, operation) = bytes
             .get(name_start..name_start + name_bytes)?
             .split_last()?
         else {
             return None;
         };
-        let count_at = (name_start + name_bytes).next_multiple_of(4);
+        let count_at = aligned::<4>(name_start + name_bytes);
         let count = bytes.get(count_at..count_at + 4)?;
-        self.request_id = r.number([i0, i1, i2, i3]);
+        self.request_id = number([i0, i1, i2, i3]);
         self.response = response;
         self.target = Target::Key(key);
         self.operation = operation;
-        if count != [0; 4] {
-            return self.read_context(r, count_at);
+        if count == [0; 4] {
+            // The contexts are empty already.
+            skip_header(r, bytes.len(), count_at + 4);
+            return Some(());
         }
-        // The contexts are empty already.
-        skip_header(r, bytes.len(), count_at + 4);
-        Some(())
+        if order == ByteOrder::NATIVE
+            && let Some(list) = bytes.get(count_at..count_at + OWN_LIST_BYTES)
+            && let Some(end) = list.first_chunk().and_then(own_end_time)
+        {
+            skip_header(r, bytes.len(), count_at + OWN_LIST_BYTES);
+            self.contexts = if take(end) {
+                ServiceContexts::TAKEN
+            } else {
+                cold_path();
+                ServiceContexts::decode_one(list, order)?.0
+            };
+            return Some(());
+        }
+        self.read_context(r, count_at)
     }
 
     /// Reads a list of one service context, `at` bytes behind the beginning of the header.
-    // Not inlined, so that the common case, no context, is short enough to be inlined.
+    // Not inlined, so that the common cases, no context or an end time, are short enough to be inlined.
     #[inline(never)]
     fn read_context(&mut self, r: &mut Reader<'m>, at: usize) -> Option<()> {
         let bytes = r.buffered();
@@ -201,7 +244,7 @@ impl<'m> RequestHeader<'m> {
 /// Skips a header of `end` bytes, and what aligns the body: at most all of the `left` bytes.
 #[inline(always)]
 fn skip_header(r: &mut Reader<'_>, left: usize, end: usize) {
-    let body = (HEADER_BYTES + end).next_multiple_of(BODY_ALIGNMENT) - HEADER_BYTES;
+    let body = aligned::<BODY_ALIGNMENT>(HEADER_BYTES + end) - HEADER_BYTES;
     r.skip_buffered(body.min(left));
 }
 

@@ -20,20 +20,27 @@ pub struct ServiceContext<'x> {
 //= CORBA 3 §13.7
 //# A service context is an id and bytes. A receiver ignores contexts that it does not know.
 #[derive(Clone, Copy)]
-pub struct ServiceContexts<'m> {
-    /// The bytes behind the count, which begin at a multiple of 4.
-    bytes: &'m [u8],
-    count: u32,
-    order: ByteOrder,
+pub struct ServiceContexts<'m>(Form<'m>);
+
+#[derive(Clone, Copy)]
+enum Form<'m> {
+    Empty,
+    /// Empty, because the only one was taken.
+    Taken,
+    Some {
+        /// The bytes behind the count, which begin at a multiple of 4.
+        bytes: &'m [u8],
+        count: u32,
+        order: ByteOrder,
+    },
 }
 
 impl<'m> ServiceContexts<'m> {
     /// No contexts.
-    pub const EMPTY: Self = Self {
-        bytes: &[],
-        count: 0,
-        order: ByteOrder::NATIVE,
-    };
+    pub const EMPTY: Self = Self(Form::Empty);
+
+    /// No contexts either: the caller of [`RequestHeader::read`](super::RequestHeader::read) has taken the only one.
+    pub(super) const TAKEN: Self = Self(Form::Taken);
 
     /// Decodes a list.
     ///
@@ -50,11 +57,11 @@ impl<'m> ServiceContexts<'m> {
             r.primitive::<u32>()?;
             r.octets()?;
         }
-        Ok(Self {
+        Ok(Self(Form::Some {
             bytes: r.preceding(r.position() - start),
             count: count as u32,
             order: r.order(),
-        })
+        }))
     }
 
     /// Decodes a list with one context at the beginning of `bytes`, which are at a multiple of 4. Returns also where it ends; `None` for any
@@ -67,28 +74,25 @@ impl<'m> ServiceContexts<'m> {
             return None;
         }
         let end = length.checked_add(4 + CONTEXT_BYTES_MIN)?;
-        let contexts = Self {
+        let contexts = Form::Some {
             bytes: bytes.get(4..end)?,
             count: 1,
             order,
         };
-        Some((contexts, end))
+        Some((Self(contexts), end))
     }
 
-    /// The id and the data of the context, if there is one only and it is in the byte order of this host.
+    /// The bytes behind the count, the count, and the byte order.
     #[inline]
-    pub(super) fn only(&self) -> Option<(u32, &'m [u8])> {
-        let (&[i0, i1, i2, i3, _, _, _, _], data) = self.bytes.split_first_chunk()?;
-        let is_native = self.order == ByteOrder::NATIVE;
-        (self.count == 1 && is_native).then_some((u32::from_ne_bytes([i0, i1, i2, i3]), data))
-    }
-
-    /// The bytes of the contexts, if they are one context in the byte order of this host: its id, its size and its data.
-    #[inline]
-    pub(super) fn one_native<const BYTES: usize>(&self) -> Option<&'m [u8; BYTES]> {
-        let is_native = self.order == ByteOrder::NATIVE;
-        let bytes = self.bytes.try_into().ok()?;
-        (self.count == 1 && is_native).then_some(bytes)
+    const fn parts(&self) -> (&'m [u8], u32, ByteOrder) {
+        match self.0 {
+            Form::Empty | Form::Taken => (&[], 0, ByteOrder::NATIVE),
+            Form::Some {
+                bytes,
+                count,
+                order,
+            } => (bytes, count, order),
+        }
     }
 
     /// Decodes the list at the end of a GIOP 1.2 header, and leaves `r` at the body.
@@ -102,42 +106,48 @@ impl<'m> ServiceContexts<'m> {
     /// The contexts in order.
     #[inline]
     pub fn iter(&self) -> ServiceContextsIter<'m> {
+        let (bytes, count, order) = self.parts();
         ServiceContextsIter {
-            reader: Reader::new(self.bytes, self.order),
-            left: self.count,
+            reader: Reader::new(bytes, order),
+            left: count,
         }
     }
 
     /// The data of the first context with that id.
     #[inline]
     pub fn find(&self, id: u32) -> Option<&'m [u8]> {
-        if self.count == 0 {
+        let (bytes, count, order) = self.parts();
+        if count == 0 {
             return None;
         }
-        if let Some((only, data)) = self.only() {
-            return (only == id).then_some(data);
+        if count == 1
+            && order == ByteOrder::NATIVE
+            && let Some((only, data)) = bytes.split_first_chunk()
+        {
+            let &[i0, i1, i2, i3, _, _, _, _] = only;
+            return (u32::from_ne_bytes([i0, i1, i2, i3]) == id).then_some(data);
         }
         self.iter()
             .find(|context| context.id == id)
             .map(|context| context.data)
     }
 
-    /// False if there is no context, or only one, which has that id.
-    #[inline(always)]
-    pub fn has_other_than(&self, id: u32) -> bool {
-        self.count != 0 && self.only().is_none_or(|(only, _)| only != id)
-    }
-
     /// The number of contexts.
     #[inline]
     pub fn len(&self) -> usize {
-        self.count as usize
+        self.parts().1 as usize
     }
 
     /// True if there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        !matches!(self.0, Form::Some { .. })
+    }
+
+    /// True if there are none because the caller of [`RequestHeader::read`](super::RequestHeader::read) has taken the only one.
+    #[inline]
+    pub const fn are_taken(&self) -> bool {
+        matches!(self.0, Form::Taken)
     }
 }
 
@@ -151,7 +161,7 @@ impl<'m> IntoIterator for ServiceContexts<'m> {
 
 impl PartialEq for ServiceContexts<'_> {
     fn eq(&self, other: &Self) -> bool {
-        self.count == other.count && self.iter().eq(other.iter())
+        self.len() == other.len() && self.iter().eq(other.iter())
     }
 }
 

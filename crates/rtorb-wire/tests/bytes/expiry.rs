@@ -3,8 +3,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rtorb_wire::giop::{
-    Expiry, Header, RequestHeader, RequestPrefix, RequestStart, Response, ServiceContext, UtcTime,
-    Version, begin_request, contexts, encode_body, end_message, remaining_time,
+    Expiry, Header, RequestHeader, RequestPrefix, RequestStart, Response, ServiceContext,
+    UtcOrigin, UtcTime, Version, begin_request, contexts, encode_body, end_message, remaining_time,
 };
 use rtorb_wire::{ByteOrder, Writer};
 
@@ -48,11 +48,36 @@ fn expiry(list: &[(u32, &[u8])], version: Version, order: ByteOrder) -> Expiry {
     let header = Header::parse(&bytes, 1 << 20).unwrap().unwrap();
     let request = RequestHeader::decode(&mut header.reader(&bytes)).unwrap();
     let found = Expiry::of(request.contexts);
-    let own = UtcTime::only_in(request.contexts);
+    let given = given(&bytes);
     assert!(
-        own.is_none_or(|own| found.end == Some(own)),
-        "{own:?}, {found:?}"
+        given.is_none_or(|given| found.end == Some(given)),
+        "{given:?}, {found:?}"
     );
+    found
+}
+
+/// The end time that [`RequestHeader::read`] gives. Whoever does not take it finds the same header, with the contexts.
+fn given(bytes: &[u8]) -> Option<UtcTime> {
+    let header = Header::parse(bytes, 1 << 20).unwrap().unwrap();
+    let mut whole = header.reader(bytes);
+    let with_contexts = RequestHeader::decode(&mut whole).unwrap();
+    assert!(!with_contexts.contexts.are_taken());
+    let mut found = None;
+    for takes in [false, true] {
+        let (mut r, mut request) = (header.reader(bytes), RequestHeader::EMPTY);
+        let take = |end| {
+            found = Some(end);
+            takes
+        };
+        request.read(&mut r, take).unwrap();
+        assert_eq!(r.position(), whole.position());
+        assert_eq!(request.contexts.are_taken(), takes && found.is_some());
+        if request.contexts.are_taken() {
+            assert!(request.contexts.is_empty() && request.contexts.iter().next().is_none());
+            request.contexts = with_contexts.contexts;
+        }
+        assert_eq!(request, with_contexts);
+    }
     found
 }
 
@@ -160,9 +185,7 @@ fn found_at_once(list: &[ServiceContext<'_>]) -> Option<UtcTime> {
     begin_request(&mut w, LATEST, &start).unwrap();
     end_message(&mut w).unwrap();
     let bytes = w.to_bytes();
-    let header = Header::parse(&bytes, 1000).unwrap().unwrap();
-    let request = RequestHeader::decode(&mut header.reader(&bytes)).unwrap();
-    UtcTime::only_in(request.contexts)
+    given(&bytes)
 }
 
 #[test]
@@ -174,12 +197,25 @@ fn only_a_lone_context_as_this_orb_makes_it_is_read_at_once() {
     for list in [&[][..], &[own, own], &[ServiceContext { id: 6, ..own }]] {
         assert_eq!(found_at_once(list), None);
     }
-    for at in 0..data.len() {
+    for (at, bit) in (0..data.len()).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
         let mut other = data;
-        other[at] ^= 0x40;
-        let other = ServiceContext { id, data: &other };
-        assert_eq!(found_at_once(&[other]), None, "byte {at}");
+        other[at] ^= 1 << bit;
+        let other = [ServiceContext { id, data: &other }];
+        // Only what pads a time to a multiple of 8 has no meaning.
+        let found = matches!(at, 20..24 | 54..56).then_some(TIME);
+        assert_eq!(found_at_once(&other), found, "bit {bit} of byte {at}");
+        if found.is_some() {
+            let slowly = expiry(&[(id, other[0].data)], LATEST, ByteOrder::NATIVE);
+            assert_eq!(slowly.end, found, "byte {at}");
+        }
     }
+    let swapped = hex(if ByteOrder::NATIVE == ByteOrder::Little {
+        BIG
+    } else {
+        LITTLE
+    });
+    let swapped = ServiceContext { id, data: &swapped };
+    assert_eq!(found_at_once(&[swapped]), None);
     for cut in 0..data.len() {
         let data = &data[..cut];
         assert_eq!(found_at_once(&[ServiceContext { id, data }]), None);
@@ -211,7 +247,7 @@ fn the_body_is_found_behind_a_context_of_any_length() {
             assert!(request.contexts.iter().eq(contexts.iter().copied()));
             assert_eq!(request.contexts.find(9), Some(&data[..]));
             assert_eq!(request.contexts.find(8), None);
-            assert!(request.contexts.has_other_than(8));
+            assert!(!request.contexts.is_empty());
             assert_eq!(r.primitive(), Ok(0x0102_0304_0506_0708_u64));
         }
     }
@@ -274,12 +310,40 @@ fn the_earliest_deadline_counts_and_what_is_not_known_says_nothing() {
 
 proptest! {
     #[test]
-    fn every_time_comes_back(unix_ns in 0..u64::MAX / 2, inaccuracy_ns in 0..1_u64 << 40) {
-        let time = UtcTime::from_unix_ns(unix_ns, inaccuracy_ns);
+    fn every_time_comes_back(ns in 0..u64::MAX / 2, inaccuracy_ticks in 0..1_u64 << 33) {
+        let latest_ticks = TIME.ticks;
+        let origin = UtcOrigin { earliest_ticks: latest_ticks - inaccuracy_ticks, latest_ticks };
+        let time = UtcTime::after(origin, ns);
         prop_assert_eq!(end(&time.end_times()), Some(time));
-        let latest_ns = time.latest_unix_ns();
-        prop_assert!(latest_ns >= unix_ns.saturating_add(inaccuracy_ns));
-        prop_assert!(latest_ns - unix_ns <= inaccuracy_ns + 200);
+        let exactly = UtcOrigin { earliest_ticks: latest_ticks, latest_ticks };
+        let (latest_ns, inaccuracy_ns) = (time.latest_ns_after(exactly), inaccuracy_ticks * 100);
+        prop_assert!(latest_ns >= ns + inaccuracy_ns);
+        prop_assert!(latest_ns - ns <= inaccuracy_ns + 200);
+    }
+
+    #[test]
+    fn a_time_is_near_or_before_the_origin_or_later_than_nanoseconds_say(
+        ticks in any::<u64>(),
+        inaccuracy_ticks in 0..1_u64 << 48,
+        earlier in any::<u64>(),
+    ) {
+        let time = UtcTime { ticks, inaccuracy_ticks };
+        let latest_ticks = TIME.ticks;
+        let earliest_ticks = latest_ticks - earlier % (latest_ticks / 2);
+        let origin = UtcOrigin { earliest_ticks, latest_ticks };
+        let latest_ns = time.latest_ns_after(origin);
+        let exact = i128::from(ticks) + i128::from(inaccuracy_ticks) - i128::from(earliest_ticks);
+        let nearest_ns = if exact < 0 { 0 } else { u64::MAX };
+        match u64::try_from(exact * 100) {
+            Ok(exact_ns) => {
+                prop_assert_eq!(latest_ns, exact_ns);
+                prop_assert_eq!(time.near_ns_after(origin), Some(exact_ns));
+            }
+            Err(_) => {
+                prop_assert_eq!(latest_ns, nearest_ns);
+                prop_assert_eq!(time.near_ns_after(origin), None);
+            }
+        }
     }
 
     #[test]
@@ -287,7 +351,9 @@ proptest! {
         let list = [(contexts::INVOCATION_POLICIES, &data[..]), (contexts::REMAINING_TIME, &own)];
         let found = expiry(&list, LATEST, ByteOrder::NATIVE);
         if let Some(end) = found.end {
-            let _ = end.latest_unix_ns();
+            let (earliest_ticks, latest_ticks) = (TIME.ticks, TIME.ticks);
+            let origin = UtcOrigin { earliest_ticks, latest_ticks };
+            let _ = (end.latest_ns_after(origin), end.near_ns_after(origin));
         }
     }
 

@@ -7,7 +7,7 @@ use rtorb_wire::cdr::{CharCodeSet, Fixed, LongDouble, ValueHead, ValueStart, WCh
 use rtorb_wire::connection::{ReceiveError, ReceiveLimits, Receiver, Side};
 use rtorb_wire::giop::{
     Expiry, Header, LocateReplyHeader, LocateRequestHeader, MessageType, ReplyHeader, ReplyStatus,
-    RequestHeader, ServiceContexts, SystemExceptionBody, ThreadContext, UtcTime,
+    RequestHeader, ServiceContexts, SystemExceptionBody, ThreadContext, UtcOrigin,
     cancelled_requests, contexts, fragments,
 };
 use rtorb_wire::ior::{
@@ -291,7 +291,11 @@ fn comes_back<T: Decode + Encode + PartialEq + core::fmt::Debug>(
 }
 
 fn show_contexts(list: ServiceContexts<'_>) {
-    let _ = Expiry::of(list).end.map(UtcTime::latest_unix_ns);
+    let origin = UtcOrigin {
+        earliest_ticks: 5,
+        latest_ticks: 5,
+    };
+    let _ = Expiry::of(list).end.map(|end| end.latest_ns_after(origin));
     for context in list {
         let data = context.data;
         let _ = contexts::decode_priority(data);

@@ -3,7 +3,6 @@
 use super::multiplexed::Multiplexed;
 use super::reply::Outcome;
 use super::route::EndpointTable;
-use super::servant_call::ServantCall;
 use crate::endpoint::Endpoint;
 use crate::exception::{SystemException, local};
 use crate::limits::Limits;
@@ -16,7 +15,6 @@ use crate::wait::watchdog::Watchdog;
 use core::any::Any;
 use core::fmt::Debug;
 use core::sync::atomic::{AtomicBool, Ordering};
-use rtorb_os::slab::Key;
 use rtorb_wire::ByteOrder;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::giop::Version;
@@ -86,12 +84,8 @@ pub(crate) trait Host: Debug + Send + Sync {
     /// IMP_LIMIT if such calls are nested too deeply; the exceptions of the request.
     fn serve_here(&self, request: &mut dyn CollocatedRequest) -> Result<Outcome, SystemException>;
 
-    /// Returns the place of an object of this ORB whose servant may be called without a request; `None` if the key is another ORB's,
-    /// or readable.
-    fn place_of(&self, object_key: &[u8]) -> Option<Key>;
-
-    /// Calls the servant at a place on the calling thread, without a request. Does not call it if a request is necessary.
-    fn call_servant(&self, place: Key, call: &mut dyn ServantCall);
+    /// Returns the server side of this ORB, a [`ServerCore`](crate::server::ServerCore), for references to its objects.
+    fn server(&self) -> Arc<dyn Any + Send + Sync>;
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }

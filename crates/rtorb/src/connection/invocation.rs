@@ -3,14 +3,12 @@
 use super::Channel;
 use super::client::{Client, ClientCore};
 use super::route::Route;
-use crate::clock::{known_utc_offset, monotonic_ns, utc_offset};
+use crate::clock::{known_utc_origin, monotonic_ns, utc_origin};
 use crate::deadline::NONE_NS;
 use crate::distributable::ThreadCall;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::outgoing::CancelRequest;
 use crate::realtime::Priority;
-use crate::strategies::DeadlineForm;
-use rtorb_os::clock::UtcOffset;
 use rtorb_wire::code_sets;
 use rtorb_wire::connection::Deadline;
 use rtorb_wire::giop::contexts::{self, CodeSets};
@@ -161,11 +159,11 @@ impl Invocation<'_> {
     // It saves no registers, because it calls other functions only at its end.
     #[inline(never)]
     fn add_deadline(&self, w: &mut Writer<'_>, prefix: &RequestPrefix) -> Result<(), EncodeError> {
-        if self.tells_end_time()
+        if self.route.tells_end_time
             && self.priority.is_none()
             && !self.is_delayed
-            && let Some(offset) = known_utc_offset(self.deadline.begun_ns())
-            && prefix.add_end_time(w, self.end_time(offset))
+            && let Some(origin) = known_utc_origin(self.deadline.begun_ns())
+            && prefix.add_end_time(w, UtcTime::after(origin, self.expiry_ns))
         {
             return Ok(());
         }
@@ -187,27 +185,10 @@ impl Invocation<'_> {
         }
     }
 
-    /// True if the request contains the end time; false if it contains the remaining time.
-    #[inline]
-    fn tells_end_time(&self) -> bool {
-        match self.core.deadline_form {
-            DeadlineForm::Auto => self.route.endpoint.is_on_this_host,
-            DeadlineForm::EndTime => true,
-            DeadlineForm::RemainingTime => false,
-        }
-    }
-
-    /// The deadline as an end time.
-    #[inline]
-    fn end_time(&self, offset: UtcOffset) -> UtcTime {
-        let unix_ns = self.expiry_ns.wrapping_add(offset.offset_ns);
-        UtcTime::from_unix_ns(unix_ns, offset.inaccuracy_ns)
-    }
-
     /// Makes the service context of the deadline, in a form that the server can use.
     fn deadline_context<'r>(&self, room: &'r mut [u8; END_TIMES_BYTES]) -> ServiceContext<'r> {
-        if self.tells_end_time() {
-            *room = self.end_time(utc_offset(self.now_ns())).end_times();
+        if self.route.tells_end_time {
+            *room = UtcTime::after(utc_origin(self.now_ns()), self.expiry_ns).end_times();
             return ServiceContext {
                 id: contexts::INVOCATION_POLICIES,
                 data: room,

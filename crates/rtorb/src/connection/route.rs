@@ -29,6 +29,8 @@ pub(crate) struct Route {
     pub(crate) is_collocated: bool,
     /// The CORBA priority of the endpoint's lane, if the reference contains it.
     pub(crate) priority: Option<Priority>,
+    /// True if a request contains its deadline as an end time; false if it contains the remaining time.
+    pub(crate) tells_end_time: bool,
 }
 
 /// An address of an object that is more than its key.

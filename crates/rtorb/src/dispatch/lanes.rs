@@ -1,13 +1,14 @@
 //! Lanes of threads: each priority has threads, listening endpoints and connections of its own (TAO, P1 2.2.2).
 //!
 //! A thread runs the loop of [`reactive`](super::reactive), or of [`worker_pool`](super::worker_pool) if a queue is before its lane.
-//! If lanes may get help or lend threads ([`borrowing`](super::pool::borrowing)), it runs the loop here.
+//! If lanes may get help or lend threads ([`borrowing`](super::pool::borrowing)), it helps more urgent lanes while it waits.
 
 use super::pool::borrowing::Standby;
 use super::pool::lane::{Lane, Source};
 use super::pool::request_queue::Job;
 use super::pool::request_room::QueuedRequest;
 use super::pool::{Intake, LaneConfig, PoolConfig};
+use super::reactive;
 use super::serve::{LaneServer, ReadableClient, Serve};
 use crate::realtime::{ThreadpoolId, ThreadpoolLane};
 use crate::server::{Event, ServerCore};
@@ -42,6 +43,8 @@ pub(super) struct LaneThread<'p> {
     idle_ns: Option<u64>,
     /// It may have the scheduling of another lane.
     is_lent: bool,
+    /// It has waited for the last time.
+    is_over: bool,
 }
 
 /// What a thread does next.
@@ -71,26 +74,27 @@ impl<'p> LaneThread<'p> {
             place,
             idle_ns,
             is_lent: false,
+            is_over: false,
         }
     }
 
-    /// The loop of the thread: it waits, serves its own lane, and helps more urgent lanes.
-    pub(super) fn run(mut self) {
-        let lane = self.server.lane;
+    /// Waits for work of its own lane, and helps more urgent lanes meanwhile. `None` when the thread is to end.
+    #[inline]
+    fn await_work(&mut self) -> Option<Work> {
         loop {
             self.begin_idle();
-            let work = self.wait_at(lane, self.idle_ns);
+            let work = self.wait_at(self.server.lane, self.idle_ns);
             self.end_idle();
             if matches!(work, Work::Help) {
                 self.help();
                 continue;
             }
             self.return_to_own_lane();
-            match work {
-                Work::End => return,
-                Work::Idle if self.idle_ns.is_some() => return,
-                work => self.serve(lane, work),
-            }
+            return match work {
+                Work::End => None,
+                Work::Idle if self.idle_ns.is_some() => None,
+                work => Some(work),
+            };
         }
     }
 
@@ -119,14 +123,18 @@ impl<'p> LaneThread<'p> {
         }
     }
 
-    /// Does the work of a lane, its own or one that it helps.
-    fn serve(&mut self, lane: &'p Lane, work: Work) {
+    /// Does the work of a lane, its own or one that it helps. Passes a connection that can be read to `read`.
+    #[inline]
+    fn work(
+        &mut self,
+        lane: &'p Lane,
+        work: Work,
+        read: impl FnOnce(&mut Self, ReadableClient<'p>),
+    ) {
         match (work, &lane.source) {
             (Work::Event(Event::Connection(token, readiness)), _) => {
-                if let Some(client) = ReadableClient::of(lane, token, readiness)
-                    && self.server.serve(&client)
-                {
-                    self.server.call(&client);
+                if let Some(client) = ReadableClient::of(lane, token, readiness) {
+                    read(self, client);
                 }
             }
             (Work::Event(event), _) => self.server.handle(lane, event),
@@ -204,7 +212,7 @@ impl<'p> LaneThread<'p> {
         self.server.pool.find_help_for_rest(lane);
         match work {
             Work::Help => self.repeat_call_of(lane),
-            work => self.serve(lane, work),
+            work => self.work(lane, work, reactive::serve),
         }
     }
 
@@ -231,5 +239,46 @@ impl<'p> LaneThread<'p> {
             let thread = &mut self.server.workspace.priority;
             thread.move_to_lane(&self.server.orb.rt, priority).is_ok()
         })
+    }
+}
+
+impl<'p> Serve for LaneThread<'p> {
+    type Client = ReadableClient<'p>;
+    type Request = QueuedRequest;
+
+    fn is_stopping(&self) -> bool {
+        self.is_over
+    }
+
+    #[inline]
+    fn wait(&mut self, read: impl FnMut(&mut Self, ReadableClient<'p>)) {
+        match self.await_work() {
+            Some(work) => self.work(self.server.lane, work, read),
+            None => self.is_over = true,
+        }
+    }
+
+    #[inline(always)]
+    fn serve(&mut self, client: &ReadableClient<'p>) -> bool {
+        self.server.serve(client)
+    }
+
+    #[inline(always)]
+    fn call(&mut self, client: &ReadableClient<'p>) {
+        self.server.call(client);
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<QueuedRequest> {
+        loop {
+            if let Work::Request(queued) = self.await_work()? {
+                return Some(queued);
+            }
+        }
+    }
+
+    #[inline]
+    fn answer(&mut self, queued: QueuedRequest) {
+        self.server.answer(queued);
     }
 }

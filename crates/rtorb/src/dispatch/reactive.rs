@@ -26,9 +26,10 @@ pub(super) fn run(mut thread: impl Serve) {
     }
 }
 
+/// Serves a connection for one turn.
 // Called in several places, it would not be inlined otherwise: 30 instructions a request.
 #[inline(always)]
-fn serve<S: Serve>(thread: &mut S, client: S::Client) {
+pub(super) fn serve<S: Serve>(thread: &mut S, client: S::Client) {
     if thread.serve(&client) {
         // Several threads serve the connection. Another one reads it meanwhile.
         thread.call(&client);

@@ -2,6 +2,8 @@
 
 use super::pool::connection::{Connection, TURN_MAX, Turn};
 use super::pool::lane::{EVENTS_MAX, Lane};
+use super::pool::request_queue::Job;
+use super::pool::request_room::QueuedRequest;
 use super::pool::running::Pool;
 use crate::server::{Event, Readiness, ServerCore, TakenRequest, Token, Workspace};
 use core::mem::MaybeUninit;
@@ -14,6 +16,9 @@ pub(super) trait Serve {
     /// A connection that can be read.
     type Client;
 
+    /// A request from the queue of the lane.
+    type Request;
+
     /// Returns true when the thread is to end.
     fn is_stopping(&self) -> bool;
 
@@ -23,10 +28,14 @@ pub(super) trait Serve {
     fn wait(&mut self, read: impl FnMut(&mut Self, Self::Client));
 
     /// Returns the connection that has been deferred for the longest time.
-    fn deferred(&mut self) -> Option<Self::Client>;
+    fn deferred(&mut self) -> Option<Self::Client> {
+        None
+    }
 
     /// Lingers at the shared memory of the only client, if that was served last. Returns the client if it calls again at once.
-    fn linger(&mut self) -> Option<Self::Client>;
+    fn linger(&mut self) -> Option<Self::Client> {
+        None
+    }
 
     /// Receives from a connection and serves its requests in place, for one turn. Returns true if it took a request out instead,
     /// which the thread is to [call](Self::call) the servant for.
@@ -34,6 +43,12 @@ pub(super) trait Serve {
 
     /// Calls the servant for the request that was taken out, and sends the reply.
     fn call(&mut self, client: &Self::Client);
+
+    /// Waits for a request in the queue of the lane. `None` when the thread is to end.
+    fn next(&mut self) -> Option<Self::Request>;
+
+    /// Calls the servant for a request from the queue, and sends the reply.
+    fn answer(&mut self, request: Self::Request);
 }
 
 /// A thread that serves the clients of a lane.
@@ -159,6 +174,7 @@ impl<'p> ReadableClient<'p> {
 
 impl<'p> Serve for LaneServer<'p> {
     type Client = ReadableClient<'p>;
+    type Request = QueuedRequest;
 
     fn is_stopping(&self) -> bool {
         self.pool.is_stopping()
@@ -222,6 +238,24 @@ impl<'p> Serve for LaneServer<'p> {
         let connection = &client.connection;
         connection.serve_taken(&mut self.workspace, &mut self.request);
     }
+
+    #[inline]
+    fn next(&mut self) -> Option<QueuedRequest> {
+        let queue = self.lane.queue()?;
+        loop {
+            // A thread is called to help only in a lane that lends threads.
+            if let Job::Request(queued) = queue.next(None).ok()? {
+                return Some(queued);
+            }
+        }
+    }
+
+    #[inline]
+    fn answer(&mut self, queued: QueuedRequest) {
+        if let Some(queue) = self.lane.queue() {
+            queue.room.serve(queued, &mut self.workspace);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -236,6 +270,8 @@ pub(super) mod tests {
         pub(in crate::dispatch) deferred: VecDeque<ScriptedClient>,
         /// The connections that call again while the thread lingers.
         pub(in crate::dispatch) lingering: VecDeque<ScriptedClient>,
+        /// The requests in the queue of its lane, until that is closed.
+        pub(in crate::dispatch) queued: VecDeque<u32>,
         /// What is true at each step.
         pub(in crate::dispatch) look: L,
         pub(in crate::dispatch) steps: Vec<(Step, bool)>,
@@ -253,6 +289,7 @@ pub(super) mod tests {
         Wait,
         Serve(u32),
         Call(u32),
+        Answer(u32),
     }
 
     /// A client whose requests are served in place.
@@ -280,6 +317,7 @@ pub(super) mod tests {
                 waits: waits.into(),
                 deferred: VecDeque::new(),
                 lingering: VecDeque::new(),
+                queued: VecDeque::new(),
                 look,
                 steps: Vec::new(),
             }
@@ -293,6 +331,7 @@ pub(super) mod tests {
 
     impl<L: FnMut() -> bool> Serve for &mut Script<L> {
         type Client = ScriptedClient;
+        type Request = u32;
 
         fn is_stopping(&self) -> bool {
             self.waits.is_empty()
@@ -320,6 +359,15 @@ pub(super) mod tests {
 
         fn call(&mut self, client: &ScriptedClient) {
             self.note(Step::Call(client.number));
+        }
+
+        fn next(&mut self) -> Option<u32> {
+            self.note(Step::Wait);
+            self.queued.pop_front()
+        }
+
+        fn answer(&mut self, request: u32) {
+            self.note(Step::Answer(request));
         }
     }
 }

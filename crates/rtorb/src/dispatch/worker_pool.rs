@@ -5,7 +5,6 @@
 use super::pool::connection::TURN_MAX;
 use super::pool::deadline_queue::DeadlineQueue;
 use super::pool::lane::{Lane, Source};
-use super::pool::request_queue::{Job, RequestQueue};
 use super::pool::request_room::RequestRoom;
 use super::pool::{Buffering, Intake, LaneConfig, PoolConfig};
 use super::serve::{LaneServer, ReadableClient, Serve};
@@ -30,13 +29,10 @@ pub(super) fn read(mut thread: LaneServer<'_>, room: &RequestRoom) {
     }
 }
 
-/// The loop of a thread that takes requests from a queue and serves them, until the queue is closed and empty.
-pub(super) fn work(mut thread: LaneServer<'_>, queue: &RequestQueue) {
-    while let Ok(job) = queue.next(None) {
-        // A thread is called to help only in a lane that lends threads.
-        if let Job::Request(queued) = job {
-            queue.room.serve(queued, &mut thread.workspace);
-        }
+/// The loop of a thread that takes requests from the queue of its lane and serves them, until the queue is closed and empty.
+pub(super) fn work(mut thread: impl Serve) {
+    while let Some(request) = thread.next() {
+        thread.answer(request);
     }
 }
 
@@ -113,5 +109,21 @@ impl<'p> LaneServer<'p> {
             }
             _ => Ok(self.lane),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::serve::tests::Script;
+    use super::super::serve::tests::Step::{Answer, Wait};
+    use super::*;
+
+    #[test]
+    fn a_worker_answers_one_request_after_the_other_until_its_queue_is_closed() {
+        let mut script = Script::new([], || true);
+        script.queued = [1, 2].into();
+        work(&mut script);
+        let steps: Vec<_> = script.steps.iter().map(|(step, _)| *step).collect();
+        assert_eq!(steps, [Wait, Answer(1), Wait, Answer(2), Wait]);
     }
 }

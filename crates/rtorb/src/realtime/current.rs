@@ -3,23 +3,26 @@
 use super::priority::{NativePriority, Priority};
 use super::rt_core::RtCore;
 use crate::exception::{Cause, Phase, SystemException, local};
+use crate::thread_state::{NO_PRIORITY, THREAD};
 use core::cell::Cell;
 use rtorb_os::sched::{SchedPolicy, current_policy};
 use rtorb_os::{Refused, Resource};
 use rustix::io::Errno;
 
 thread_local! {
-    /// The thread's CORBA priority; [`UNSET`] until it is set.
-    static CURRENT: Cell<i16> = const { Cell::new(UNSET) };
     /// The scheduling of a thread without a CORBA priority, cached. Each ORB applies its own mapping to its priority.
     static NATIVE: Cell<Option<SchedPolicy>> = const { Cell::new(None) };
 }
 
-const UNSET: i16 = -1;
+/// Returns the calling thread's CORBA priority, or [`NO_PRIORITY`].
+#[inline]
+fn current() -> i16 {
+    THREAD.with(|thread| thread.priority.get())
+}
 
 /// Returns the calling thread's CORBA priority: the one that was set, or that of the request that the thread serves.
 pub(crate) fn thread_priority() -> Option<Priority> {
-    Priority::new(CURRENT.get()).ok()
+    Priority::new(current()).ok()
 }
 
 /// Sets the calling thread's CORBA priority, and the native priority to which the mapping maps it.
@@ -28,7 +31,7 @@ pub(crate) fn thread_priority() -> Option<Priority> {
 pub(crate) fn set_thread_priority(rt: &RtCore, priority: Priority) -> Result<(), SystemException> {
     let native = rt.to_native(priority);
     let native = native.map_err(|refused| refused.with_detail(of_mapping(rt, priority)))?;
-    if CURRENT.get() == UNSET {
+    if current() == NO_PRIORITY {
         NATIVE.set(Some(current_policy()));
     }
     // Before the thread changes, so that a refusal leaves it unchanged.
@@ -39,7 +42,7 @@ pub(crate) fn set_thread_priority(rt: &RtCore, priority: Priority) -> Result<(),
     })?;
     rt.apply(native)
         .map_err(|refused| with_reason(refused, rt, priority, native))?;
-    CURRENT.set(priority.get());
+    THREAD.with(|thread| thread.priority.set(priority.get()));
     Ok(())
 }
 
@@ -50,7 +53,7 @@ pub(crate) struct ThreadPriorityBefore(i16);
 impl ThreadPriorityBefore {
     /// Notes the priority of the calling thread.
     pub(crate) fn of_caller() -> Self {
-        Self(CURRENT.get())
+        Self(current())
     }
 
     /// Gives the calling thread the priority back, and the scheduling that it had with it.
@@ -62,7 +65,7 @@ impl ThreadPriorityBefore {
             Ok(priority) => set_thread_priority(rt, priority),
             Err(_) => {
                 rt.apply_policy(native_policy())?;
-                CURRENT.set(UNSET);
+                THREAD.with(|thread| thread.priority.set(NO_PRIORITY));
                 Ok(())
             }
         }
@@ -145,7 +148,7 @@ fn native_policy() -> SchedPolicy {
 /// Returns the scheduling that the mapping has for the calling thread's CORBA priority.
 #[inline]
 pub(crate) fn caller_policy(rt: &RtCore) -> SchedPolicy {
-    policy_of(rt, CURRENT.get())
+    policy_of(rt, current())
 }
 
 #[inline]
@@ -167,7 +170,7 @@ impl UpcallPriority {
     #[inline]
     pub(crate) fn set(priority: Priority) -> Self {
         Self {
-            before: CURRENT.replace(priority.get()),
+            before: THREAD.with(|thread| thread.priority.replace(priority.get())),
             begun: priority.get(),
         }
     }
@@ -175,7 +178,7 @@ impl UpcallPriority {
     /// Keeps the thread's priority.
     #[inline]
     pub(crate) fn unchanged() -> Self {
-        let before = CURRENT.get();
+        let before = current();
         Self {
             before,
             begun: before,
@@ -190,14 +193,14 @@ impl UpcallPriority {
     /// Returns true if the servant has changed the priority of its thread ([`RtCurrent::set_the_priority`](crate::rt::RtCurrent::set_the_priority)).
     #[inline]
     pub(crate) fn was_changed(&self) -> bool {
-        CURRENT.get() != self.begun
+        current() != self.begun
     }
 }
 
 impl Drop for UpcallPriority {
     #[inline]
     fn drop(&mut self) {
-        CURRENT.with(|current| current.set(self.before));
+        THREAD.with(|thread| thread.priority.set(self.before));
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::connection::{Client, EndpointKey, Route, SharedEndpoint};
 use crate::endpoint::{Endpoint, host_identity, host_name};
 use crate::realtime::{Priority, Protocol};
-use crate::strategies::Collocation;
+use crate::strategies::{Collocation, DeadlineForm};
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::{CodeSetComponentInfo, negotiate};
@@ -247,12 +247,18 @@ fn route_maker<'o>(
             names_code_sets: code_sets.is_some(),
             protocol: protocol.copied(),
         };
+        let endpoint = if wanted.is_private {
+            Arc::new(SharedEndpoint::new(&key, true))
+        } else {
+            core.endpoints.share(key)
+        };
         Some(Route {
-            endpoint: if wanted.is_private {
-                Arc::new(SharedEndpoint::new(&key, true))
-            } else {
-                core.endpoints.share(key)
+            tells_end_time: match core.deadline_form {
+                DeadlineForm::Auto => endpoint.is_on_this_host,
+                DeadlineForm::EndTime => true,
+                DeadlineForm::RemainingTime => false,
             },
+            endpoint,
             version,
             object_key: Arc::clone(&object_key),
             profile,

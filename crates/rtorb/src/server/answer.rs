@@ -16,7 +16,7 @@ use rtorb_wire::code_sets::CodeSetError;
 use rtorb_wire::connection::{CodeSetState, Message, ReceiveError};
 use rtorb_wire::giop::{
     self, DISTRIBUTABLE_THREAD, Expiry, LocateRequestHeader, LocateStatus, MessageType,
-    RequestHeader, Response, ServiceContexts, UtcTime, Version, contexts,
+    RequestHeader, Response, Version, contexts,
 };
 use rtorb_wire::{DecodeError, Writer};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,10 +32,9 @@ pub(super) fn request<const SITE: u8>(
 ) -> Result<Next, DecodeError> {
     let mut reader = message.reader().with_context(&session.orb.client);
     let mut request = RequestHeader::EMPTY;
-    request.read(&mut reader)?;
+    request.read(&mut reader, deadline::enter_end_time)?;
     let version = message.header.version;
     if !request.contexts.is_empty()
-        && !enter_end_time(request.contexts)
         && !begin_in_place(session, workspace, code_sets, version, &request)
     {
         return Ok(Next::Done);
@@ -44,17 +43,10 @@ pub(super) fn request<const SITE: u8>(
     let arguments = reader.with_char_code_set(char_code_set);
     let origin = RequestOrigin::new(session, version, char_code_set, 0);
     let next = upcall::serve::<SITE>(&request, arguments, origin, workspace);
-    if !request.contexts.is_empty() {
+    if request.contexts.are_taken() || !request.contexts.is_empty() {
         deadline::leave();
     }
     Ok(next)
-}
-
-/// Lets calls of the servant inherit the end time of a request until [`deadline::leave`]. Returns false if the contexts contain
-/// anything else, or the time has passed.
-#[inline(never)]
-fn enter_end_time(contexts: ServiceContexts<'_>) -> bool {
-    UtcTime::only_in(contexts).is_some_and(deadline::enter_end_time)
 }
 
 /// Reads the service contexts of a request. Calls of its servant inherit its deadline until [`deadline::leave`]. Returns false if

@@ -1,19 +1,15 @@
 //! Serves requests of the same ORB on the threads that make them.
 
 use super::call::RequestOrigin;
-use super::manager_state::PoaManagerState;
 use super::names::NameCache;
-use super::object_key::ObjectKey;
-use super::object_table::ActiveObject;
 use super::server_core::ServerCore;
 use super::thread_priority::ThreadPriority;
 use super::upcall;
 use super::workspace::Workspace;
-use crate::connection::{CollocatedRequest, Outcome, ServantCall};
+use crate::connection::{CollocatedRequest, Outcome};
 use crate::exception::{COLLOCATED_DEPTH, CompletionStatus, ExceptionKind, SystemException};
-use crate::realtime::{CallPriority, ThreadpoolId, UpcallPriority};
-use core::cell::{Cell, RefCell};
-use rtorb_os::slab::{Key, SlabGuard};
+use crate::thread_state::THREAD;
+use core::cell::RefCell;
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::Message;
@@ -23,8 +19,6 @@ thread_local! {
     /// The idle buffers of this thread, one for each call that was in progress at the same time.
     #[expect(clippy::vec_box, reason = "each call takes one out and puts it back: a pointer moves")]
     static IDLE: RefCell<Vec<Box<CallBuffers>>> = const { RefCell::new(Vec::new()) };
-    /// The number of collocated calls in progress on this thread, of all ORBs.
-    static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
 /// The buffers of one collocated call, used again for the next one.
@@ -54,75 +48,19 @@ pub(crate) fn serve(
     answered
 }
 
-/// Returns the place of an object whose servant may be called without a request; `None` if the key is readable, or another ORB's.
-pub(crate) fn place_of(orb: &ServerCore, object_key: &[u8]) -> Option<Key> {
-    match ObjectKey::parse(object_key) {
-        ObjectKey::Transient { epoch, place } if epoch == orb.epoch => Some(place),
-        _ => None,
-    }
-}
-
-/// Calls the servant at a place on the calling thread, without a request. Does not call it if a request is necessary: the object is
-/// not active, its calls have a priority of their own, its servant serves requests only, or the request would be refused.
-///
-/// The call fails with UNKNOWN if the servant panics.
-pub(crate) fn call_servant(orb: &ServerCore, place: Key, call: &mut dyn ServantCall) {
-    let Some(object) = orb.objects.get(place) else {
-        return;
-    };
-    let has_no_priority = matches!(object.priority, CallPriority::AsItIs);
-    if !has_no_priority || object.pool != ThreadpoolId::OWN {
-        return;
-    }
-    // A request that the manager does not admit, or that is too deep, gets the exception.
-    if object.manager.get() != PoaManagerState::Active {
-        return;
-    }
-    let Some(traits) = object.traits() else {
-        return;
-    };
-    let Some(_nesting) = Nesting::enter(orb.limits.collocated_depth_max) else {
-        return;
-    };
-    let priority = UpcallPriority::unchanged();
-    if let Err(panicked) = upcall::in_servant(orb.upcall, || call.call(traits)) {
-        call.fail(panicked);
-    }
-    if let Some(removed) = SlabGuard::release(object) {
-        drop_after(orb, removed, call);
-    }
-    if priority.was_changed() {
-        give_back(orb, &priority);
-    }
-}
-
-/// Drops an object that was removed while the call used it. The call fails if its servant panics then.
-#[cold]
-fn drop_after(orb: &ServerCore, removed: ActiveObject, call: &mut dyn ServantCall) {
-    if let Err(panicked) = upcall::in_servant(orb.upcall, || drop(removed)) {
-        call.fail(panicked);
-    }
-}
-
-/// Restores the scheduling of the application's thread, which the servant has changed.
-#[cold]
-fn give_back(orb: &ServerCore, priority: &UpcallPriority) {
-    // If the host refuses, the thread keeps what the servant set, as after a request.
-    let _ = orb.rt.apply_policy(priority.policy_before(&orb.rt));
-}
-
 /// A collocated call in progress on this thread.
-struct Nesting;
+pub(super) struct Nesting;
 
 impl Nesting {
     /// Counts a call; `None` if `depth_max` are in progress.
     #[inline]
-    fn enter(depth_max: usize) -> Option<Self> {
-        let depth = DEPTH.get();
-        if depth >= depth_max {
+    pub(super) fn enter(depth_max: usize) -> Option<Self> {
+        // Short closures: a longer one would be a function of its own.
+        let calls = THREAD.with(|thread| thread.collocated_calls.get());
+        if calls >= depth_max {
             return None;
         }
-        DEPTH.with(|now| now.set(depth + 1));
+        THREAD.with(|thread| thread.collocated_calls.set(calls + 1));
         Some(Self)
     }
 }
@@ -130,7 +68,7 @@ impl Nesting {
 impl Drop for Nesting {
     #[inline]
     fn drop(&mut self) {
-        DEPTH.with(|depth| depth.set(depth.get() - 1));
+        THREAD.with(|thread| thread.collocated_calls.update(|calls| calls - 1));
     }
 }
 

@@ -6,13 +6,13 @@ use super::servant::{ObjectAdapter, Servant};
 use crate::realtime::{CallPriority, ThreadpoolId};
 use rtorb_core::codegen::ServantTraits;
 use rtorb_os::set_once::SetOnce;
-use rtorb_os::slab::{Key, Slab, SlabGuard};
+use rtorb_os::slab::{Key, Slab, SlabGuard, SlabHandle};
 use std::sync::Arc;
 
 /// The table of active objects, by place and, if they have a readable key, by key.
 #[derive(Debug)]
 pub(crate) struct ObjectTable {
-    objects: Slab<ActiveObject>,
+    objects: Arc<Slab<ActiveObject>>,
     names: Names,
 }
 
@@ -42,10 +42,15 @@ impl ActiveObject {
         }
     }
 
-    /// Returns the servant traits; `None` if each call needs a request.
+    /// Returns the servant traits; `None` if each call needs a request: its thread or its priority may be another one than the caller's,
+    /// or its servant serves requests only.
     #[inline]
     pub(super) fn traits(&self) -> Option<&ServantTraits> {
-        let traits = self.traits.get_or_make(|| self.servant.traits());
+        let traits = self.traits.get_or_make(|| {
+            let is_as_its_caller =
+                matches!(self.priority, CallPriority::AsItIs) && self.pool == ThreadpoolId::OWN;
+            is_as_its_caller.then(|| self.servant.traits())?
+        });
         traits.as_ref()
     }
 }
@@ -53,7 +58,7 @@ impl ActiveObject {
 impl ObjectTable {
     pub(crate) fn new(objects_max: usize) -> Self {
         Self {
-            objects: Slab::new(objects_max),
+            objects: Arc::new(Slab::new(objects_max)),
             names: Names::default(),
         }
     }
@@ -124,6 +129,11 @@ impl ObjectTable {
     #[inline]
     pub(crate) fn get(&self, place: Key) -> Option<SlabGuard<'_, ActiveObject>> {
         self.objects.get(place)
+    }
+
+    /// Returns a handle of the object at a place; `None` if the table has never had such a place.
+    pub(crate) fn handle(&self, place: Key) -> Option<SlabHandle<ActiveObject>> {
+        self.objects.handle(place)
     }
 
     /// Returns the object with a readable key, or the locator of its adapter; then its id is in `cache`.

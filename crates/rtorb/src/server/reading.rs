@@ -87,7 +87,8 @@ impl Reading {
     /// Receives available bytes without waiting; `AGAIN` if there are none.
     ///
     /// If the receive buffer [is full](Self::is_full) afterwards, there may be more.
-    #[inline]
+    // Always: a lane calls it for every request, and its other callers are tests.
+    #[inline(always)]
     pub(crate) fn receive_now(&mut self, session: &Session) -> Result<usize, Errno> {
         let received = session.stream.receive_now(self.receiver.free_ahead())?;
         session.note_arrival();

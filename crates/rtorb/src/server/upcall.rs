@@ -13,36 +13,33 @@ use crate::realtime::{
     CallPriority, NativePriority, Priority, RtCore, ThreadpoolId, UpcallPriority,
 };
 use crate::server::{ActiveObject, NameCache, ServerCore};
-use core::cell::Cell;
+use crate::thread_state::{NO_UPCALL, THREAD};
 use rtorb_core::Described;
 use rtorb_core::upcall::Upcall;
-use rtorb_os::slab::SlabGuard;
+use rtorb_os::slab::{RemovedEntry, SlabGuard};
 use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, ReplyStatus, RequestHeader, contexts};
 use rtorb_wire::{Encode, Reader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-thread_local! {
-    /// The ORB whose servant this thread executes, in the upper half, and the number of the connection; [`OUTSIDE`] if it executes
-    /// none.
-    static IN_UPCALL: Cell<u64> = const { Cell::new(OUTSIDE) };
-}
-
-/// No ORB.
-const OUTSIDE: u64 = 0;
-
 /// Returns true if the calling thread is in a servant of that ORB. There it must not wait for another request of the same ORB.
 pub(crate) fn is_in_upcall(orb: &ServerCore) -> bool {
-    IN_UPCALL.get() >> 32 == orb.upcall >> 32
+    current() >> 32 == orb.upcall >> 32
 }
 
 /// Returns true if the calling thread is in a servant of any ORB.
 pub(crate) fn is_in_servant() -> bool {
-    IN_UPCALL.get() != OUTSIDE
+    current() != NO_UPCALL
+}
+
+/// Returns the ORB whose servant the calling thread executes, in the upper half, and the number of the connection.
+#[inline]
+fn current() -> u64 {
+    THREAD.with(|thread| thread.upcall.get())
 }
 
 /// Returns true if the client has cancelled the call that the calling thread executes.
 pub(super) fn is_cancelled() -> bool {
-    match IN_UPCALL.get() as u32 {
+    match current() as u32 {
         NO_CONNECTION => false,
         number => cancellation::is_cancelled(number),
     }
@@ -124,10 +121,7 @@ fn answer<'m, const SITE: u8>(
     names: &mut NameCache,
     thread: &mut ThreadPriority,
 ) {
-    let has_others = request
-        .contexts
-        .has_other_than(contexts::INVOCATION_POLICIES);
-    let served = if has_others && is_of_thread(request) {
+    let served = if !request.contexts.is_empty() && is_of_thread(request) {
         serve_in_thread(request, call, names, thread)
     } else {
         let orb = call.reply.responder.orb;
@@ -231,7 +225,8 @@ impl<'m, const SITE: u8> Upcall<'m> for OrbUpcall<'m, '_, SITE> {
 
 /// Drops an object that was deactivated while the call used it. Its servant may panic then.
 #[cold]
-fn drop_removed(upcall: u64, removed: ActiveObject) {
+#[inline(never)]
+pub(super) fn drop_removed(upcall: u64, removed: RemovedEntry<'_, ActiveObject>) {
     let _ = in_servant(upcall, || drop(removed));
 }
 
@@ -241,9 +236,9 @@ fn drop_removed(upcall: u64, removed: ActiveObject) {
 /// UNKNOWN, COMPLETED_MAYBE, if it panics.
 #[inline(always)]
 pub(super) fn in_servant<T>(upcall: u64, run: impl FnOnce() -> T) -> Result<T, SystemException> {
-    let around = IN_UPCALL.with(|inside| inside.replace(upcall));
+    let inside = InServant::enter(upcall);
     let ran = catch_unwind(AssertUnwindSafe(run));
-    IN_UPCALL.with(|inside| inside.set(around));
+    drop(inside);
     // No default is built and dropped in calls without a panic: that costs 20 instructions.
     match ran {
         Ok(result) => Ok(result),
@@ -251,8 +246,32 @@ pub(super) fn in_servant<T>(upcall: u64, run: impl FnOnce() -> T) -> Result<T, S
     }
 }
 
+/// The calling thread executes a servant until this is dropped.
+pub(super) struct InServant {
+    /// What it executed before.
+    around: u64,
+}
+
+impl InServant {
+    /// Notes that the calling thread executes a servant. `upcall` has the numbers of the ORB and of the connection.
+    #[inline(always)]
+    pub(super) fn enter(upcall: u64) -> Self {
+        Self {
+            around: THREAD.with(|thread| thread.upcall.replace(upcall)),
+        }
+    }
+}
+
+impl Drop for InServant {
+    #[inline(always)]
+    fn drop(&mut self) {
+        THREAD.with(|thread| thread.upcall.set(self.around));
+    }
+}
+
 /// The exception of a request whose servant panics; other requests are not affected.
-const FAILED: SystemException = local::SERVANT_PANICKED.with_completion(CompletionStatus::Maybe);
+pub(super) const FAILED: SystemException =
+    local::SERVANT_PANICKED.with_completion(CompletionStatus::Maybe);
 
 /// Gives the thread the priority of the call, by the object's priority model.
 // Always: it is in the path of every call.

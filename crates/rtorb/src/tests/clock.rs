@@ -13,7 +13,7 @@ thread_local! {
 const TICK_NS: u64 = 4_000_000;
 
 /// When virtual time begins: soon after the start of the host, so that timers of the host are due at once.
-const BEGIN_NS: u64 = TICK_NS;
+pub(crate) const BEGIN_NS: u64 = TICK_NS;
 
 pub(crate) fn monotonic_ns() -> u64 {
     match NOW_NS.get() {
@@ -38,12 +38,15 @@ pub(crate) fn sleep_until(deadline_ns: u64) {
     }
 }
 
-/// The distance of the monotonic clock from UTC. Virtual time begins in 2001.
+/// The time of UTC at which the monotonic clock of virtual time begins: 9 September 2001, 1:46:40.
+pub(crate) const BEGUN_TICKS: u64 = 0x01b2_1dd2_1381_4000 + 10_000_000_000_000_000;
+
+/// The distance of the monotonic clock from UTC.
 pub(crate) fn utc_offset(now_ns: u64) -> UtcOffset {
     if is_virtual() {
         UtcOffset {
-            offset_ns: 1_000_000_000_000_000_000,
-            inaccuracy_ns: 0,
+            earliest_ticks: BEGUN_TICKS,
+            latest_ticks: BEGUN_TICKS,
         }
     } else {
         rtorb_os::clock::utc_offset(now_ns)

@@ -1,8 +1,9 @@
 //! Deadlines that travel: what a server does with them, what nested calls inherit, and how a client gives up.
 
+use super::clock::{BEGIN_NS, BEGUN_TICKS};
 use super::scripted::{Act, cancelled};
 use super::world::{Sending, World, call, client_strategies, object};
-use crate::clock::{monotonic_ns, sleep_until, utc_offset};
+use crate::clock::{monotonic_ns, sleep_until, utc_origin};
 use crate::codegen::Interface;
 use crate::deadline::DeadlineScope;
 use crate::endpoint::Endpoint;
@@ -23,7 +24,7 @@ use rtorb_tests::fake::yes;
 use rtorb_wire::Writer;
 use rtorb_wire::giop::{
     self, Expiry, Header, ReplyHeader, ReplyStatus, RequestStart, Response, ServiceContext,
-    SystemExceptionBody, UtcTime, Version, contexts,
+    SystemExceptionBody, UtcOrigin, UtcTime, Version, contexts,
 };
 use rtorb_wire::ior::Ior;
 use std::rc::Rc;
@@ -31,8 +32,14 @@ use std::sync::Arc;
 
 const MOMENT: Duration = Duration::from_millis(20);
 
-/// The beginning of virtual time, in nanoseconds since 1970.
-const BEGUN_NS: u64 = 1_000_000_000_004_000_000;
+/// The nanoseconds from the beginning of virtual time until an end time.
+fn ns_from_begin(end: UtcTime) -> u64 {
+    let origin = UtcOrigin {
+        earliest_ticks: BEGUN_TICKS,
+        latest_ticks: BEGUN_TICKS,
+    };
+    end.latest_ns_after(origin) - UtcTime::after(origin, BEGIN_NS).latest_ns_after(origin)
+}
 
 /// What a call of a [`Watch`] does: it waits for some time, and calls another object.
 #[derive(Clone, Default)]
@@ -128,12 +135,8 @@ fn a_request_tells_its_deadline_in_the_form_that_is_chosen_and_others_tell_none(
         assert!(none.is_never() && timeout.is_never() && replaced.is_never());
         assert_eq!(deadline.end.is_some(), is_end, "{form}");
         match deadline.end {
-            // Virtual time begins in 2001, and no time has passed since.
-            Some(end) => {
-                let late_ns =
-                    end.latest_unix_ns() - UtcTime::from_unix_ns(BEGUN_NS, 0).latest_unix_ns();
-                assert_eq!(late_ns, MOMENT.as_nanos() as u64);
-            }
+            // No virtual time has passed since.
+            Some(end) => assert_eq!(ns_from_begin(end), MOMENT.as_nanos() as u64),
             None => assert_eq!(deadline.remaining_ns, Some(MOMENT.as_nanos() as u64)),
         }
     }
@@ -154,10 +157,7 @@ fn a_oneway_that_waits_for_nothing_tells_its_deadline_in_both_forms() {
         let [_, oneway, _] = told[..] else {
             panic!("three requests");
         };
-        let left_ns = oneway.remaining_ns.or_else(|| {
-            let begun = UtcTime::from_unix_ns(BEGUN_NS, 0).latest_unix_ns();
-            Some(oneway.end?.latest_unix_ns() - begun)
-        });
+        let left_ns = oneway.remaining_ns.or(oneway.end.map(ns_from_begin));
         assert_eq!(left_ns, Some(MOMENT.as_nanos() as u64), "{form}");
     }
 }
@@ -290,8 +290,7 @@ fn a_request_that_arrives_late_is_refused_before_a_servant_is_called_or_only_cou
 fn request(world: &World, orb: &Orb, reference: &str, at_ns: u64) -> Result<(), SystemException> {
     let ior: Ior = reference.parse().expect("an IOR");
     let key = object_key(&ior).expect("a profile");
-    let offset = utc_offset(monotonic_ns());
-    let data = UtcTime::from_unix_ns(at_ns + offset.offset_ns, 0).end_times();
+    let data = UtcTime::after(utc_origin(monotonic_ns()), at_ns).end_times();
     let id = contexts::INVOCATION_POLICIES;
     let start = RequestStart {
         request_id: 4,

@@ -165,6 +165,22 @@ fn a_reference_of_another_interface_finds_no_operation() {
 }
 
 #[test]
+fn a_reference_of_an_object_that_is_gone_does_not_reach_the_next_object() {
+    let served = serve();
+    let activate = || -> Greeter { served.root.activate(Addresses).expect("there is room") };
+    let first = activate();
+    first.greet("world").expect("it is active");
+    served.root.deactivate(first.as_object()).expect("active");
+    // It has the place of the first one in the table of objects.
+    let next = activate();
+    for _ in 0..2 {
+        let gone = first.greet("world").expect_err("it is gone");
+        assert_eq!(gone.kind, ExceptionKind::ObjectNotExist);
+        next.greet("world").expect("it is active");
+    }
+}
+
+#[test]
 fn an_object_is_called_directly_by_every_reference_of_its_orb() {
     let scratch = Scratch::new();
     for endpoint in [

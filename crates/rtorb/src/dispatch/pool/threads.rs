@@ -154,9 +154,12 @@ fn serve_lane(
         (Source::Leader(lead), _) => leader_followers::run(server, lead),
         (Source::Levels(queue), _) => worker_pool::work_at_level(server, queue, place as usize),
         (Source::Events, None) => reactive::run(server),
-        (Source::Queue(queue), None) => worker_pool::work(server, queue),
-        (Source::Events | Source::Queue(_), Some(standby)) => {
-            LaneThread::new(server, standby, place, idle_ns).run();
+        (Source::Events, Some(standby)) => {
+            reactive::run(LaneThread::new(server, standby, place, idle_ns));
+        }
+        (Source::Queue(_), None) => worker_pool::work(server),
+        (Source::Queue(_), Some(standby)) => {
+            worker_pool::work(LaneThread::new(server, standby, place, idle_ns));
         }
     }
     ALONE_IN.set(None);
