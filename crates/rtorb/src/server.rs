@@ -43,7 +43,7 @@ pub use connection_counts::ConnectionCounts;
 pub use current_call::CurrentCall;
 pub(crate) use event_loop::{Event, EventLoop, Readiness};
 pub(crate) use listeners::{Admission, Look, Server, refuse};
-pub(crate) use local_object::{LocalCall, LocalObject, servant_panicked};
+pub(crate) use local_object::{LocalObject, servant_panicked};
 pub(crate) use manager_state::ManagerState;
 pub use manager_state::PoaManagerState;
 pub(crate) use names::{LocatedId, NameCache, Unbindable};

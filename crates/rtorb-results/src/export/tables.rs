@@ -24,7 +24,7 @@ type OwnColumn<R> = (&'static str, Kind, fn(&R, usize) -> Cell);
 type LeadColumn = (&'static str, Kind, fn(&Run, &Results, usize) -> Cell);
 
 /// A table of series or of derived numbers.
-struct Table<R: 'static> {
+struct TableColumns<R: 'static> {
     name: &'static str,
     /// How many rows it has of each.
     rows: fn(&R) -> usize,
@@ -32,7 +32,7 @@ struct Table<R: 'static> {
     columns: &'static [OwnColumn<R>],
 }
 
-impl<R: Labelled> Table<R> {
+impl<R: Labelled> TableColumns<R> {
     fn export(
         &self,
         runs: &[Run],
@@ -155,8 +155,8 @@ const LEAD: &[LeadColumn] = &[
     ("number", Kind::Integer, |_, _, number| whole(number)),
 ];
 
-const OF_SERIES: &[Table<Series>] = &[
-    Table {
+const OF_SERIES: &[TableColumns<Series>] = &[
+    TableColumns {
         name: "series",
         rows: |_| 1,
         columns: &[
@@ -181,7 +181,7 @@ const OF_SERIES: &[Table<Series>] = &[
             }),
         ],
     },
-    Table {
+    TableColumns {
         name: "percentiles",
         rows: |of| of.percentiles.len(),
         columns: &[
@@ -197,7 +197,7 @@ const OF_SERIES: &[Table<Series>] = &[
             }),
         ],
     },
-    Table {
+    TableColumns {
         name: "histograms",
         rows: |of| of.histogram.len(),
         columns: &[
@@ -211,7 +211,7 @@ const OF_SERIES: &[Table<Series>] = &[
             }),
         ],
     },
-    Table {
+    TableColumns {
         name: "rounds",
         rows: |of| of.rounds_p50.len().max(of.rounds_p99.len()),
         columns: &[
@@ -227,8 +227,8 @@ const OF_SERIES: &[Table<Series>] = &[
     },
 ];
 
-const OF_DERIVED: &[Table<Derived>] = &[
-    Table {
+const OF_DERIVED: &[TableColumns<Derived>] = &[
+    TableColumns {
         name: "derived",
         rows: |_| 1,
         columns: &[
@@ -237,7 +237,7 @@ const OF_DERIVED: &[Table<Derived>] = &[
             ("value", Kind::Real, |of, _| Cell::Real(of.value)),
         ],
     },
-    Table {
+    TableColumns {
         name: "derived_rounds",
         rows: |of| of.rounds.len(),
         columns: &[

@@ -20,10 +20,10 @@ pub struct ServiceContext<'x> {
 //= CORBA 3 §13.7
 //# A service context is an id and bytes. A receiver ignores contexts that it does not know.
 #[derive(Clone, Copy)]
-pub struct ServiceContexts<'m>(Form<'m>);
+pub struct ServiceContexts<'m>(ContextList<'m>);
 
 #[derive(Clone, Copy)]
-enum Form<'m> {
+enum ContextList<'m> {
     Empty,
     /// Empty, because the only one was taken.
     Taken,
@@ -37,10 +37,10 @@ enum Form<'m> {
 
 impl<'m> ServiceContexts<'m> {
     /// No contexts.
-    pub const EMPTY: Self = Self(Form::Empty);
+    pub const EMPTY: Self = Self(ContextList::Empty);
 
     /// No contexts either: the caller of [`RequestHeader::read`](super::RequestHeader::read) has taken the only one.
-    pub(super) const TAKEN: Self = Self(Form::Taken);
+    pub(super) const TAKEN: Self = Self(ContextList::Taken);
 
     /// Decodes a list.
     ///
@@ -57,7 +57,7 @@ impl<'m> ServiceContexts<'m> {
             r.primitive::<u32>()?;
             r.octets()?;
         }
-        Ok(Self(Form::Some {
+        Ok(Self(ContextList::Some {
             bytes: r.preceding(r.position() - start),
             count: count as u32,
             order: r.order(),
@@ -74,7 +74,7 @@ impl<'m> ServiceContexts<'m> {
             return None;
         }
         let end = length.checked_add(4 + CONTEXT_BYTES_MIN)?;
-        let contexts = Form::Some {
+        let contexts = ContextList::Some {
             bytes: bytes.get(4..end)?,
             count: 1,
             order,
@@ -86,8 +86,8 @@ impl<'m> ServiceContexts<'m> {
     #[inline]
     const fn parts(&self) -> (&'m [u8], u32, ByteOrder) {
         match self.0 {
-            Form::Empty | Form::Taken => (&[], 0, ByteOrder::NATIVE),
-            Form::Some {
+            ContextList::Empty | ContextList::Taken => (&[], 0, ByteOrder::NATIVE),
+            ContextList::Some {
                 bytes,
                 count,
                 order,
@@ -141,13 +141,13 @@ impl<'m> ServiceContexts<'m> {
     /// True if there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        !matches!(self.0, Form::Some { .. })
+        !matches!(self.0, ContextList::Some { .. })
     }
 
     /// True if there are none because the caller of [`RequestHeader::read`](super::RequestHeader::read) has taken the only one.
     #[inline]
     pub const fn are_taken(&self) -> bool {
-        matches!(self.0, Form::Taken)
+        matches!(self.0, ContextList::Taken)
     }
 }
 

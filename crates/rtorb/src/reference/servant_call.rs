@@ -36,7 +36,7 @@ impl Inner {
         }
         let begun = object.begin()?;
         // Nothing outside can unwind, so that the call stays in registers.
-        let called = || begun.servant().map(|servant| call(servant));
+        let called = || begun.servant().map(&call);
         match catch_unwind(AssertUnwindSafe(called)) {
             Ok(result) => {
                 begun.end();
