@@ -144,10 +144,9 @@ impl Futexes {
         Ok(moved)
     }
 
-    /// Passes on what the current thread holds, which ends.
-    pub(crate) fn abandon(&mut self, core: &mut Core) {
-        let this = core.tasks.current;
-        let held = self.locks.iter().filter(|(_, lock)| lock.owner == this);
+    /// Passes on what threads hold that end.
+    pub(crate) fn abandon(&mut self, core: &mut Core, ends: impl Fn(TaskId) -> bool) {
+        let held = self.locks.iter().filter(|(_, lock)| ends(lock.owner));
         let held: Vec<_> = held.map(|(word, _)| *word).collect();
         for word in held {
             self.pass(core, word, OWNER_DIED);

@@ -159,6 +159,21 @@ impl Tasks {
         (self.all.get(task)?.state != State::Ended).then_some(task)
     }
 
+    /// Ends a task, and wakes those that join it.
+    pub(crate) fn end(&mut self, task: TaskId) {
+        let task = &mut self.all[task];
+        task.state = State::Ended;
+        for joiner in std::mem::take(&mut task.joiners) {
+            self.wake(joiner, Woken::ByEvent);
+        }
+    }
+
+    /// True if a task beside the current one has not ended.
+    pub(crate) fn others_run(&self) -> bool {
+        let mut tasks = self.all.iter().enumerate();
+        tasks.any(|(number, task)| number != self.current && task.state != State::Ended)
+    }
+
     /// A ticket for queues that the current task waits in next.
     pub(crate) fn ticket(&mut self) -> Ticket {
         self.tickets += 1;

@@ -54,13 +54,18 @@ impl Files {
             second.clone(),
         )));
         let other = self.add(Object::Stream(Stream::new(domain, second, first)));
+        self.join(core, one, other);
+        [one, other]
+    }
+
+    /// Makes two streams the ends of one connection.
+    fn join(&mut self, core: &mut Core, one: FileId, other: FileId) {
         for (end, peer) in [(one, other), (other, one)] {
             let breaks = draw_break(core);
             if let Some(stream) = self.stream(end) {
                 (stream.peer, stream.breaks) = (peer, breaks);
             }
         }
-        [one, other]
     }
 
     /// Begins to connect a socket. TCP takes a time; a UNIX socket is connected at once.
@@ -117,12 +122,7 @@ impl Files {
             return Err(libc::ECONNREFUSED);
         }
         let served = self.add(Object::Stream(Stream::new(domain, remote, local)));
-        for (end, peer) in [(id, served), (served, id)] {
-            let breaks = draw_break(core);
-            if let Some(stream) = self.stream(end) {
-                (stream.peer, stream.breaks) = (peer, breaks);
-            }
-        }
+        self.join(core, id, served);
         if let Object::Listener(it) = &mut self.file(listener)?.object {
             it.queue.push_back(served);
         }
