@@ -147,6 +147,42 @@ pub(crate) const PLANTS: &[Plant] = &[
         system: "events",
         seeds: 100,
     },
+    Plant {
+        name: "commit-unsynced",
+        what: "acknowledges changes of names that are not on the disk",
+        system: "naming",
+        seeds: 100,
+    },
+    Plant {
+        name: "commit-in-parts",
+        what: "commits each effect of a change of names alone",
+        system: "naming",
+        seeds: 1000,
+    },
+    Plant {
+        name: "failed-commit-denied",
+        what: "says that names were not changed if it does not know",
+        system: "naming",
+        seeds: 1000,
+    },
+    Plant {
+        name: "store-name-unsynced",
+        what: "forgets to make the name of a new store stable",
+        system: "naming",
+        seeds: 1000,
+    },
+    Plant {
+        name: "late-change-denied",
+        what: "says that a change of names was not begun that is being committed",
+        system: "naming",
+        seeds: 1000,
+    },
+    Plant {
+        name: "followers-asleep",
+        what: "does not wake those whose changes of names were committed for them",
+        system: "naming",
+        seeds: 100,
+    },
 ];
 
 /// The place of the one that is on, and 1; 0 for none.

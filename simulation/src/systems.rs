@@ -3,6 +3,7 @@
 mod calls;
 mod events;
 mod lanes;
+mod naming;
 mod worker;
 
 use crate::random::Random;
@@ -16,7 +17,8 @@ pub(crate) struct System {
     pub(crate) run: fn(Random),
 }
 
-pub(crate) const SYSTEMS: &[System] = &[calls::SYSTEM, lanes::SYSTEM, events::SYSTEM];
+pub(crate) const SYSTEMS: &[System] =
+    &[calls::SYSTEM, lanes::SYSTEM, events::SYSTEM, naming::SYSTEM];
 
 /// Returns the system of this name, which a plant or a found bug gives.
 pub(crate) fn named(name: &str) -> &'static System {

@@ -4,6 +4,7 @@ use crate::world;
 use rtorb::{CompletionStatus, Orb, OrbBuilder, SystemException};
 use rtorb_os::sched::current_policy;
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -145,12 +146,7 @@ impl Ended {
         timeout: Duration,
         outcome: Result<(), SystemException>,
     ) -> Self {
-        let elapsed = Duration::from_nanos(world::now_ns() - begun_ns);
-        if elapsed > timeout + SLACK {
-            fail(&format!(
-                "call {call} took {elapsed:?} of {timeout:?}: {outcome:?}"
-            ));
-        }
+        let elapsed = check_end(&format!("call {call}"), begun_ns, timeout, &outcome);
         Self {
             call,
             is_oneway,
@@ -194,6 +190,22 @@ impl Ended {
             ));
         }
     }
+}
+
+/// What took so long ended at last by its time. Returns how long it took.
+pub(crate) fn check_end(
+    what: &str,
+    begun_ns: u64,
+    timeout: Duration,
+    outcome: &impl Debug,
+) -> Duration {
+    let elapsed = Duration::from_nanos(world::now_ns() - begun_ns);
+    if elapsed > timeout + SLACK {
+        fail(&format!(
+            "{what} took {elapsed:?} of {timeout:?}: {outcome:?}"
+        ));
+    }
+    elapsed
 }
 
 /// A call with this timeout succeeds if nothing breaks.

@@ -279,6 +279,18 @@ impl Files {
             .unwrap_or(0)
     }
 
+    /// Nothing that is sent on this end, or on connections that its listener has not accepted, arrives any more, not even its end.
+    pub(super) fn silence(&mut self, id: FileId) {
+        if let Some(Object::Listener(listener)) = self.open.get(&id).map(|file| &file.object) {
+            for waiting in listener.waiting() {
+                self.silence(waiting);
+            }
+        }
+        if let Some(stream) = self.stream(id) {
+            stream.breaks = Some((0, Break::Silence));
+        }
+    }
+
     /// The streams whose program wants to send, and whose peer receives nothing.
     pub(crate) fn count_stuck(&self, core: &Core) -> usize {
         let streams = self.open.values().filter_map(|file| match &file.object {

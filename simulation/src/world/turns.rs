@@ -1,5 +1,6 @@
 //! How threads take turns, and how a run ends.
 
+use super::futexes::OWNER_DIED;
 use super::tasks::{State, Ticket, Woken};
 use super::{Event, Observed, World, with};
 
@@ -49,7 +50,7 @@ pub(crate) fn end_task() {
         let this = world.core.tasks.current;
         world
             .futexes
-            .abandon(&mut world.core, |owner| owner == this);
+            .abandon(&mut world.core, OWNER_DIED, |owner| owner == this);
         world.core.tasks.end(this);
         world.core.tasks.others_run().then(|| {
             let next = world.next();

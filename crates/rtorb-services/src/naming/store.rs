@@ -124,6 +124,10 @@ impl Store {
 
 impl Disk for Store {
     fn commit(&self, effects: &[Effect]) -> Result<(), CommitError> {
+        #[cfg(simulation)]
+        if effects.len() > 1 && rtorb_os::simulation::is_planted("commit-in-parts") {
+            return effects.chunks(1).try_for_each(|part| self.commit(part));
+        }
         let failed = |completed| {
             move |error: redb::Error| CommitError {
                 failure: self.failed(&error),
@@ -132,11 +136,26 @@ impl Disk for Store {
         };
         let begun = self.database.begin_write().map_err(redb::Error::from);
         let transaction = begun.map_err(failed(CompletionStatus::No))?;
+        #[cfg(simulation)]
+        let transaction = {
+            let mut transaction = transaction;
+            if rtorb_os::simulation::is_planted("commit-unsynced") {
+                let _ = transaction.set_durability(redb::Durability::None);
+            }
+            transaction
+        };
         self.write(&transaction, effects)
             .map_err(failed(CompletionStatus::No))?;
         // Only the next start can find out how much of the commit is on the disk.
+        let completed = CompletionStatus::Maybe;
+        #[cfg(simulation)]
+        let completed = if rtorb_os::simulation::is_planted("failed-commit-denied") {
+            CompletionStatus::No
+        } else {
+            completed
+        };
         let committed = transaction.commit().map_err(redb::Error::from);
-        committed.map_err(failed(CompletionStatus::Maybe))?;
+        committed.map_err(failed(completed))?;
         *self.failing.lock() = None;
         Ok(())
     }
@@ -202,6 +221,10 @@ fn make(place: &Path) -> Result<Database, StoreError> {
     // Unlike a rename, a link does not replace a file that another process has just made.
     fs::hard_link(&made.0, place)?;
     drop(made);
+    #[cfg(simulation)]
+    if rtorb_os::simulation::is_planted("store-name-unsynced") {
+        return Ok(database);
+    }
     let directory = match place.parent() {
         Some(directory) if !directory.as_os_str().is_empty() => directory,
         _ => Path::new("."),

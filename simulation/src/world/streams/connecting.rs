@@ -24,6 +24,11 @@ impl Listener {
         }
     }
 
+    /// The connections that were not accepted.
+    pub(super) fn waiting(&self) -> Vec<FileId> {
+        self.queue.iter().copied().collect()
+    }
+
     /// Listens no more; returns the connections that were not accepted.
     pub(super) fn end(&mut self) -> VecDeque<FileId> {
         self.has_ended = true;
