@@ -183,6 +183,30 @@ pub(crate) const PLANTS: &[Plant] = &[
         system: "naming",
         seeds: 100,
     },
+    Plant {
+        name: "deadline-uninherited",
+        what: "lets no nested call inherit the end time of its request",
+        system: "calls",
+        seeds: 100,
+    },
+    Plant {
+        name: "cancel-misplaced",
+        what: "takes another request for the one that a client has given up",
+        system: "calls",
+        seeds: 5000,
+    },
+    Plant {
+        name: "socket-file-kept",
+        what: "does not replace the socket file of a server that was killed",
+        system: "calls",
+        seeds: 1000,
+    },
+    Plant {
+        name: "gateway-loss-uncounted",
+        what: "does not count events that a gateway loses with its channel",
+        system: "gateways",
+        seeds: 1000,
+    },
 ];
 
 /// The place of the one that is on, and 1; 0 for none.

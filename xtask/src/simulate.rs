@@ -39,6 +39,7 @@ enum System {
     Lanes,
     Events,
     Naming,
+    Gateways,
     Engines,
     OneThread,
 }
@@ -47,7 +48,7 @@ impl System {
     /// The test that it is; those of `simulation/` are none.
     fn test(self) -> Option<&'static [&'static str]> {
         match self {
-            Self::Calls | Self::Lanes | Self::Events | Self::Naming => None,
+            Self::Calls | Self::Lanes | Self::Events | Self::Naming | Self::Gateways => None,
             Self::Engines => Some(&["-p", "rtorb-wire", "--test", "simulation"]),
             Self::OneThread => Some(&["-p", "rtorb", "--lib", "tests::randomly"]),
         }

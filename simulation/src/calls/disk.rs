@@ -6,7 +6,7 @@ use super::{answer, is_ours, replace, sleep_until};
 use crate::world::disk::InodeId;
 use crate::world::files::Object;
 use crate::world::{World, point, with};
-use libc::{c_char, c_int, c_uint, c_void, iovec, off64_t, size_t, stat};
+use libc::{c_char, c_int, c_uint, c_void, iovec, off64_t, size_t, stat64};
 use std::ffi::CStr;
 
 /// The one folder of the disk.
@@ -22,7 +22,7 @@ replace! {
     fn linkat(_folder: c_int, from: *const c_char, _to_folder: c_int, to: *const c_char, _flags: c_int) -> c_int;
     if is_on_disk(from) => { point(); answer(with(|world| world.disk.link(&mut world.core, text(from), text(to))).map(|()| 0)) as c_int }
 
-    fn lstat(path: *const c_char, into: *mut stat) -> c_int;
+    fn lstat64(path: *const c_char, into: *mut stat64) -> c_int;
     if is_on_disk(path) => answer(with(|world| world.disk.inode(text(path))).map(|inode| {
         // SAFETY: the caller gave room for the structure.
         unsafe { (*into).st_dev = DEVICE };

@@ -2,8 +2,9 @@
 //! a call; and clients of several priorities.
 
 use super::System;
-use super::calls::CONNECTIONS;
-use super::worker::{ENOUGH, Ended, Ledger, Work, Worker, fail};
+use super::calls::plan::CONNECTIONS;
+use super::ended::{ENOUGH, Ended, fail};
+use super::worker::{Ledger, Work, Worker};
 use crate::random::Random;
 use crate::world::faults::Faults;
 use crate::world::{self, Observed};

@@ -1,7 +1,8 @@
 //! A naming service on a disk that tears, fills and fails. It is killed at any moment and started again, and its clients stay.
 
 use super::System;
-use super::worker::fail;
+use super::ended::fail;
+use super::server::open_shared;
 use crate::calls::disk::FOLDER;
 use crate::random::Random;
 use crate::world;
@@ -57,10 +58,7 @@ struct Started {
 type Outcome = Arc<Mutex<Option<Result<Started, NamingError>>>>;
 
 fn run(mut random: Random) {
-    // Opens what the process has once, so that no killed process has opened it.
-    let first = Orb::builder().build().expect("the ORB can be built");
-    first.root_poa().expect("the ORB can listen");
-    first.destroy().expect("it is in no servant");
+    open_shared();
     let faults = world::with(|world| world.core.faults);
     let clients = 1 + random.below(3);
     let mut clients: Vec<_> = (0..clients)

@@ -1,7 +1,7 @@
 //! A client of a naming service, and what it knows of its names.
 
 use crate::random::Random;
-use crate::systems::worker::{ENOUGH, check_end, fail};
+use crate::systems::ended::{ENOUGH, check_end, fail};
 use crate::world;
 use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, Orb, SystemException};
 use rtorb_services::naming::client::{Context, Existing, Failure, FailureReason, Name, parse_name};

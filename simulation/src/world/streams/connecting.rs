@@ -66,9 +66,12 @@ impl Files {
     /// Makes two streams the ends of one connection.
     fn join(&mut self, core: &mut Core, one: FileId, other: FileId) {
         for (end, peer) in [(one, other), (other, one)] {
-            let breaks = draw_break(core);
             if let Some(stream) = self.stream(end) {
-                (stream.peer, stream.breaks) = (peer, breaks);
+                stream.peer = peer;
+                // No network is between two programs of one host.
+                if stream.domain == Domain::Tcp {
+                    stream.breaks = draw_break(core);
+                }
             }
         }
     }
