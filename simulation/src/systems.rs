@@ -1,7 +1,7 @@
 //! What runs in the world.
 
+mod call_end;
 mod calls;
-mod ended;
 mod events;
 mod gateways;
 mod lanes;

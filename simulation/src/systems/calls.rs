@@ -2,14 +2,15 @@
 //! killed and start again at any moment.
 
 use super::System;
-use super::ended::{Ended, fail};
+use super::call_end::{CallEnd, fail};
 use super::server::{Server, open_shared};
 use super::worker::Ledger;
 use crate::random::Random;
 use crate::world;
 use crate::world::faults::Faults;
 use client::{Targets, call, reconnect};
-use plan::{Fate, Plan, SEND_TIMEOUT_MAX, client, server};
+use deferred::WorkOperation;
+use plan::{Disturbance, Plan, SEND_TIMEOUT_MAX, client, server};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -30,7 +31,7 @@ fn run(mut random: Random) {
     let ledger = Ledger::default();
     let faults = world::with(|world| world.core.faults);
     let plan = Plan::draw(&mut random, faults);
-    if matches!(plan.fate, Fate::Restarts(_)) {
+    if matches!(plan.disturbance, Disturbance::Restart(_)) {
         open_shared();
     }
     let first = |random: &mut Random| {
@@ -47,6 +48,7 @@ fn run(mut random: Random) {
     let targets = Targets {
         first: first_server.reference.clone(),
         second: second.as_ref().map(|server| server.reference.clone()),
+        work: WorkOperation::parse(),
     };
     let threads = (0..plan.threads).map(|number| {
         let orb = clients[number as usize % clients.len()].clone();
@@ -54,19 +56,19 @@ fn run(mut random: Random) {
         thread::spawn(move || call(&orb, &targets, random, number as u32 * 1000, plan))
     });
     let threads: Vec<_> = threads.collect();
-    if plan.fate != Fate::Stays {
+    if plan.disturbance != Disturbance::None {
         thread::sleep(Duration::from_nanos(random.below(20_000_000)));
     }
-    match plan.fate {
-        Fate::Stays => {}
-        Fate::Ends => first_server.orb.shutdown(),
-        Fate::Restarts(kill) => {
+    match plan.disturbance {
+        Disturbance::None => {}
+        Disturbance::Shutdown => first_server.orb.shutdown(),
+        Disturbance::Restart(kill) => {
             first_server.end(kill);
             first_server = first(&mut random);
         }
     }
     let mut ended = joined(threads);
-    if matches!(plan.fate, Fate::Restarts(_)) && !faults.breaks() {
+    if matches!(plan.disturbance, Disturbance::Restart(_)) && !faults.breaks() {
         let clients = clients.iter().zip(100_000..);
         ended.extend(clients.flat_map(|(orb, call)| reconnect(orb, &targets, call)));
     }
@@ -88,13 +90,13 @@ fn run(mut random: Random) {
     }
     ended.iter().for_each(|call| call.check(&ledger));
     if plan.is_sound {
-        ended.iter().for_each(Ended::check_success);
+        ended.iter().for_each(CallEnd::check_success);
     }
     let done = ended.iter().filter(|call| call.is_done()).count();
     world::with(|world| world.core.mix(done as u64));
 }
 
-fn joined(threads: Vec<JoinHandle<Vec<Ended>>>) -> Vec<Ended> {
+fn joined(threads: Vec<JoinHandle<Vec<CallEnd>>>) -> Vec<CallEnd> {
     let ended = threads.into_iter().map(|thread| thread.join());
     let ended = ended.map(|ended| ended.expect("no client panics"));
     ended.flatten().collect()

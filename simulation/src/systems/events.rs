@@ -1,7 +1,7 @@
 //! An event channel with suppliers, and consumers of which some are slow, hang, or end at any moment.
 
 use super::System;
-use super::ended::fail;
+use super::call_end::fail;
 use crate::random::Random;
 use crate::world;
 use crate::world::faults::Faults;

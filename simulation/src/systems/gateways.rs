@@ -1,7 +1,7 @@
 //! Two event channels in processes of their own, gateways between them, and a channel that is killed and started again.
 
 use super::System;
-use super::ended::fail;
+use super::call_end::fail;
 use super::events::{Manner, Wanted, config, consume, supply};
 use super::server::open_shared;
 use crate::random::Random;
@@ -34,13 +34,13 @@ const EVENTS_MAX: u64 = 20;
 const CONNECTED: Duration = Duration::from_secs(5);
 
 /// A channel, which has another reference after it was started again.
-struct Site {
+struct ChannelSite {
     reference: Arc<Mutex<String>>,
     config: ChannelConfig,
-    running: RefCell<Option<Running>>,
+    running: RefCell<Option<ChannelServer>>,
 }
 
-struct Running {
+struct ChannelServer {
     orb: Orb,
     channel: Channel,
     process: Process,
@@ -49,8 +49,8 @@ struct Running {
 fn run(mut random: Random) {
     open_shared();
     let breaks = world::with(|world| world.core.faults.breaks());
-    let from = Site::new(config(&mut random));
-    let to = Site::new(config(&mut random));
+    let from = ChannelSite::new(config(&mut random));
+    let to = ChannelSite::new(config(&mut random));
     let serving = Orb::builder().round_trip_timeout(Some(Duration::from_secs(1)));
     let serving = serving.build().expect("the ORB can be built");
     let runs = serving.clone();
@@ -106,8 +106,8 @@ fn run(mut random: Random) {
 
 /// Has a supplier send events to one channel, and consumers take them from both. Does something when they begin.
 fn send_and_take(
-    from: &Site,
-    to: &Site,
+    from: &ChannelSite,
+    to: &ChannelSite,
     wanted: Wanted,
     random: &mut Random,
     meanwhile: impl FnOnce(),
@@ -127,8 +127,8 @@ fn send_and_take(
     }
 }
 
-fn gateway(orb: &Orb, from: &Site, to: &Site) -> Gateway {
-    let find = |site: &Site| {
+fn gateway(orb: &Orb, from: &ChannelSite, to: &ChannelSite) -> Gateway {
+    let find = |site: &ChannelSite| {
         let (orb, reference) = (orb.clone(), Arc::clone(&site.reference));
         let find = move || {
             let reference = reference.lock().expect("no panic").clone();
@@ -147,7 +147,7 @@ fn gateway(orb: &Orb, from: &Site, to: &Site) -> Gateway {
     Gateway::start(orb, ends, config, |_| {}).expect("it can be started")
 }
 
-impl Site {
+impl ChannelSite {
     fn new(config: ChannelConfig) -> Self {
         let site = Self {
             reference: Arc::default(),
@@ -171,7 +171,7 @@ impl Site {
         });
         let (orb, channel) = starts.recv().expect("the channel starts");
         *self.reference.lock().expect("no panic") = channel.reference().to_string();
-        *self.running.borrow_mut() = Some(Running {
+        *self.running.borrow_mut() = Some(ChannelServer {
             orb,
             channel,
             process,

@@ -1,7 +1,7 @@
 //! A naming service on a disk that tears, fills and fails. It is killed at any moment and started again, and its clients stay.
 
 use super::System;
-use super::ended::fail;
+use super::call_end::fail;
 use super::server::open_shared;
 use crate::calls::disk::FOLDER;
 use crate::random::Random;
@@ -49,13 +49,13 @@ struct Plan {
 }
 
 /// A service that is ready.
-struct Started {
+struct ReadyService {
     orb: Orb,
     service: NamingService,
     statistics: NamingStatistics,
 }
 
-type Outcome = Arc<Mutex<Option<Result<Started, NamingError>>>>;
+type Outcome = Arc<Mutex<Option<Result<ReadyService, NamingError>>>>;
 
 fn run(mut random: Random) {
     open_shared();
@@ -196,7 +196,7 @@ fn serve(plan: &Plan, outcome: &Outcome) {
         ..NamingConfig::default()
     };
     let service = NamingService::serve(&orb, config);
-    let started = service.map(|service| Started {
+    let started = service.map(|service| ReadyService {
         orb: orb.clone(),
         statistics: service.statistics(),
         service,

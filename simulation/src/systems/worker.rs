@@ -1,6 +1,6 @@
 //! An object that notes which calls it carried out.
 
-use super::ended::{check_end, fail};
+use super::call_end::{check_end, fail};
 use crate::world;
 use rtorb::{CurrentCall, Orb, SystemException};
 use rtorb_os::sched::current_policy;
@@ -14,10 +14,10 @@ pub(crate) use simulated::{Worker, WorkerServant};
 
 /// What all servers of a run know of each call.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ledger(Arc<Mutex<BTreeMap<u32, Served>>>);
+pub(crate) struct Ledger(Arc<Mutex<BTreeMap<u32, CallRecord>>>);
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Served {
+pub(super) struct CallRecord {
     /// How often it was carried out.
     pub(super) times: u32,
     /// The servant was told that the client has given it up.
@@ -35,7 +35,7 @@ impl Ledger {
         served.entry(call).or_default().is_cancelled = true;
     }
 
-    pub(super) fn of(&self, call: u32) -> Served {
+    pub(super) fn of(&self, call: u32) -> CallRecord {
         let served = self.0.lock().expect("no panic");
         served.get(&call).copied().unwrap_or_default()
     }

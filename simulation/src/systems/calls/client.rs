@@ -1,9 +1,9 @@
 //! The calls of clients.
 
-use super::deferred::Deferring;
+use super::deferred::{DeferredCalls, WorkOperation};
 use super::plan::Plan;
 use crate::random::Random;
-use crate::systems::ended::{ENOUGH, Ended, fail};
+use crate::systems::call_end::{CallEnd, ENOUGH, fail};
 use crate::systems::worker::{Worker, reply_to};
 use crate::world;
 use rtorb::{Orb, SystemException};
@@ -13,11 +13,12 @@ use std::time::Duration;
 /// Calls of each thread at most.
 const CALLS_MAX: u64 = 12;
 
-/// The references that clients have.
+/// What clients know of the servers.
 #[derive(Clone, Debug)]
 pub(super) struct Targets {
     pub(super) first: String,
     pub(super) second: Option<String>,
+    pub(super) work: WorkOperation,
 }
 
 /// The calls of one thread.
@@ -27,11 +28,11 @@ pub(super) fn call(
     mut random: Random,
     first: u32,
     plan: Plan,
-) -> Vec<Ended> {
+) -> Vec<CallEnd> {
     let worker: Worker = orb
         .string_to_reference(&targets.first)
         .expect("it is a reference");
-    let mut deferring = Deferring::new(orb);
+    let mut deferring = DeferredCalls::new(orb, &targets.work);
     let calls = 1 + random.below(CALLS_MAX);
     for call in (first..).take(calls as usize) {
         let timeout = random.choose(&[200, 2_000, 20_000, 200_000, 2_000_000]);
@@ -69,7 +70,7 @@ pub(super) fn call(
         let outcome = outcome.map(drop);
         deferring
             .ended
-            .push(Ended::new(call, way == 0, begun_ns, timeout, outcome));
+            .push(CallEnd::new(call, way == 0, begun_ns, timeout, outcome));
         if random.one_in(3) {
             thread::sleep(Duration::from_nanos(random.below(3_000_000)));
         }
@@ -104,7 +105,7 @@ pub(super) fn check_reply(call: u32, reply: Option<&Vec<u8>>, body: &[u8]) {
 }
 
 /// A client reaches a server that has started again. Its first calls may find out that their connection has ended.
-pub(super) fn reconnect(orb: &Orb, targets: &Targets, call: u32) -> Vec<Ended> {
+pub(super) fn reconnect(orb: &Orb, targets: &Targets, call: u32) -> Vec<CallEnd> {
     const ATTEMPTS: u32 = 10;
     let worker: Worker = orb
         .string_to_reference(&targets.first)
@@ -115,7 +116,7 @@ pub(super) fn reconnect(orb: &Orb, targets: &Targets, call: u32) -> Vec<Ended> {
         let begun_ns = world::now_ns();
         let outcome = worker.work(call, -1, 0, 0, &[]).map(drop);
         let is_done = outcome.is_ok();
-        ended.push(Ended::new(call, false, begun_ns, ENOUGH, outcome));
+        ended.push(CallEnd::new(call, false, begun_ns, ENOUGH, outcome));
         if is_done {
             return ended;
         }

@@ -2,7 +2,7 @@
 
 use super::client::check_reply;
 use crate::random::Random;
-use crate::systems::ended::Ended;
+use crate::systems::call_end::CallEnd;
 use crate::systems::worker::Worker;
 use crate::world;
 use rtorb::any::Value;
@@ -12,16 +12,37 @@ use rtorb_dynamic::{Deferred, Failure, Operation, Request, Types};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The deferred calls of one thread, and the ends of all its calls.
-pub(super) struct Deferring {
-    orb: Orb,
+/// The operation `work`, as requests need it that are made at run time.
+#[derive(Clone, Debug)]
+pub(super) struct WorkOperation {
     types: Arc<Types>,
-    work: Arc<Operation>,
-    begun: Vec<Begun>,
-    pub(super) ended: Vec<Ended>,
+    operation: Arc<Operation>,
 }
 
-struct Begun {
+impl WorkOperation {
+    pub(super) fn parse() -> Self {
+        let mut types = Types::default();
+        let idl = include_str!("../../../idl/worker.idl");
+        types.add_text("worker.idl", idl).expect("it is IDL");
+        let operation = types
+            .interface("Simulated::Worker")
+            .and_then(|interface| interface.operation("work"));
+        Self {
+            operation: operation.expect("it is declared"),
+            types: Arc::new(types),
+        }
+    }
+}
+
+/// The deferred calls of one thread, and the ends of all its calls.
+pub(super) struct DeferredCalls {
+    orb: Orb,
+    work: WorkOperation,
+    begun: Vec<DeferredCall>,
+    pub(super) ended: Vec<CallEnd>,
+}
+
+struct DeferredCall {
     call: u32,
     begun_ns: u64,
     timeout: Duration,
@@ -29,18 +50,11 @@ struct Begun {
     deferred: Deferred,
 }
 
-impl Deferring {
-    pub(super) fn new(orb: &Orb) -> Self {
-        let mut types = Types::default();
-        let idl = include_str!("../../../idl/worker.idl");
-        types.add_text("worker.idl", idl).expect("it is IDL");
-        let work = types
-            .interface("Simulated::Worker")
-            .and_then(|interface| interface.operation("work"));
+impl DeferredCalls {
+    pub(super) fn new(orb: &Orb, work: &WorkOperation) -> Self {
         Self {
             orb: orb.clone(),
-            work: work.expect("it is declared"),
-            types: Arc::new(types),
+            work: work.clone(),
             begun: Vec::new(),
             ended: Vec::new(),
         }
@@ -62,11 +76,11 @@ impl Deferring {
             Value::Octets(body.to_vec()),
         ];
         let object = worker.as_object().with_timeout(timeout);
-        let request = Request::new(&object, &self.work, &self.types, inputs);
+        let request = Request::new(&object, &self.work.operation, &self.work.types, inputs);
         let request = request.expect("the values are of their types");
         let begun_ns = world::now_ns();
         let deferred = request.defer(&self.orb, &ThreadConfig::default());
-        self.begun.push(Begun {
+        self.begun.push(DeferredCall {
             call,
             begun_ns,
             timeout,
@@ -78,14 +92,14 @@ impl Deferring {
     /// Fetches the replies of all, or forgets some.
     pub(super) fn finish(&mut self, random: &mut Random) {
         for begun in std::mem::take(&mut self.begun) {
-            let Begun {
+            let DeferredCall {
                 call,
                 timeout,
                 deferred,
                 ..
             } = begun;
             if random.one_in(4) {
-                self.ended.push(Ended::unknown(call));
+                self.ended.push(CallEnd::unknown(call));
                 continue;
             }
             // Others were waited for, but one that is over needs no wait.
@@ -107,7 +121,7 @@ impl Deferring {
                 world::now_ns()
             };
             self.ended
-                .push(Ended::new(call, false, begun_ns, timeout, outcome));
+                .push(CallEnd::new(call, false, begun_ns, timeout, outcome));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a run draws: the strategies and limits of its ORBs, and what happens to the first server.
 
 use crate::random::Random;
-use crate::systems::ended::ENOUGH;
+use crate::systems::call_end::ENOUGH;
 use crate::world::faults::Faults;
 use crate::world::processes::Kill;
 use rtorb::rt::{Priority, ThreadpoolLane};
@@ -48,16 +48,16 @@ pub(super) struct Plan {
     pub(super) has_second: bool,
     pub(super) threads: u64,
     /// What happens to the first server meanwhile.
-    pub(super) fate: Fate,
+    pub(super) disturbance: Disturbance,
     pub(super) endpoint: &'static str,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    Stays,
-    Ends,
+pub(super) enum Disturbance {
+    None,
+    Shutdown,
     /// It starts again, at the same endpoint: without a kill after it has ended.
-    Restarts(Option<Kill>),
+    Restart(Option<Kill>),
 }
 
 const TCP: &str = "iiop://127.0.0.1:7000";
@@ -81,11 +81,11 @@ impl Plan {
             relays: !is_sound && random.one_in(2),
             has_second: random.one_in(2),
             threads: 1 + random.below(6),
-            fate: match random.below(6) {
-                _ if is_sound => Fate::Stays,
-                0 | 1 => Fate::Ends,
-                2 => Fate::Restarts(kill),
-                _ => Fate::Stays,
+            disturbance: match random.below(6) {
+                _ if is_sound => Disturbance::None,
+                0 | 1 => Disturbance::Shutdown,
+                2 => Disturbance::Restart(kill),
+                _ => Disturbance::None,
             },
             endpoint,
         }

@@ -1,7 +1,7 @@
 //! A client of a naming service, and what it knows of its names.
 
 use crate::random::Random;
-use crate::systems::ended::{ENOUGH, check_end, fail};
+use crate::systems::call_end::{ENOUGH, check_end, fail};
 use crate::world;
 use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, Orb, SystemException};
 use rtorb_services::naming::client::{Context, Existing, Failure, FailureReason, Name, parse_name};
@@ -15,7 +15,7 @@ pub(super) struct Client {
     random: Random,
     orb: Orb,
     /// The context's is the first.
-    names: Vec<Bound>,
+    names: Vec<NameState>,
     next_value: u64,
     /// Changes that were acknowledged.
     pub(super) made: u64,
@@ -23,7 +23,7 @@ pub(super) struct Client {
 
 /// What a name may be bound to.
 #[derive(Clone, Debug, Default)]
-struct Bound {
+struct NameState {
     value: Option<u64>,
     /// What a change would bind it to that may have been made.
     or: Option<Option<u64>>,
@@ -49,7 +49,7 @@ impl Client {
             number,
             random,
             orb: Orb::builder().build().expect("the ORB can be built"),
-            names: vec![Bound::default(); 1 + NAMES as usize],
+            names: vec![NameState::default(); 1 + NAMES as usize],
             next_value: 0,
             made: 0,
         }
@@ -74,14 +74,14 @@ impl Client {
                 Err(failure) if is_missing(&failure) => None,
                 Err(failure) => fail(&format!("a name cannot be resolved: {failure}")),
             };
-            let Bound { value, or } = self.names[place];
+            let NameState { value, or } = self.names[place];
             if there != value && Some(there) != or {
                 let number = self.number;
                 fail(&format!(
                     "name {place} of client {number} is bound to {there:?} instead of {value:?} or {or:?}"
                 ));
             }
-            self.names[place] = Bound {
+            self.names[place] = NameState {
                 value: there,
                 or: None,
             };

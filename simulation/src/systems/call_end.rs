@@ -1,6 +1,6 @@
 //! The ends of calls, and what must hold for each.
 
-use super::worker::{Ledger, Served};
+use super::worker::{CallRecord, Ledger};
 use crate::world;
 use rtorb::{CompletionStatus, SystemException};
 use std::fmt::Debug;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// The end of a call, as its client saw it.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct CallEnd {
     pub(crate) call: u32,
     is_oneway: bool,
     /// Its timeout is longer than all calls together take.
@@ -17,7 +17,7 @@ pub(crate) struct Ended {
     outcome: Result<(), SystemException>,
 }
 
-impl Ended {
+impl CallEnd {
     /// The call ended at last by its time.
     pub(crate) fn new(
         call: u32,
@@ -49,7 +49,7 @@ impl Ended {
 
     /// The outcome is true: what the servant noted does not contradict it.
     pub(crate) fn check(&self, ledger: &Ledger) {
-        let Served {
+        let CallRecord {
             times: ran,
             is_cancelled,
         } = ledger.of(self.call);
