@@ -69,8 +69,12 @@ fn run(mut random: Random) {
     }
     let mut ended = joined(threads);
     if matches!(plan.disturbance, Disturbance::Restart(_)) && !faults.breaks() {
-        let clients = clients.iter().zip(100_000..);
-        ended.extend(clients.flat_map(|(orb, call)| reconnect(orb, &targets, call)));
+        // On threads of their own, whose connections end with them.
+        let threads = clients.iter().zip(100_000..).map(|(orb, call)| {
+            let (orb, targets) = (orb.clone(), targets.clone());
+            thread::spawn(move || reconnect(&orb, &targets, call))
+        });
+        ended.extend(joined(threads.collect()));
     }
     let servers = [Some(first_server), second].into_iter().flatten();
     if random.one_in(2) {

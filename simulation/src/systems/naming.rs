@@ -149,7 +149,10 @@ fn live(clients: Vec<Client>, plan: &Plan) -> Vec<Client> {
     };
     let clients = if plan.killed_starting.is_none() {
         let reference = started.service.reference().to_string();
-        let clients = check(clients, &reference, started.statistics);
+        // On a thread of its own, whose connections end with it.
+        let (of_check, statistics) = (reference.clone(), started.statistics);
+        let checking = thread::spawn(move || check(clients, &of_check, statistics));
+        let clients = checking.join().expect("the check does not panic");
         change(clients, &reference, plan, &process)
     } else {
         clients
@@ -160,6 +163,7 @@ fn live(clients: Vec<Client>, plan: &Plan) -> Vec<Client> {
     } else {
         started.service.end();
         started.orb.shutdown();
+        drop(started);
     }
     process.wait();
     clients

@@ -54,6 +54,7 @@ impl Server {
             std::mem::forget(self.orb);
         } else {
             self.orb.shutdown();
+            drop(self.orb);
         }
         self.process.wait();
     }

@@ -46,9 +46,9 @@ impl Process {
         with(|world| world.core.tasks.runs(self.id))
     }
 
-    /// Waits for its end.
+    /// Waits for the end of its first thread, or of all if it is killed.
     pub(crate) fn wait(self) {
-        while self.is_running() {
+        while self.is_running() && !self.main.is_finished() {
             crate::calls::sleep_until(now_ns() + LOOK_NS);
         }
         if !with(|world| world.core.tasks.is_killed(self.id)) {
@@ -62,6 +62,9 @@ const LOOK_NS: u64 = 200_000;
 
 impl World {
     pub(super) fn kill(&mut self, process: ProcessId, how: Kill) {
+        if !self.core.tasks.runs(process) {
+            return;
+        }
         self.core.trace(|| format!("kills {process}: {how:?}"));
         self.core.tasks.kill(process);
         let tasks = &self.core.tasks;
@@ -96,9 +99,6 @@ impl super::tasks::Tasks {
     }
 
     fn kill(&mut self, process: ProcessId) {
-        if !self.runs(process) {
-            return;
-        }
         self.killed.insert(process);
         for task in 0..self.all.len() {
             if self.all[task].process == process && self.all[task].state != State::Ended {

@@ -67,7 +67,7 @@ impl Client {
 
     /// Each name is bound as it was acknowledged. Only then it is known what became of a change without an answer.
     pub(super) fn check(&mut self, orb: &Orb, reference: &str) {
-        let root = root(orb, reference, ENOUGH);
+        let root = root(orb, reference, ENOUGH).expect("nothing disturbs the call");
         for place in 0..self.names.len() {
             let there = match root.resolve(&self.name(place)) {
                 Ok(object) => Some(if place == 0 { 0 } else { value(object) }),
@@ -96,7 +96,16 @@ impl Client {
             } else {
                 Duration::from_micros(self.random.choose(&[300, 3_000, 30_000, 2_000_000]))
             };
+            let begun_ns = world::now_ns();
             let root = root(&self.orb, reference, timeout);
+            check_end("a question for a type", begun_ns, timeout, &root);
+            let root = match root {
+                Ok(root) => root,
+                Err(failure) => {
+                    check_failure(&failure, conditions);
+                    continue;
+                }
+            };
             let place = if self.has_context() {
                 1 + self.random.below(NAMES) as usize
             } else {
@@ -179,10 +188,10 @@ impl Client {
     }
 }
 
-fn root(orb: &Orb, reference: &str, timeout: Duration) -> Context {
+/// The root context, which is asked for its type.
+fn root(orb: &Orb, reference: &str, timeout: Duration) -> Result<Context, Failure> {
     let object = orb.string_to_object(reference).expect("it is a reference");
-    let root = Context::narrow(&object.with_timeout(timeout));
-    root.expect("the reference tells its type")
+    Context::narrow(&object.with_timeout(timeout))
 }
 
 /// An object whose key is the value.
