@@ -172,6 +172,12 @@ pub(crate) const PLANTS: &[Plant] = &[
         seeds: 1000,
     },
     Plant {
+        name: "found-store-unsynced",
+        what: "does not make the name of a store stable that another service has made",
+        system: "naming",
+        seeds: 5000,
+    },
+    Plant {
         name: "late-change-denied",
         what: "says that a change of names was not begun that is being committed",
         system: "naming",
