@@ -160,12 +160,6 @@ pub(crate) const PLANTS: &[Plant] = &[
         seeds: 1000,
     },
     Plant {
-        name: "failed-commit-denied",
-        what: "says that names were not changed if it does not know",
-        system: "naming",
-        seeds: 1000,
-    },
-    Plant {
         name: "store-name-unsynced",
         what: "forgets to make the name of a new store stable",
         system: "naming",
@@ -194,12 +188,6 @@ pub(crate) const PLANTS: &[Plant] = &[
         what: "lets no nested call inherit the end time of its request",
         system: "calls",
         seeds: 100,
-    },
-    Plant {
-        name: "cancel-misplaced",
-        what: "takes another request for the one that a client has given up",
-        system: "calls",
-        seeds: 5000,
     },
     Plant {
         name: "socket-file-kept",

@@ -158,15 +158,8 @@ impl Disk for Store {
         self.write(&transaction, effects)
             .map_err(failed(CompletionStatus::No))?;
         // Only the next start can find out how much of the commit is on the disk.
-        let completed = CompletionStatus::Maybe;
-        #[cfg(simulation)]
-        let completed = if rtorb_os::simulation::is_planted("failed-commit-denied") {
-            CompletionStatus::No
-        } else {
-            completed
-        };
         let committed = transaction.commit().map_err(redb::Error::from);
-        committed.map_err(failed(completed))?;
+        committed.map_err(failed(CompletionStatus::Maybe))?;
         *self.failing.lock() = None;
         Ok(())
     }

@@ -52,9 +52,6 @@ impl CancelledRequests {
     /// Stores a cancelled request.
     #[cold]
     pub(super) fn note(&self, request_id: u32) {
-        #[cfg(simulation)]
-        let request_id =
-            request_id ^ u32::from(rtorb_os::simulation::is_planted("cancel-misplaced"));
         if self.has(request_id) {
             return;
         }
