@@ -1,7 +1,7 @@
 //! The calls of clients.
 
 use super::deferred::{DeferredCalls, WorkOperation};
-use super::plan::Plan;
+use super::plan::{OWN_TIMEOUT, Plan};
 use crate::random::Random;
 use crate::systems::call_end::{CallEnd, ENOUGH, fail};
 use crate::systems::worker::{Worker, reply_to};
@@ -120,8 +120,8 @@ pub(super) fn reconnect(orb: &Orb, targets: &Targets, call: u32) -> Vec<CallEnd>
         if is_done {
             return ended;
         }
-        // Calls that were forgotten may occupy the server.
-        thread::sleep(Duration::from_millis(300));
+        // Calls that were forgotten may occupy the server: fewer than the attempts, one after the other.
+        thread::sleep(OWN_TIMEOUT);
     }
     fail(&format!(
         "a client does not reach the server that started again: {ended:?}"

@@ -95,6 +95,10 @@ impl Plan {
 /// The longest time that a client has to read.
 pub(super) const SEND_TIMEOUT_MAX: Duration = Duration::from_secs(1);
 
+/// A nested call takes at most so long, also that of a call that was forgotten, if its own server has no thread for it. The time is short,
+/// because watchdogs meanwhile look five thousand times a second for the shortest timeouts of clients.
+pub(super) const OWN_TIMEOUT: Duration = Duration::from_secs(3);
+
 pub(super) fn server(random: &mut Random, plan: Plan) -> OrbBuilder {
     let (_, dispatch) = random.choose(&DispatchStrategy::ALL);
     let lane = |priority, threads| ThreadpoolLane {
@@ -117,10 +121,8 @@ pub(super) fn server(random: &mut Random, plan: Plan) -> OrbBuilder {
         limits.connections_max = limit(&[2, 100], 100) as usize;
         limits.idle_buffer_time = Duration::from_millis(limit(&[10, 1000], 10));
     });
-    // Of the calls of the object to itself. Meanwhile watchdogs look five thousand times a second for the shortest timeouts of clients.
-    let own_timeout = Some(Duration::from_secs(3));
     let builder = Orb::builder().dispatch(dispatch).limits(limits);
-    let builder = builder.round_trip_timeout(own_timeout);
+    let builder = builder.round_trip_timeout(Some(OWN_TIMEOUT));
     let builder = builder.pool_threads(1 + random.below(3) as usize);
     match dispatch {
         DispatchStrategy::Lanes | DispatchStrategy::FilterChain => {
