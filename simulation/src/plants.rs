@@ -190,6 +190,12 @@ pub(crate) const PLANTS: &[Plant] = &[
         seeds: 100,
     },
     Plant {
+        name: "cancel-misplaced",
+        what: "takes another request for the one that a client has given up",
+        system: "calls",
+        seeds: 1000,
+    },
+    Plant {
         name: "socket-file-kept",
         what: "does not replace the socket file of a server that was killed",
         system: "calls",
