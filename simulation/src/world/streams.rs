@@ -19,6 +19,8 @@ pub(crate) enum Domain {
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) domain: Domain,
+    /// It is the end of the server: its listener made it.
+    is_served: bool,
     /// 0 as long as it is not connected.
     peer: FileId,
     pub(crate) local: String,
@@ -51,6 +53,7 @@ impl Stream {
     fn new(domain: Domain, local: String, remote: String) -> Self {
         Self {
             domain,
+            is_served: false,
             peer: 0,
             local,
             remote,
@@ -291,14 +294,15 @@ impl Files {
         }
     }
 
-    /// The streams whose program wants to send, and whose peer receives nothing.
+    /// The ends of servers that want to send, and whose clients receive nothing.
     pub(crate) fn count_stuck(&self, core: &Core) -> usize {
         let streams = self.open.values().filter_map(|file| match &file.object {
             Object::Stream(stream) => Some(stream),
             _ => None,
         });
-        let is_stuck =
-            |it: &&Stream| it.wants_room && !it.is_broken && it.unread >= core.faults.pipe_bytes;
+        let is_stuck = |it: &&Stream| {
+            it.is_served && it.wants_room && !it.is_broken && it.unread >= core.faults.pipe_bytes
+        };
         streams.filter(is_stuck).count()
     }
 

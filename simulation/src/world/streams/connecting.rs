@@ -129,7 +129,10 @@ impl Files {
         if core.random.one_in(core.faults.refusal_one_in) {
             return Err(libc::ECONNREFUSED);
         }
-        let served = self.add(Object::Stream(Stream::new(domain, remote, local)));
+        let served = self.add(Object::Stream(Stream {
+            is_served: true,
+            ..Stream::new(domain, remote, local)
+        }));
         self.join(core, id, served);
         if let Object::Listener(it) = &mut self.file(listener)?.object {
             it.queue.push_back(served);
