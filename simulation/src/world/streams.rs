@@ -189,7 +189,7 @@ impl Files {
         let peer = stream.peer;
         if let Some(sender) = self.stream(peer) {
             sender.unread -= count;
-            if std::mem::take(&mut sender.wants_room) {
+            if sender.has_room(core) && std::mem::take(&mut sender.wants_room) {
                 self.notify(core, peer, OUT);
             }
         }
@@ -300,9 +300,8 @@ impl Files {
             Object::Stream(stream) => Some(stream),
             _ => None,
         });
-        let is_stuck = |it: &&Stream| {
-            it.is_served && it.wants_room && !it.is_broken && it.unread >= core.faults.pipe_bytes
-        };
+        let is_stuck =
+            |it: &&Stream| it.is_served && it.wants_room && !it.is_broken && !it.has_room(core);
         streams.filter(is_stuck).count()
     }
 
@@ -313,10 +312,10 @@ impl Files {
 
     /// As tcp_poll of the kernel: who finds no room is told when there is some.
     pub(crate) fn readiness_of_stream(&mut self, core: &Core, id: FileId) -> u32 {
-        let has_room = self.room(core, id) > 0;
         let Some(stream) = self.stream(id) else {
             return 0;
         };
+        let has_room = stream.has_room(core);
         let mut ready = 0;
         let is_read_up = stream.has_peer_ended || stream.ends_reading || stream.is_broken;
         if !stream.arrived.is_empty() || is_read_up {
@@ -341,6 +340,11 @@ impl Files {
 }
 
 impl Stream {
+    /// True if a third of the pipe is free. As in the kernel (sk_stream_min_wspace), less is not worth a wake-up.
+    fn has_room(&self, core: &Core) -> bool {
+        core.faults.pipe_bytes.saturating_sub(self.unread) >= self.unread.div_ceil(2).max(1)
+    }
+
     /// True if nothing that this end sends arrives any more.
     fn is_silent(&self) -> bool {
         matches!(self.breaks, Some((at, Break::Silence)) if self.sent >= at)
