@@ -7,6 +7,7 @@
 pub(crate) mod baton;
 mod clocks;
 mod descriptors;
+pub(crate) mod disk;
 mod polling;
 #[macro_use]
 pub(crate) mod real;

@@ -16,14 +16,14 @@ pub(crate) struct Found {
 pub(crate) const FOUND: &[Found] = &[
     Found {
         system: "calls",
-        seed: 550,
+        seed: 170,
         plant: "leaving-forgotten",
         what: "a server ended while a connection that gave way had a reply to send: the connection and the ORB stayed for ever, and the \
                client waited",
     },
     Found {
         system: "calls",
-        seed: 616,
+        seed: 8,
         plant: "message-cut",
         what: "a message that arrived in parts for 10 ms ended its connection, because the look for it came with each look for silent \
                connections, however long a message may take",
@@ -34,5 +34,12 @@ pub(crate) const FOUND: &[Found] = &[
         plant: "consumers-kept",
         what: "a channel ended while a consumer that departed was queued in its lane: the consumer, its connections and the ORB stayed \
                for ever",
+    },
+    Found {
+        system: "naming",
+        seed: 2082,
+        plant: "found-store-unsynced",
+        what: "a service was killed after it had made its store and before the name of the store was stable: the next service did not make it \
+               stable either, and a loss of power took all acknowledged names",
     },
 ];

@@ -147,6 +147,66 @@ pub(crate) const PLANTS: &[Plant] = &[
         system: "events",
         seeds: 100,
     },
+    Plant {
+        name: "commit-unsynced",
+        what: "acknowledges changes of names that are not on the disk",
+        system: "naming",
+        seeds: 100,
+    },
+    Plant {
+        name: "commit-in-parts",
+        what: "commits each effect of a change of names alone",
+        system: "naming",
+        seeds: 1000,
+    },
+    Plant {
+        name: "store-name-unsynced",
+        what: "forgets to make the name of a new store stable",
+        system: "naming",
+        seeds: 1000,
+    },
+    Plant {
+        name: "found-store-unsynced",
+        what: "does not make the name of a store stable that another service has made",
+        system: "naming",
+        seeds: 5000,
+    },
+    Plant {
+        name: "late-change-denied",
+        what: "says that a change of names was not begun that is being committed",
+        system: "naming",
+        seeds: 1000,
+    },
+    Plant {
+        name: "followers-asleep",
+        what: "does not wake those whose changes of names were committed for them",
+        system: "naming",
+        seeds: 100,
+    },
+    Plant {
+        name: "deadline-uninherited",
+        what: "lets no nested call inherit the end time of its request",
+        system: "calls",
+        seeds: 100,
+    },
+    Plant {
+        name: "cancel-misplaced",
+        what: "takes another request for the one that a client has given up",
+        system: "calls",
+        seeds: 1000,
+    },
+    Plant {
+        name: "socket-file-kept",
+        what: "does not replace the socket file of a server that was killed",
+        system: "calls",
+        seeds: 1000,
+    },
+    Plant {
+        name: "gateway-loss-uncounted",
+        what: "does not count events that a gateway loses with its channel",
+        system: "gateways",
+        seeds: 1000,
+    },
 ];
 
 /// The place of the one that is on, and 1; 0 for none.

@@ -10,7 +10,6 @@ use crate::systems::{self, System};
 use crate::world::{self, World};
 use rtorb_os::sched::current_affinity;
 use std::collections::BTreeMap;
-use std::ffi::c_void;
 use std::time::Instant;
 
 /// The results of a system's seeds.
@@ -171,19 +170,6 @@ impl Tally {
 
 const RESULT: &str = "result ";
 
-/// What the first thread of the world does.
-struct First {
-    run: fn(Random),
-    random: Random,
-}
-
-extern "C" fn run_first(first: *mut c_void) -> *mut c_void {
-    let First { run, random } = threads::taken(first);
-    run(random);
-    world::settle();
-    std::ptr::null_mut()
-}
-
 /// Runs one seed in this process, and prints its result.
 fn run_seed(system: &System, seed: u64) {
     let mut random = Random::new(seed);
@@ -197,11 +183,11 @@ fn run_seed(system: &System, seed: u64) {
         is_planted: plants::is_planted,
     });
     let baton = World::new(random.split(), faults).begin();
-    let first = threads::left(First {
-        run: system.run,
-        random,
-    });
-    threads::run_first(run_first, first, baton);
+    let first = || {
+        (system.run)(random);
+        world::settle();
+    };
+    threads::run_first(first, baton);
     let (hash, steps) = world::with(|world| (world.core.hash, world.core.steps));
     println!("{RESULT}{hash:016x} {steps}");
 }

@@ -1,8 +1,12 @@
 //! What runs in the world.
 
+mod call_end;
 mod calls;
 mod events;
+mod gateways;
 mod lanes;
+mod naming;
+mod server;
 mod worker;
 
 use crate::random::Random;
@@ -16,7 +20,13 @@ pub(crate) struct System {
     pub(crate) run: fn(Random),
 }
 
-pub(crate) const SYSTEMS: &[System] = &[calls::SYSTEM, lanes::SYSTEM, events::SYSTEM];
+pub(crate) const SYSTEMS: &[System] = &[
+    calls::SYSTEM,
+    lanes::SYSTEM,
+    events::SYSTEM,
+    naming::SYSTEM,
+    gateways::SYSTEM,
+];
 
 /// Returns the system of this name, which a plant or a found bug gives.
 pub(crate) fn named(name: &str) -> &'static System {

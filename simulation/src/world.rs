@@ -2,10 +2,12 @@
 //!
 //! One thread of the process runs at a time, and only it touches the world. So the lock is always free, and makes no system call.
 
+pub(crate) mod disk;
 pub(crate) mod epolls;
 pub(crate) mod faults;
 pub(crate) mod files;
 pub(crate) mod futexes;
+pub(crate) mod processes;
 pub(crate) mod streams;
 pub(crate) mod tasks;
 mod turns;
@@ -14,9 +16,11 @@ pub(crate) use turns::{block, burn, end_task, give_way, now_ns, observe, point, 
 
 use crate::calls::baton::Baton;
 use crate::random::Random;
+use disk::Disk;
 use faults::Faults;
 use files::{FileId, Files};
 use futexes::Futexes;
+use processes::{Kill, ProcessId};
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,6 +33,7 @@ pub(crate) struct World {
     pub(crate) core: Core,
     pub(crate) futexes: Futexes,
     pub(crate) files: Files,
+    pub(crate) disk: Disk,
 }
 
 /// What all parts of the world use.
@@ -76,6 +81,10 @@ pub(crate) enum Event {
     },
     Reset {
         to: FileId,
+    },
+    Kill {
+        process: ProcessId,
+        how: Kill,
     },
 }
 
@@ -134,6 +143,7 @@ impl World {
             },
             futexes: Futexes::default(),
             files: Files::default(),
+            disk: Disk::default(),
         }
     }
 
@@ -194,6 +204,7 @@ impl World {
                 Event::Wake(number, task) => {
                     self.core.tasks.wake(Ticket { task, number }, Woken::ByTime);
                 }
+                Event::Kill { process, how } => self.kill(process, how),
                 event => self.files.happen(&mut self.core, event),
             }
         }

@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use xshell::{Shell, cmd};
 
 /// What to simulate.
@@ -20,7 +20,7 @@ pub(crate) struct Simulation {
     from: u64,
     /// A system, several times for several; by default all.
     #[arg(long)]
-    system: Vec<String>,
+    system: Vec<System>,
     /// A planted bug, which a seed is to find.
     #[arg(long)]
     plant: Option<String>,
@@ -32,10 +32,33 @@ pub(crate) struct Simulation {
     find_plants: bool,
 }
 
-/// The systems of `simulation/`.
-const WITH_THREADS: [&str; 3] = ["calls", "lanes", "events"];
-/// The systems that are tests.
-const TESTS: [&str; 2] = ["engines", "one-thread"];
+/// What runs with a seed, in the order of the runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum System {
+    Calls,
+    Lanes,
+    Events,
+    Naming,
+    Gateways,
+    Engines,
+    OneThread,
+}
+
+impl System {
+    /// The test that it is; those of `simulation/` are none.
+    fn test(self) -> Option<&'static [&'static str]> {
+        match self {
+            Self::Calls | Self::Lanes | Self::Events | Self::Naming | Self::Gateways => None,
+            Self::Engines => Some(&["-p", "rtorb-wire", "--test", "simulation"]),
+            Self::OneThread => Some(&["-p", "rtorb", "--lib", "tests::randomly"]),
+        }
+    }
+
+    fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
 
 /// Runs the systems. Each prints the seeds that fail; the last line is one hash of all.
 pub(crate) fn run(sh: &Shell, simulation: &Simulation) -> anyhow::Result<()> {
@@ -45,27 +68,17 @@ pub(crate) fn run(sh: &Shell, simulation: &Simulation) -> anyhow::Result<()> {
     if simulation.find_plants {
         return program(sh, &["--find-plants"]).map(drop);
     }
-    let known = || WITH_THREADS.iter().chain(&TESTS);
-    for name in &simulation.system {
-        let names: Vec<_> = known().copied().collect();
-        let is_known = names.contains(&&**name);
-        ensure!(
-            is_known,
-            "there is no system {name}, only {}",
-            names.join(", ")
-        );
-    }
-    let is_chosen = |name: &str| match &*simulation.system {
-        [] => simulation.plant.is_none() || WITH_THREADS.contains(&name),
-        chosen => chosen.iter().any(|it| it == name),
+    let is_chosen = |system: &System| match &*simulation.system {
+        [] => simulation.plant.is_none() || system.test().is_none(),
+        chosen => chosen.contains(system),
     };
     let mut hash = 0u64;
     let mut failed = Vec::new();
-    for name in known().filter(|name| is_chosen(name)) {
-        let run = if TESTS.contains(name) {
-            run_test(sh, name, simulation)
-        } else {
-            run_with_threads(sh, name, simulation)
+    for system in System::value_variants().iter().filter(|it| is_chosen(it)) {
+        let name = system.name();
+        let run = match system.test() {
+            Some(test) => run_test(sh, &name, test, simulation),
+            None => run_with_threads(sh, &name, simulation),
         };
         match run {
             Ok(of_system) => hash = hash.rotate_left(5) ^ of_system,
@@ -107,11 +120,7 @@ fn program(sh: &Shell, arguments: &[&str]) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn run_test(sh: &Shell, name: &str, simulation: &Simulation) -> anyhow::Result<u64> {
-    let test: &[&str] = match name {
-        "engines" => &["-p", "rtorb-wire", "--test", "simulation"],
-        _ => &["-p", "rtorb", "--lib", "tests::randomly"],
-    };
+fn run_test(sh: &Shell, name: &str, test: &[&str], simulation: &Simulation) -> anyhow::Result<u64> {
     cmd!(sh, "cargo test --quiet --release --no-run {test...}")
         .quiet()
         .run()?;

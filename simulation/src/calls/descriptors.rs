@@ -73,13 +73,21 @@ fn write_ours(file: c_int, from: *const c_void, count: usize) -> Result<i64, i32
     })
 }
 
-fn control(file: c_int, command: c_int, argument: c_long) -> Result<i32, i32> {
+pub(super) fn control(file: c_int, command: c_int, argument: c_long) -> Result<i32, i32> {
     with(|world| {
         let id = world.files.id(file)?;
         match command {
             libc::F_GETFD => Ok(libc::FD_CLOEXEC),
             libc::F_SETFD => Ok(0),
             libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => world.files.describe(&world.core, id, 0),
+            // Another process has none.
+            libc::F_OFD_SETLK | libc::F_OFD_SETLKW => Ok(0),
+            libc::F_OFD_GETLK => {
+                let lock = argument as *mut libc::flock64;
+                // SAFETY: the caller gave the structure.
+                unsafe { (*lock).l_type = libc::F_UNLCK as i16 };
+                Ok(0)
+            }
             libc::F_GETFL if world.files.file(id)?.is_nonblocking => {
                 Ok(libc::O_RDWR | libc::O_NONBLOCK)
             }

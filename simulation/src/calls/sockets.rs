@@ -122,6 +122,13 @@ fn bind_ours(file: c_int, address: *const sockaddr, length: socklen_t) -> Result
     let mut address = text(address, length)?;
     with(|world| {
         let id = world.files.id(file)?;
+        if matches!(
+            world.files.file(id)?.object,
+            Object::Socket(Domain::Unix, _)
+        ) {
+            let made = world.disk.create(&mut world.core, &address);
+            made.map_err(|_| libc::EADDRINUSE)?;
+        }
         if let Some(host) = address.strip_suffix(":0") {
             world.files.next_port += 1;
             address = format!("{host}:{}", 20_000 + world.files.next_port % 20_000);
@@ -169,6 +176,9 @@ fn connect_ours(file: c_int, address: *const sockaddr, length: socklen_t) -> Res
         let Object::Socket(domain, _) = world.files.file(id)?.object else {
             return Err(libc::EISCONN);
         };
+        if domain == Domain::Unix {
+            world.disk.inode(&to)?;
+        }
         world.files.connect(&mut world.core, id, domain, to)?;
         Ok(0)
     });

@@ -4,7 +4,7 @@
 use super::clocks::nanoseconds;
 use super::real;
 use super::word::Word;
-use super::{answer, polling, replace};
+use super::{answer, descriptors, is_ours, polling, replace};
 use crate::world::futexes::Locking;
 use crate::world::tasks::{Policy, Tasks, Ticket, Woken};
 use crate::world::{World, block, point, with};
@@ -38,6 +38,9 @@ fn call(number: c_long, arguments: Arguments) -> c_long {
     let [a, b, c, d, ..] = arguments;
     match number {
         libc::SYS_futex => answer(futex(arguments)),
+        libc::SYS_fcntl if is_ours(a as c_int) => {
+            answer(descriptors::control(a as c_int, b as c_int, c))
+        }
         libc::SYS_gettid => with(|world| Tasks::number(world.core.tasks.current)).into(),
         libc::SYS_getrandom => draw(a as *mut c_void, b as usize),
         libc::SYS_eventfd2 => answer(polling::bell(a as u64, b as c_int)),

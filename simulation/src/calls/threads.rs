@@ -151,12 +151,14 @@ fn note_name(name: *const c_char) {
     with(|world| world.core.tasks.current().name = name);
 }
 
-/// Runs the first thread of the world to the end of all threads.
-pub(crate) fn run_first(main: Main, argument: *mut c_void, baton: Arc<Baton>) {
+/// Runs the first thread of the world to its end.
+pub(crate) fn run_first(main: impl FnOnce(), baton: Arc<Baton>) {
     last_key();
+    let main: Box<Box<dyn FnOnce()>> = Box::new(Box::new(main));
+    let argument = Box::into_raw(main).cast();
     let mut native = 0;
     baton.pass();
-    let started = start(&raw mut native, std::ptr::null(), main, argument, baton);
+    let started = start(&raw mut native, std::ptr::null(), call, argument, baton);
     assert_eq!(started, 0, "the host has a thread");
     let nowhere = std::ptr::null_mut::<*mut c_void>();
     real!(pthread_join(native => pthread_t, nowhere => *mut *mut c_void) -> c_int);
@@ -173,13 +175,10 @@ pub(crate) fn set_error(errno: i32) {
     unsafe { *libc::__errno_location() = errno }
 }
 
-/// Leaves a value to a thread, which [takes](taken) it.
-pub(crate) fn left<T>(value: T) -> *mut c_void {
-    Box::into_raw(Box::new(value)).cast()
-}
-
-/// Takes what was [left] to the thread, which is of the same type.
-pub(crate) fn taken<T>(value: *mut c_void) -> T {
-    // SAFETY: the one caller passes what it left.
-    *unsafe { Box::from_raw(value.cast::<T>()) }
+/// Calls what [`run_first`] leaves to its thread.
+extern "C" fn call(main: *mut c_void) -> *mut c_void {
+    // SAFETY: `run_first` waits for this thread, to which it left a box of this type.
+    let main = unsafe { Box::from_raw(main.cast::<Box<dyn FnOnce()>>()) };
+    main();
+    std::ptr::null_mut()
 }

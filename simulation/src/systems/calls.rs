@@ -1,14 +1,22 @@
-//! Clients and a server with any strategies, over connections that break, and a server that ends at any moment.
+//! Clients and servers with any strategies, over TCP and UNIX sockets that break. Calls are nested, deferred, given up; servers end, are
+//! killed and start again at any moment.
 
 use super::System;
-use super::worker::{ENOUGH, Ended, Ledger, Server, Worker, fail, reply_to};
+use super::call_end::{CallEnd, fail};
+use super::server::{Server, open_shared};
+use super::worker::Ledger;
 use crate::random::Random;
 use crate::world;
 use crate::world::faults::Faults;
-use rtorb::rt::{Priority, ThreadpoolLane};
-use rtorb::{ConnectionStrategy, DispatchStrategy, Limits, Orb, OrbBuilder, WaitStrategy};
-use std::thread;
+use client::{Targets, call, reconnect};
+use deferred::WorkOperation;
+use plan::{Disturbance, Plan, SEND_TIMEOUT_MAX, client, server};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
+
+mod client;
+mod deferred;
+pub(super) mod plan;
 
 pub(crate) const SYSTEM: System = System {
     name: "calls",
@@ -19,78 +27,56 @@ pub(crate) const SYSTEM: System = System {
     run,
 };
 
-/// Every connection strategy with every wait strategy.
-pub(super) const CONNECTIONS: [ConnectionStrategy; 9] = {
-    use ConnectionStrategy::{Banded, Exclusive, Multiplexed};
-    use WaitStrategy::{ConnectionThread, LeaderFollowers, Reactor, Read};
-    [
-        Exclusive,
-        Multiplexed { wait: Read },
-        Multiplexed { wait: Reactor },
-        Multiplexed {
-            wait: LeaderFollowers,
-        },
-        Multiplexed {
-            wait: ConnectionThread,
-        },
-        Banded { wait: Read },
-        Banded { wait: Reactor },
-        Banded {
-            wait: LeaderFollowers,
-        },
-        Banded {
-            wait: ConnectionThread,
-        },
-    ]
-};
-
-/// Calls of each thread at most.
-const CALLS_MAX: u64 = 12;
-
-/// What may happen in a run.
-#[derive(Clone, Copy, Debug)]
-struct Plan {
-    /// Nothing prevents calls from success: no connection breaks, no limit is low, the server stays, and no object waits for its own
-    /// server's threads.
-    is_sound: bool,
-    /// Some calls of a sound run have too little time. They disturb no other: none gives up in the middle of a message, which would end a
-    /// connection that others share.
-    gives_up: bool,
-    /// The object calls itself through its own server, which may have no thread for that.
-    relays: bool,
-    threads: u64,
-}
-
 fn run(mut random: Random) {
     let ledger = Ledger::default();
     let faults = world::with(|world| world.core.faults);
-    let breaks = faults.breaks();
-    let is_whole = faults.split_one_in == 0 && faults.pipe_bytes >= Faults::NONE.pipe_bytes;
-    let is_sound = !breaks && random.one_in(2);
-    let plan = Plan {
-        is_sound,
-        gives_up: is_whole,
-        relays: !is_sound && random.one_in(2),
-        threads: 1 + random.below(6),
+    let plan = Plan::draw(&mut random, faults);
+    if matches!(plan.disturbance, Disturbance::Restart(_)) {
+        open_shared();
+    }
+    let first = |random: &mut Random| {
+        let builder = server(random, plan).listen(plan.endpoint);
+        Server::start(builder, &ledger)
     };
-    let server = Server::start(server(&mut random, plan), &ledger);
+    let mut first_server = first(&mut random);
+    let second = plan
+        .has_second
+        .then(|| Server::start(server(&mut random, plan), &ledger));
     let clients: Vec<_> = (0..1 + random.below(2))
         .map(|_| client(&mut random))
         .collect();
+    let targets = Targets {
+        first: first_server.reference.clone(),
+        second: second.as_ref().map(|server| server.reference.clone()),
+        work: WorkOperation::parse(),
+    };
     let threads = (0..plan.threads).map(|number| {
         let orb = clients[number as usize % clients.len()].clone();
-        let (reference, random) = (server.reference.clone(), random.split());
-        thread::spawn(move || call(&orb, &reference, random, number as u32 * 1000, plan))
+        let (targets, random) = (targets.clone(), random.split());
+        thread::spawn(move || call(&orb, &targets, random, number as u32 * 1000, plan))
     });
     let threads: Vec<_> = threads.collect();
-    if !plan.is_sound && random.one_in(3) {
+    if plan.disturbance != Disturbance::None {
         thread::sleep(Duration::from_nanos(random.below(20_000_000)));
-        server.orb.shutdown();
     }
-    let ended = threads
-        .into_iter()
-        .map(|thread| thread.join().expect("no client panics"));
-    let ended: Vec<_> = ended.flatten().collect();
+    match plan.disturbance {
+        Disturbance::None => {}
+        Disturbance::Shutdown => first_server.orb.shutdown(),
+        Disturbance::Restart(kill) => {
+            first_server.end(kill);
+            first_server = first(&mut random);
+        }
+    }
+    let mut ended = joined(threads);
+    if matches!(plan.disturbance, Disturbance::Restart(_)) && !faults.breaks() {
+        // On threads of their own, whose connections end with them.
+        let threads = clients.iter().zip(100_000..).map(|(orb, call)| {
+            let (orb, targets) = (orb.clone(), targets.clone());
+            thread::spawn(move || reconnect(&orb, &targets, call))
+        });
+        ended.extend(joined(threads.collect()));
+    }
+    let servers = [Some(first_server), second].into_iter().flatten();
     if random.one_in(2) {
         drop(clients);
         // Longer than any send timeout.
@@ -101,113 +87,21 @@ fn run(mut random: Random) {
         {
             fail("a connection whose client does not read is kept");
         }
-        server.end();
+        servers.for_each(|server| server.end(None));
     } else {
-        server.end();
+        servers.for_each(|server| server.end(None));
         drop(clients);
     }
     ended.iter().for_each(|call| call.check(&ledger));
     if plan.is_sound {
-        ended.iter().for_each(Ended::check_success);
+        ended.iter().for_each(CallEnd::check_success);
     }
     let done = ended.iter().filter(|call| call.is_done()).count();
     world::with(|world| world.core.mix(done as u64));
 }
 
-/// The longest time that a client has to read.
-const SEND_TIMEOUT_MAX: Duration = Duration::from_secs(1);
-
-fn server(random: &mut Random, plan: Plan) -> OrbBuilder {
-    let (_, dispatch) = random.choose(&DispatchStrategy::ALL);
-    let lane = |priority, threads| ThreadpoolLane {
-        lane_priority: Priority::new(priority).expect("it is in range"),
-        static_threads: threads,
-        ..ThreadpoolLane::default()
-    };
-    let mut limit = |low: &[u64], enough| {
-        if plan.is_sound {
-            enough
-        } else {
-            random.choose(low)
-        }
-    };
-    let limits = Limits::with(|limits| {
-        let longest = SEND_TIMEOUT_MAX.as_millis() as u64;
-        limits.send_timeout =
-            Duration::from_millis(limit(&[1, 10, longest], ENOUGH.as_millis() as u64));
-        limits.queued_requests_max = limit(&[1, 3, 100], 100) as usize;
-        limits.connections_max = limit(&[2, 100], 100) as usize;
-        limits.idle_buffer_time = Duration::from_millis(limit(&[10, 1000], 10));
-    });
-    // Of the calls of the object to itself. Meanwhile watchdogs look five thousand times a second for the shortest timeouts of clients.
-    let own_timeout = Some(Duration::from_secs(3));
-    let builder = Orb::builder().dispatch(dispatch).limits(limits);
-    let builder = builder.round_trip_timeout(own_timeout);
-    let builder = builder.pool_threads(1 + random.below(3) as usize);
-    match dispatch {
-        DispatchStrategy::Lanes | DispatchStrategy::FilterChain => {
-            builder.lanes([lane(0, 1 + random.below(2) as u32), lane(20, 1)])
-        }
-        _ => builder,
-    }
-}
-
-fn client(random: &mut Random) -> Orb {
-    let limits = Limits::with(|limits| limits.queued_requests_max = random.choose(&[1, 2, 100]));
-    let builder = Orb::builder()
-        .connection(random.choose(&CONNECTIONS))
-        .limits(limits);
-    let builder = if random.one_in(3) {
-        builder.fragment_bytes(64 + random.below(500) as usize)
-    } else {
-        builder
-    };
-    builder.build().expect("the ORB can be built")
-}
-
-/// The calls of one thread.
-fn call(orb: &Orb, reference: &str, mut random: Random, first: u32, plan: Plan) -> Vec<Ended> {
-    let worker: Worker = orb
-        .string_to_reference(reference)
-        .expect("it is a reference");
-    let calls = 1 + random.below(CALLS_MAX);
-    let mut ended = Vec::new();
-    for call in (first..).take(calls as usize) {
-        let timeout = random.choose(&[200, 2_000, 20_000, 200_000, 2_000_000]);
-        let timeout = if plan.is_sound && !(plan.gives_up && random.one_in(2)) {
-            ENOUGH
-        } else {
-            Duration::from_micros(timeout)
-        };
-        let worker = worker.with_timeout(timeout);
-        let size = random.choose(&[0, 10, 500, 5_000]);
-        let body: Vec<u8> = (0..random.below(size + 1)).map(|n| n as u8).collect();
-        let begun_ns = world::now_ns();
-        let way = random.below(8);
-        let outcome = match way {
-            0 => worker.note(call, &body).map(|()| None),
-            1 if plan.relays => worker.relay(call, reference, &body).map(Some),
-            _ => {
-                let asleep_us = random.choose(&[0, 0, 50, 1_000, 50_000]);
-                let busy_us = random.choose(&[0, 0, 20, 200]);
-                worker.work(call, -1, asleep_us, busy_us, &body).map(Some)
-            }
-        };
-        if let Ok(Some(reply)) = &outcome
-            && *reply != reply_to(call, &body)
-        {
-            fail(&format!("call {call} got the reply to another one"));
-        }
-        ended.push(Ended::new(
-            call,
-            way == 0,
-            begun_ns,
-            timeout,
-            outcome.map(|_| ()),
-        ));
-        if random.one_in(3) {
-            thread::sleep(Duration::from_nanos(random.below(3_000_000)));
-        }
-    }
-    ended
+fn joined(threads: Vec<JoinHandle<Vec<CallEnd>>>) -> Vec<CallEnd> {
+    let ended = threads.into_iter().map(|thread| thread.join());
+    let ended = ended.map(|ended| ended.expect("no client panics"));
+    ended.flatten().collect()
 }

@@ -1,7 +1,7 @@
 //! An event channel with suppliers, and consumers of which some are slow, hang, or end at any moment.
 
 use super::System;
-use super::worker::fail;
+use super::call_end::fail;
 use crate::random::Random;
 use crate::world;
 use crate::world::faults::Faults;
@@ -27,7 +27,7 @@ pub(crate) const SYSTEM: System = System {
 
 /// How a consumer treats its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
+pub(super) enum Manner {
     /// It takes each at once, and gets all if nothing breaks.
     Good,
     /// It takes one now and then.
@@ -38,14 +38,14 @@ enum Manner {
 
 /// What a consumer does, and what it may expect.
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
-    manner: Manner,
+pub(super) struct Wanted {
+    pub(super) manner: Manner,
     /// The events of all suppliers.
-    all: u64,
+    pub(super) all: u64,
     /// Nothing breaks.
-    is_sound: bool,
+    pub(super) is_sound: bool,
     /// The events of each supplier come in order.
-    is_ordered: bool,
+    pub(super) is_ordered: bool,
 }
 
 /// Events of one supplier at most. The queues of a good consumer have room for those of all suppliers.
@@ -115,7 +115,7 @@ fn run(mut random: Random) {
     let _ = orb.destroy();
 }
 
-fn config(random: &mut Random) -> ChannelConfig {
+pub(super) fn config(random: &mut Random) -> ChannelConfig {
     let lanes: &[i16] = if random.one_in(2) { &[10] } else { &[40, 10] };
     let lanes = lanes
         .iter()
@@ -159,7 +159,7 @@ fn check(statistics: &Statistics) {
 }
 
 /// Connects, and takes events.
-fn consume(reference: &str, wanted: Wanted, mut random: Random) {
+pub(super) fn consume(reference: &str, wanted: Wanted, mut random: Random) {
     let Wanted {
         manner,
         all,
@@ -237,7 +237,7 @@ fn take(receiver: &Receiver, wanted: Wanted, random: &mut Random) -> u64 {
 }
 
 /// Connects, and pushes so many events with growing numbers.
-fn supply(reference: &str, source: i32, count: u64, mut random: Random) {
+pub(super) fn supply(reference: &str, source: i32, count: u64, mut random: Random) {
     let orb = Orb::builder().build().expect("the ORB can be built");
     let publications = Publications::new()
         .event(source, EVENT_TYPE, 0)

@@ -2,8 +2,9 @@
 //! a call; and clients of several priorities.
 
 use super::System;
-use super::calls::CONNECTIONS;
-use super::worker::{ENOUGH, Ended, Ledger, Work, Worker, fail};
+use super::call_end::{CallEnd, ENOUGH, fail};
+use super::calls::plan::CONNECTIONS;
+use super::worker::{Ledger, Work, Worker};
 use crate::random::Random;
 use crate::world::faults::Faults;
 use crate::world::{self, Observed};
@@ -134,7 +135,7 @@ fn run(mut random: Random) {
     orb.destroy().expect("it is in no servant");
     ended.iter().for_each(|call| call.check(&ledger));
     if is_sound {
-        ended.iter().for_each(Ended::check_success);
+        ended.iter().for_each(CallEnd::check_success);
     }
 }
 
@@ -234,7 +235,7 @@ fn priority(value: i16) -> Priority {
 }
 
 /// The calls of one thread.
-fn call(orb: &Orb, target: &Target, own: i16, mut random: Random, first: u32) -> Vec<Ended> {
+fn call(orb: &Orb, target: &Target, own: i16, mut random: Random, first: u32) -> Vec<CallEnd> {
     orb.rt_current()
         .set_the_priority(priority(own))
         .expect("the world allows it");
@@ -277,7 +278,7 @@ fn call(orb: &Orb, target: &Target, own: i16, mut random: Random, first: u32) ->
                 "less urgent threads had {below_ns} ns during call {call} of priority {own}"
             ));
         }
-        ended.push(Ended::new(
+        ended.push(CallEnd::new(
             call,
             false,
             begun_ns,

@@ -1,33 +1,43 @@
 //! An object that notes which calls it carried out.
 
+use super::call_end::{check_end, fail};
 use crate::world;
-use rtorb::{CompletionStatus, Orb, OrbBuilder, SystemException};
+use rtorb::{CurrentCall, Orb, SystemException};
 use rtorb_os::sched::current_policy;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 rtorb::include_idl!("worker");
 
 pub(crate) use simulated::{Worker, WorkerServant};
 
-/// How often each call was carried out, in all servers of a run.
+/// What all servers of a run know of each call.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ledger(Arc<Mutex<BTreeMap<u32, u32>>>);
+pub(crate) struct Ledger(Arc<Mutex<BTreeMap<u32, CallRecord>>>);
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CallRecord {
+    /// How often it was carried out.
+    pub(super) times: u32,
+    /// The servant was told that the client has given it up.
+    pub(super) is_cancelled: bool,
+}
 
 impl Ledger {
     fn note(&self, call: u32) {
-        *self.0.lock().expect("no panic").entry(call).or_default() += 1;
+        let mut served = self.0.lock().expect("no panic");
+        served.entry(call).or_default().times += 1;
     }
 
-    pub(crate) fn count(&self, call: u32) -> u32 {
-        self.0
-            .lock()
-            .expect("no panic")
-            .get(&call)
-            .copied()
-            .unwrap_or(0)
+    fn note_cancelled(&self, call: u32) {
+        let mut served = self.0.lock().expect("no panic");
+        served.entry(call).or_default().is_cancelled = true;
+    }
+
+    pub(super) fn of(&self, call: u32) -> CallRecord {
+        let served = self.0.lock().expect("no panic");
+        served.get(&call).copied().unwrap_or_default()
     }
 }
 
@@ -70,6 +80,9 @@ impl WorkerServant for Work {
         world::burn(u64::from(busy_us) * 1000);
         if asleep_us > 0 {
             std::thread::sleep(Duration::from_micros(asleep_us.into()));
+            if CurrentCall::get().is_some_and(|current| current.is_cancelled()) {
+                self.ledger.note_cancelled(call);
+            }
         }
         Ok(reply_to(call, body))
     }
@@ -79,9 +92,41 @@ impl WorkerServant for Work {
         Ok(())
     }
 
-    fn relay(&self, call: u32, next: &str, body: &[u8]) -> Result<Vec<u8>, SystemException> {
+    fn relay(
+        &self,
+        call: u32,
+        next: &str,
+        until_ns: u64,
+        body: &[u8],
+    ) -> Result<Vec<u8>, SystemException> {
         let next: Worker = self.orb.string_to_reference(next)?;
-        next.work(call, -1, 0, 0, body)
+        let remaining = CurrentCall::get().and_then(|current| current.remaining());
+        let begun_ns = world::now_ns();
+        check_inherited(call, until_ns, remaining);
+        let outcome = next.work(call, -1, 0, 0, body);
+        if let Some(remaining) = remaining {
+            check_end("a nested call", begun_ns, remaining, &outcome);
+        }
+        outcome
+    }
+}
+
+/// The servant knows the deadline of its client, as exactly as both read the clock.
+fn check_inherited(call: u32, until_ns: u64, remaining: Option<Duration>) {
+    const INACCURACY_NS: u64 = 1_000_000;
+    let now_ns = world::now_ns();
+    let known_ns = remaining.map(|remaining| now_ns + remaining.as_nanos() as u64);
+    let is_true = match (known_ns, until_ns) {
+        (None, 0) => true,
+        // It is over.
+        (Some(known_ns), 1..) if known_ns <= now_ns => until_ns <= now_ns + INACCURACY_NS,
+        (Some(known_ns), 1..) => known_ns.abs_diff(until_ns) <= INACCURACY_NS,
+        _ => false,
+    };
+    if !is_true {
+        fail(&format!(
+            "the servant of call {call} has the deadline {known_ns:?}, and its client {until_ns}"
+        ));
     }
 }
 
@@ -89,120 +134,4 @@ impl WorkerServant for Work {
 pub(crate) fn reply_to(call: u32, body: &[u8]) -> Vec<u8> {
     let mark = call.to_be_bytes();
     mark.into_iter().chain(body.iter().rev().copied()).collect()
-}
-
-/// A server that runs until it is shut down.
-#[derive(Debug)]
-pub(crate) struct Server {
-    pub(crate) orb: Orb,
-    pub(crate) reference: String,
-    thread: JoinHandle<()>,
-}
-
-impl Server {
-    pub(crate) fn start(builder: OrbBuilder, ledger: &Ledger) -> Self {
-        let orb = builder.build().expect("the ORB can be built");
-        let poa = orb.root_poa().expect("the ORB can listen");
-        let servant = Work {
-            ledger: ledger.clone(),
-            orb: orb.clone(),
-            levels: 0,
-        };
-        let worker: Worker = poa.activate(servant).expect("there is room");
-        let runs = orb.clone();
-        Self {
-            reference: worker.to_string(),
-            orb,
-            thread: std::thread::spawn(move || drop(runs.run())),
-        }
-    }
-
-    /// Shuts the server down, and waits for its end.
-    pub(crate) fn end(self) {
-        self.orb.shutdown();
-        self.thread.join().expect("the server does not panic");
-        let _ = self.orb.destroy();
-    }
-}
-
-/// The end of a call, as its client saw it.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) call: u32,
-    is_oneway: bool,
-    /// Its timeout is longer than all calls together take.
-    has_time: bool,
-    elapsed: Duration,
-    outcome: Result<(), SystemException>,
-}
-
-impl Ended {
-    /// The call ended at last by its time.
-    pub(crate) fn new(
-        call: u32,
-        is_oneway: bool,
-        begun_ns: u64,
-        timeout: Duration,
-        outcome: Result<(), SystemException>,
-    ) -> Self {
-        let elapsed = Duration::from_nanos(world::now_ns() - begun_ns);
-        if elapsed > timeout + SLACK {
-            fail(&format!(
-                "call {call} took {elapsed:?} of {timeout:?}: {outcome:?}"
-            ));
-        }
-        Self {
-            call,
-            is_oneway,
-            has_time: timeout >= ENOUGH,
-            elapsed,
-            outcome,
-        }
-    }
-
-    /// The outcome is true: what the servant noted does not contradict it.
-    pub(crate) fn check(&self, ledger: &Ledger) {
-        let ran = ledger.count(self.call);
-        let completed = match &self.outcome {
-            Ok(()) if self.is_oneway => CompletionStatus::Maybe,
-            Ok(()) => CompletionStatus::Yes,
-            Err(failed) => failed.completed,
-        };
-        let is_true = match completed {
-            CompletionStatus::Yes => ran == 1,
-            CompletionStatus::No => ran == 0,
-            _ => ran <= 1,
-        };
-        if !is_true {
-            fail(&format!(
-                "call {} ran {ran} times: {:?}",
-                self.call, self.outcome
-            ));
-        }
-    }
-
-    pub(crate) fn is_done(&self) -> bool {
-        self.outcome.is_ok()
-    }
-
-    /// A call that nothing disturbs and that has enough time succeeds, long before its timeout.
-    pub(crate) fn check_success(&self) {
-        if self.has_time && (self.outcome.is_err() || self.elapsed > ENOUGH / 2) {
-            fail(&format!(
-                "call {} took {:?}, and nothing disturbed it: {:?}",
-                self.call, self.elapsed, self.outcome
-            ));
-        }
-    }
-}
-
-/// A call with this timeout succeeds if nothing breaks.
-pub(crate) const ENOUGH: Duration = Duration::from_secs(20);
-
-/// How much later than its deadline a call may end: the steps of all threads, and the rest of the watchdog.
-const SLACK: Duration = Duration::from_millis(30);
-
-/// Ends the seed.
-pub(crate) fn fail(why: &str) -> ! {
-    world::with(|world| world.core.fail(why))
 }

@@ -19,6 +19,16 @@ pub(crate) struct Item {
     pub(crate) data: u64,
 }
 
+impl Item {
+    /// The events of a file that the set reports, if these are its events. A file whose event was reported once has none.
+    fn reported(&self, events: u32) -> u32 {
+        if self.interest & ONCE != 0 && self.interest & !(EDGE | ONCE) == 0 {
+            return 0;
+        }
+        events & (self.interest | ERR | HUP)
+    }
+}
+
 const EDGE: u32 = libc::EPOLLET as u32;
 const ONCE: u32 = libc::EPOLLONESHOT as u32;
 
@@ -41,9 +51,7 @@ impl Epoll {
         let Some(item) = self.items.get(&file) else {
             return false;
         };
-        if (item.interest | ERR | HUP) & events == 0
-            || item.interest & !(EDGE | ONCE) == 0 && item.interest & ONCE != 0
-        {
+        if item.reported(events) == 0 {
             return false;
         }
         let is_new = !self.ready.contains(&file);
@@ -99,7 +107,7 @@ impl Files {
             self.file(file)?.watchers.push(set);
         }
         let now = self.readiness(core, file);
-        if now & (item.interest | ERR | HUP) != 0
+        if item.reported(now) != 0
             && self
                 .epoll(set)
                 .is_some_and(|epoll| epoll.note(core, file, now))
@@ -130,8 +138,8 @@ impl Files {
             let Some(item) = epoll.items.get_mut(&file) else {
                 continue;
             };
-            let events = now & (item.interest | ERR | HUP);
-            if events == 0 || item.interest & !(EDGE | ONCE) == 0 && item.interest & ONCE != 0 {
+            let events = item.reported(now);
+            if events == 0 {
                 continue;
             }
             core.trace(|| format!("gets {events:x} of {file} (epoll {set})"));

@@ -19,7 +19,13 @@ pub(crate) struct Faults {
     pub(crate) refusal_one_in: u64,
     /// Bytes on their way on a connection, in one direction.
     pub(crate) pipe_bytes: usize,
-    /// Descriptors that the process may have.
+    /// Making what was written to the disk stable takes at most so long.
+    pub(crate) sync_ns_max: u64,
+    /// One in so many calls for the disk fails.
+    pub(crate) disk_error_one_in: u64,
+    /// The space of the disk.
+    pub(crate) disk_bytes: u64,
+    /// Descriptors that all processes may have.
     pub(crate) descriptors_max: usize,
 }
 
@@ -32,12 +38,20 @@ impl Faults {
         silence_one_in: 0,
         refusal_one_in: 0,
         pipe_bytes: 200_000,
+        sync_ns_max: 0,
+        disk_error_one_in: 0,
+        disk_bytes: u64::MAX,
         descriptors_max: 1_000,
     };
 
     /// True if connections break.
     pub(crate) fn breaks(&self) -> bool {
         self.reset_one_in + self.silence_one_in + self.refusal_one_in > 0
+    }
+
+    /// True if the disk refuses calls.
+    pub(crate) fn refuses(&self) -> bool {
+        self.disk_error_one_in > 0 || self.disk_bytes < u64::MAX
     }
 
     /// True if nothing delays bytes.
@@ -59,7 +73,7 @@ impl Faults {
             silence_one_in: rare(breaks, &[0, 0, 0, 5]),
             refusal_one_in: rare(breaks, &[0, 0, 0, 5]),
             pipe_bytes: rare(true, &[1_000, 3_000, 100_000, 200_000]) as usize,
-            descriptors_max: Self::NONE.descriptors_max,
+            ..Self::NONE
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Open files and their descriptors, and who waits for them.
 
+use super::disk::InodeId;
 use super::epolls::Epoll;
+use super::processes::ProcessId;
 use super::streams::{Domain, Listener, Stream};
 use super::tasks::{Ticket, Woken};
 use super::{Core, Event};
@@ -12,9 +14,15 @@ pub(crate) type FileId = u64;
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     pub(crate) open: BTreeMap<FileId, File>,
-    descriptors: BTreeMap<i32, FileId>,
+    descriptors: BTreeMap<i32, Descriptor>,
     next: FileId,
     pub(crate) next_port: u16,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Descriptor {
+    file: FileId,
+    process: ProcessId,
 }
 
 #[derive(Debug)]
@@ -42,6 +50,9 @@ pub(crate) enum Object {
         expired: u64,
     },
     Epoll(Epoll),
+    OnDisk(InodeId),
+    /// The folder of the disk.
+    Folder,
 }
 
 /// The first descriptor of the world: those of the real process are below.
@@ -88,7 +99,9 @@ impl Files {
         }
         let free = (FIRST_DESCRIPTOR..).find(|number| !self.descriptors.contains_key(number));
         let descriptor = free.ok_or(libc::EMFILE)?;
-        self.descriptors.insert(descriptor, id);
+        let process = core.tasks.all[core.tasks.current].process;
+        let new = Descriptor { file: id, process };
+        self.descriptors.insert(descriptor, new);
         core.trace(|| format!("opens {id}"));
         let file = self.file(id)?;
         file.descriptors += 1;
@@ -99,12 +112,19 @@ impl Files {
     pub(crate) fn id(&self, descriptor: i32) -> Result<FileId, i32> {
         self.descriptors
             .get(&descriptor)
-            .copied()
+            .map(|it| it.file)
             .ok_or(libc::EBADF)
     }
 
     pub(crate) fn file(&mut self, id: FileId) -> Result<&mut File, i32> {
         self.open.get_mut(&id).ok_or(libc::EBADF)
+    }
+
+    /// The descriptors of a process, and their files.
+    pub(super) fn of_process(&self, process: ProcessId) -> Vec<(i32, FileId)> {
+        let all = self.descriptors.iter();
+        let own = all.filter(|(_, it)| it.process == process);
+        own.map(|(number, it)| (*number, it.file)).collect()
     }
 
     /// The number of descriptors.
@@ -121,6 +141,7 @@ impl Files {
             Object::Bell { .. } => "bell",
             Object::Timer { .. } => "timer",
             Object::Epoll(_) => "epoll",
+            Object::OnDisk(_) | Object::Folder => "file",
         };
         let described = self.open.iter().filter(|(_, file)| file.descriptors > 0);
         let described = described.map(|(id, file)| format!("{id} {}", kind(file)));
@@ -198,7 +219,7 @@ impl Files {
             Event::Arrival { to, from, bytes } => self.arrive(core, to, from, &bytes),
             Event::End { to } => self.end(core, to),
             Event::Reset { to } => self.reset(core, to),
-            Event::Wake(..) => {}
+            Event::Wake(..) | Event::Kill { .. } => {}
         }
     }
 

@@ -34,7 +34,7 @@ pub(crate) enum Locking {
 }
 
 const WAITERS: u32 = 1 << 31;
-const OWNER_DIED: u32 = 1 << 30;
+pub(super) const OWNER_DIED: u32 = 1 << 30;
 const NUMBER: u32 = OWNER_DIED - 1;
 
 impl Futexes {
@@ -86,8 +86,15 @@ impl Futexes {
             word.store(number(this) | owner & (WAITERS | OWNER_DIED));
             return Ok(Locking::Held);
         }
-        let owner = core.tasks.numbered((owner & NUMBER).cast_signed());
-        let owner = owner.ok_or(libc::ESRCH)?;
+        let number_of_owner = (owner & NUMBER).cast_signed();
+        let Some(owner) = core.tasks.numbered(number_of_owner) else {
+            // A process has its own copy of what is static: a kill leaves it free for others.
+            if core.tasks.was_killed(number_of_owner) {
+                word.store(number(this));
+                return Ok(Locking::Held);
+            }
+            return Err(libc::ESRCH);
+        };
         if owner == this || self.waits_for(owner, this) {
             return Err(libc::EDEADLK);
         }
@@ -144,13 +151,12 @@ impl Futexes {
         Ok(moved)
     }
 
-    /// Passes on what the current thread holds, which ends.
-    pub(crate) fn abandon(&mut self, core: &mut Core) {
-        let this = core.tasks.current;
-        let held = self.locks.iter().filter(|(_, lock)| lock.owner == this);
+    /// Passes on what threads hold that end, with these flags.
+    pub(crate) fn abandon(&mut self, core: &mut Core, flags: u32, ends: impl Fn(TaskId) -> bool) {
+        let held = self.locks.iter().filter(|(_, lock)| ends(lock.owner));
         let held: Vec<_> = held.map(|(word, _)| *word).collect();
         for word in held {
-            self.pass(core, word, OWNER_DIED);
+            self.pass(core, word, flags);
         }
     }
 

@@ -19,6 +19,8 @@ pub(crate) enum Domain {
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) domain: Domain,
+    /// It is the end of the server: its listener made it.
+    is_served: bool,
     /// 0 as long as it is not connected.
     peer: FileId,
     pub(crate) local: String,
@@ -51,6 +53,7 @@ impl Stream {
     fn new(domain: Domain, local: String, remote: String) -> Self {
         Self {
             domain,
+            is_served: false,
             peer: 0,
             local,
             remote,
@@ -186,7 +189,7 @@ impl Files {
         let peer = stream.peer;
         if let Some(sender) = self.stream(peer) {
             sender.unread -= count;
-            if std::mem::take(&mut sender.wants_room) {
+            if sender.has_room(core) && std::mem::take(&mut sender.wants_room) {
                 self.notify(core, peer, OUT);
             }
         }
@@ -279,14 +282,26 @@ impl Files {
             .unwrap_or(0)
     }
 
-    /// The streams whose program wants to send, and whose peer receives nothing.
+    /// Nothing that is sent on this end, or on connections that its listener has not accepted, arrives any more, not even its end.
+    pub(super) fn silence(&mut self, id: FileId) {
+        if let Some(Object::Listener(listener)) = self.open.get(&id).map(|file| &file.object) {
+            for waiting in listener.waiting() {
+                self.silence(waiting);
+            }
+        }
+        if let Some(stream) = self.stream(id) {
+            stream.breaks = Some((0, Break::Silence));
+        }
+    }
+
+    /// The ends of servers that want to send, and whose clients receive nothing.
     pub(crate) fn count_stuck(&self, core: &Core) -> usize {
         let streams = self.open.values().filter_map(|file| match &file.object {
             Object::Stream(stream) => Some(stream),
             _ => None,
         });
         let is_stuck =
-            |it: &&Stream| it.wants_room && !it.is_broken && it.unread >= core.faults.pipe_bytes;
+            |it: &&Stream| it.is_served && it.wants_room && !it.is_broken && !it.has_room(core);
         streams.filter(is_stuck).count()
     }
 
@@ -297,10 +312,10 @@ impl Files {
 
     /// As tcp_poll of the kernel: who finds no room is told when there is some.
     pub(crate) fn readiness_of_stream(&mut self, core: &Core, id: FileId) -> u32 {
-        let has_room = self.room(core, id) > 0;
         let Some(stream) = self.stream(id) else {
             return 0;
         };
+        let has_room = stream.has_room(core);
         let mut ready = 0;
         let is_read_up = stream.has_peer_ended || stream.ends_reading || stream.is_broken;
         if !stream.arrived.is_empty() || is_read_up {
@@ -325,6 +340,11 @@ impl Files {
 }
 
 impl Stream {
+    /// True if a third of the pipe is free. As in the kernel (sk_stream_min_wspace), less is not worth a wake-up.
+    fn has_room(&self, core: &Core) -> bool {
+        core.faults.pipe_bytes.saturating_sub(self.unread) >= self.unread.div_ceil(2).max(1)
+    }
+
     /// True if nothing that this end sends arrives any more.
     fn is_silent(&self) -> bool {
         matches!(self.breaks, Some((at, Break::Silence)) if self.sent >= at)

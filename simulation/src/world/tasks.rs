@@ -1,7 +1,9 @@
 //! The threads of a simulated process, and which of them runs: the rule of SCHED_FIFO with inheritance.
 
+use super::processes::ProcessId;
 use crate::calls::baton::Baton;
 use crate::random::Random;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The number of a thread, from 0 in the order in which they were made.
@@ -57,6 +59,9 @@ pub(crate) struct Task {
     /// What the C library calls it; 0 once it was joined.
     pub(crate) handle: usize,
     pub(crate) state: State,
+    pub(crate) process: ProcessId,
+    /// The process that its next thread begins.
+    pub(super) starts: Option<ProcessId>,
     pub(crate) policy: Policy,
     /// The rank that others give to it, who wait for its locks.
     pub(crate) inherited: u32,
@@ -100,6 +105,9 @@ pub(crate) struct Tasks {
     last_chance: i64,
     steps_of_turn: u64,
     tickets: u64,
+    /// The processes beside the first one.
+    pub(super) processes: ProcessId,
+    pub(super) killed: BTreeSet<ProcessId>,
 }
 
 /// The kernel's number of the first task.
@@ -117,18 +125,25 @@ impl Tasks {
             last_chance: 0,
             steps_of_turn: 0,
             tickets: 0,
+            processes: 0,
+            killed: BTreeSet::new(),
         }
     }
 
-    /// Adds a task with the policy of its creator.
+    /// Adds a task with the policy of its creator, and in its process, if it begins no other.
     pub(crate) fn add(&mut self, policy: Policy) -> (TaskId, Arc<Baton>) {
         let baton = Arc::new(Baton::default());
+        let process = self.all.get_mut(self.current).map_or(0, |creator| {
+            creator.starts.take().unwrap_or(creator.process)
+        });
         let place = self.next_back();
         self.all.push(Task {
             baton: Arc::clone(&baton),
             name: String::new(),
             handle: 0,
             state: State::Ready,
+            process,
+            starts: None,
             policy,
             inherited: 0,
             ticket: 0,
@@ -157,6 +172,27 @@ impl Tasks {
         }
         let task = usize::try_from(number - FIRST_NUMBER).ok()?;
         (self.all.get(task)?.state != State::Ended).then_some(task)
+    }
+
+    /// Ends a task, and wakes those that join it.
+    pub(crate) fn end(&mut self, task: TaskId) {
+        let task = &mut self.all[task];
+        task.state = State::Ended;
+        for joiner in std::mem::take(&mut task.joiners) {
+            self.wake(joiner, Woken::ByEvent);
+        }
+    }
+
+    /// True if a task beside the current one has not ended.
+    pub(crate) fn others_run(&self) -> bool {
+        let mut tasks = self.all.iter().enumerate();
+        tasks.any(|(number, task)| number != self.current && task.state != State::Ended)
+    }
+
+    /// True if the task with that number was killed.
+    pub(crate) fn was_killed(&self, number: i32) -> bool {
+        let task = self.all.get((number - FIRST_NUMBER) as usize);
+        task.is_some_and(|task| self.is_killed(task.process))
     }
 
     /// A ticket for queues that the current task waits in next.

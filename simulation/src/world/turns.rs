@@ -1,5 +1,6 @@
 //! How threads take turns, and how a run ends.
 
+use super::futexes::OWNER_DIED;
 use super::tasks::{State, Ticket, Woken};
 use super::{Event, Observed, World, with};
 
@@ -46,19 +47,12 @@ pub(crate) fn block(waits_for: &'static str, ticket: Ticket, until_ns: Option<u6
 /// The running thread ends, and another one runs; or none is left.
 pub(crate) fn end_task() {
     let next = with(|world| {
-        world.futexes.abandon(&mut world.core);
-        let task = world.core.tasks.current();
-        task.state = State::Ended;
-        for joiner in std::mem::take(&mut task.joiners) {
-            world.core.tasks.wake(joiner, Woken::ByEvent);
-        }
-        let is_last = world
-            .core
-            .tasks
-            .all
-            .iter()
-            .all(|task| task.state == State::Ended);
-        (!is_last).then(|| {
+        let this = world.core.tasks.current;
+        world
+            .futexes
+            .abandon(&mut world.core, OWNER_DIED, |owner| owner == this);
+        world.core.tasks.end(this);
+        world.core.tasks.others_run().then(|| {
             let next = world.next();
             world.baton(next)
         })
@@ -91,26 +85,11 @@ const RESERVED: usize = 1;
 /// Waits for the ends of all other threads, and checks that nothing is left.
 pub(crate) fn settle() {
     let until_ns = with(|world| world.core.now_ns) + SETTLE_NS;
-    let others_run = || {
-        with(|world| {
-            let this = world.core.tasks.current;
-            let mut tasks = world.core.tasks.all.iter().enumerate();
-            tasks.any(|(number, task)| number != this && task.state != State::Ended)
-        })
-    };
-    while others_run() && with(|world| world.core.now_ns) < until_ns {
-        crate::calls::sleep_until(with(|world| world.core.now_ns) + SETTLE_NS / 50);
+    while with(|world| world.core.tasks.others_run()) && now_ns() < until_ns {
+        crate::calls::sleep_until(now_ns() + SETTLE_NS / 50);
     }
     with(|world| {
-        if world
-            .core
-            .tasks
-            .all
-            .iter()
-            .filter(|task| task.state != State::Ended)
-            .count()
-            > 1
-        {
+        if world.core.tasks.others_run() {
             let why = format!("threads are left, and {}", world.files.list());
             world.core.fail(&why);
         }

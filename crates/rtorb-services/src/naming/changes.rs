@@ -224,6 +224,8 @@ impl ChangeQueue {
                 self.waiting.remove(index);
                 ChangeError::TooLate
             }
+            #[cfg(simulation)]
+            None if rtorb_os::simulation::is_planted("late-change-denied") => ChangeError::TooLate,
             None => ChangeError::LateInCommit,
         }
     }
@@ -235,6 +237,10 @@ struct LeaderGuard<'c>(&'c Changes);
 impl Drop for LeaderGuard<'_> {
     fn drop(&mut self) {
         self.0.queue.lock().is_led = false;
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("followers-asleep") {
+            return;
+        }
         self.0.led.notify_all(&self.0.queue);
     }
 }

@@ -33,7 +33,10 @@ pub(super) struct Store {
 impl Store {
     /// Opens or makes the store and loads all of it.
     pub(super) fn open(place: &Path, config: &NamingConfig) -> Result<(Self, Tree), StoreError> {
-        let database = match open_there(place) {
+        let opened = open_there(place);
+        #[cfg(simulation)]
+        let was_there = opened.is_ok();
+        let database = match opened {
             Err(StoreError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
                 make(place).or_else(|error| match error {
                     // Another process was faster.
@@ -45,6 +48,14 @@ impl Store {
             }
             opened => opened?,
         };
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("store-name-unsynced")
+            || was_there && rtorb_os::simulation::is_planted("found-store-unsynced")
+        {
+            return Self::of(database, place, config);
+        }
+        // A store that is there may have been made by a service that was killed before it did this.
+        sync_name(place)?;
         Self::of(database, place, config)
     }
 
@@ -124,6 +135,10 @@ impl Store {
 
 impl Disk for Store {
     fn commit(&self, effects: &[Effect]) -> Result<(), CommitError> {
+        #[cfg(simulation)]
+        if effects.len() > 1 && rtorb_os::simulation::is_planted("commit-in-parts") {
+            return effects.chunks(1).try_for_each(|part| self.commit(part));
+        }
         let failed = |completed| {
             move |error: redb::Error| CommitError {
                 failure: self.failed(&error),
@@ -132,6 +147,14 @@ impl Disk for Store {
         };
         let begun = self.database.begin_write().map_err(redb::Error::from);
         let transaction = begun.map_err(failed(CompletionStatus::No))?;
+        #[cfg(simulation)]
+        let transaction = {
+            let mut transaction = transaction;
+            if rtorb_os::simulation::is_planted("commit-unsynced") {
+                let _ = transaction.set_durability(redb::Durability::None);
+            }
+            transaction
+        };
         self.write(&transaction, effects)
             .map_err(failed(CompletionStatus::No))?;
         // Only the next start can find out how much of the commit is on the disk.
@@ -202,12 +225,16 @@ fn make(place: &Path) -> Result<Database, StoreError> {
     // Unlike a rename, a link does not replace a file that another process has just made.
     fs::hard_link(&made.0, place)?;
     drop(made);
+    Ok(database)
+}
+
+/// Waits until the name of the store is on the disk.
+fn sync_name(place: &Path) -> io::Result<()> {
     let directory = match place.parent() {
         Some(directory) if !directory.as_os_str().is_empty() => directory,
         _ => Path::new("."),
     };
-    File::open(directory)?.sync_all()?;
-    Ok(database)
+    File::open(directory)?.sync_all()
 }
 
 /// Makes an empty database a store with the root context.

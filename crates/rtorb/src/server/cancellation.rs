@@ -52,6 +52,10 @@ impl CancelledRequests {
     /// Stores a cancelled request.
     #[cold]
     pub(super) fn note(&self, request_id: u32) {
+        // The ids of a client are even.
+        #[cfg(simulation)]
+        let request_id =
+            request_id ^ 2 * u32::from(rtorb_os::simulation::is_planted("cancel-misplaced"));
         if self.has(request_id) {
             return;
         }

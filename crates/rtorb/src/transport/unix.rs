@@ -92,6 +92,10 @@ const BACKLOG: i32 = 128;
 
 /// Returns true if no socket listens at the address. Asks twice, because a server listens a moment after it has bound its socket.
 fn is_deserted(address: &SocketAddrUnix) -> bool {
+    #[cfg(simulation)]
+    if rtorb_os::simulation::is_planted("socket-file-kept") {
+        return false;
+    }
     let is_refused = || {
         let probe = stream_socket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK);
         probe.is_ok_and(|probe| connect_socket(&probe, address) == Err(Errno::CONNREFUSED))

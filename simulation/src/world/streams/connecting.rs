@@ -24,6 +24,11 @@ impl Listener {
         }
     }
 
+    /// The connections that were not accepted.
+    pub(super) fn waiting(&self) -> Vec<FileId> {
+        self.queue.iter().copied().collect()
+    }
+
     /// Listens no more; returns the connections that were not accepted.
     pub(super) fn end(&mut self) -> VecDeque<FileId> {
         self.has_ended = true;
@@ -54,13 +59,21 @@ impl Files {
             second.clone(),
         )));
         let other = self.add(Object::Stream(Stream::new(domain, second, first)));
+        self.join(core, one, other);
+        [one, other]
+    }
+
+    /// Makes two streams the ends of one connection.
+    fn join(&mut self, core: &mut Core, one: FileId, other: FileId) {
         for (end, peer) in [(one, other), (other, one)] {
-            let breaks = draw_break(core);
             if let Some(stream) = self.stream(end) {
-                (stream.peer, stream.breaks) = (peer, breaks);
+                stream.peer = peer;
+                // No network is between two programs of one host.
+                if stream.domain == Domain::Tcp {
+                    stream.breaks = draw_break(core);
+                }
             }
         }
-        [one, other]
     }
 
     /// Begins to connect a socket. TCP takes a time; a UNIX socket is connected at once.
@@ -116,13 +129,11 @@ impl Files {
         if core.random.one_in(core.faults.refusal_one_in) {
             return Err(libc::ECONNREFUSED);
         }
-        let served = self.add(Object::Stream(Stream::new(domain, remote, local)));
-        for (end, peer) in [(id, served), (served, id)] {
-            let breaks = draw_break(core);
-            if let Some(stream) = self.stream(end) {
-                (stream.peer, stream.breaks) = (peer, breaks);
-            }
-        }
+        let served = self.add(Object::Stream(Stream {
+            is_served: true,
+            ..Stream::new(domain, remote, local)
+        }));
+        self.join(core, id, served);
         if let Object::Listener(it) = &mut self.file(listener)?.object {
             it.queue.push_back(served);
         }

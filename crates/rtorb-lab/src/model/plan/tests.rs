@@ -461,8 +461,8 @@ fn what_one_lane_cannot_order_is_refused() {
     );
     let words = by_deadline(
         &with_events(),
-        "calls = [{ to = \"other.part\" }",
-        "calls = [{ to = \"other.hear\", way = \"event\", channel = \"news\" }",
+        "{ to = \"one.note\", way = \"one-way\" }]",
+        "{ to = \"one.note\", way = \"one-way\" }, { to = \"other.hear\", way = \"event\", channel = \"news\" }]",
     );
     assert!(words.contains("other.tick sends events"), "{words}");
     let mut system = example("only-edf.toml");
