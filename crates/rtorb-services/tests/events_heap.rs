@@ -9,7 +9,7 @@ use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::process_lock_calls;
 use rtorb_services::events::{Channel, ChannelConfig, Dispatching, strategies};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::{
-    ConsumerQos, Dependency, EventChannel, SupplierQos,
+    ConsumerQos, Dependency, EventChannel, ProxyPushConsumer, SupplierQos,
 };
 use rtorb_services::stubs::rtec_event::rtec_event_comm::{
     Event, EventData, EventHeader, PushConsumer,
@@ -122,15 +122,7 @@ fn heap_and_waits_of_events(dispatching: Dispatching) -> (u64, u64) {
     let consumer = PushConsumer::unchecked_narrow(counter.0);
     let connected = proxy.connect_push_consumer(Some(&consumer), &wants);
     connected.expect("it is connected");
-    let suppliers = reference.for_suppliers().expect("it answers");
-    let supplier = suppliers.expect("an admin").obtain_push_consumer();
-    let supplier = supplier.expect("room").expect("a proxy");
-    let publishes = SupplierQos {
-        publications: Vec::new(),
-        is_gateway: false,
-    };
-    let connected = supplier.connect_push_supplier(None, &publishes);
-    connected.expect("it is connected");
+    let supplier = connected_supplier(&reference);
 
     let events = [event()];
     let mut sent = 0;
@@ -167,6 +159,19 @@ fn heap_and_waits_of_events(dispatching: Dispatching) -> (u64, u64) {
         orb.destroy().expect("it ends");
     }
     (heap_calls, fewest_waits)
+}
+
+fn connected_supplier(channel: &EventChannel) -> ProxyPushConsumer {
+    let suppliers = channel.for_suppliers().expect("it answers");
+    let supplier = suppliers.expect("an admin").obtain_push_consumer();
+    let supplier = supplier.expect("room").expect("a proxy");
+    let publishes = SupplierQos {
+        publications: Vec::new(),
+        is_gateway: false,
+    };
+    let connected = supplier.connect_push_supplier(None, &publishes);
+    connected.expect("it is connected");
+    supplier
 }
 
 /// How many batches of events are sent at most, until one waits for no lock.
