@@ -30,7 +30,7 @@ pub(super) fn add(view: &View<'_>, analysis: &Analysis, components: &mut [Draft]
         let here = system.components.iter().enumerate();
         let here = here.filter(|(_, one)| (one.node, one.cpu) == (place.node, place.cpu));
         let here: Vec<usize> = here.map(|(index, _)| index).collect();
-        let lanes = lanes(view, analysis, place, processor);
+        let lanes = lanes(view, analysis, &own_ns, place, processor);
         for &component in &here {
             let draft = &mut components[component];
             match &lanes {
@@ -50,12 +50,13 @@ pub(super) fn add(view: &View<'_>, analysis: &Analysis, components: &mut [Draft]
 fn lanes(
     view: &View<'_>,
     analysis: &Analysis,
+    own_ns: &[Option<u64>],
     place: Placement,
     processor: usize,
 ) -> Result<Vec<LaneLoading>, String> {
     check_channels(view, place)?;
     check_calls(view, place)?;
-    order::check(view, place)?;
+    order::check(view, own_ns, place)?;
     let levels = view.composition.processors[processor].levels;
     let levels = levels.unwrap_or_else(|| edf::levels_needed(&tasks(view, analysis, processor)));
     let range = view.system.priorities;

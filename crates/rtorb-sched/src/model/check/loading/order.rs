@@ -5,15 +5,16 @@ use super::super::super::system::{CallWay, Locking, Placement};
 use super::super::steps::View;
 use crate::holistic::SchedulingPolicy;
 
-/// Checks the jobs of a CPU that schedules by deadline.
+/// Checks the jobs of a CPU that schedules by deadline, with the [`own_deadlines`] of the system.
 ///
 /// # Errors
 /// In words, what its lane would do otherwise than the analysis says, and what to change.
-pub(super) fn check(view: &View<'_>, place: Placement) -> Result<(), String> {
-    let order = JobOrder {
-        view,
-        own_ns: own_deadlines(view),
-    };
+pub(super) fn check(
+    view: &View<'_>,
+    own_ns: &[Option<u64>],
+    place: Placement,
+) -> Result<(), String> {
+    let order = JobOrder { view, own_ns };
     let jobs = order.jobs(place)?;
     order.check_ceilings(place, &jobs)
 }
@@ -21,7 +22,7 @@ pub(super) fn check(view: &View<'_>, place: Placement) -> Result<(), String> {
 struct JobOrder<'a> {
     view: &'a View<'a>,
     /// The deadline of each behaviour that has a thread or a job of its own, and executes by deadline.
-    own_ns: Vec<Option<u64>>,
+    own_ns: &'a [Option<u64>],
 }
 
 /// A behaviour, and the deadline of the job that performs it.
