@@ -15,7 +15,7 @@ use by_deadline::OrderDeadlines;
 
 mod by_deadline;
 
-/// What a process is told: that of a component, or of all components of a CPU that schedules by deadline.
+/// The plan of one process. It performs one component, or all components of a CPU that schedules by deadline.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ComponentPlan {
     /// The component, or the components.
@@ -573,7 +573,7 @@ fn channels(system: &System, tree: &Tree, dispatched: &[Option<u8>]) -> Vec<Vec<
         .collect()
 }
 
-/// For so many records of a job for each that the behaviours of the process have at most in that time, with something to spare.
+/// Returns how many records a process needs room for: an upper bound on its jobs in `duration_ns`, times the records of each job.
 fn room(
     system: &System,
     tree: &Tree,

@@ -180,7 +180,7 @@ pub(crate) fn end_with_input() -> Result<(), String> {
         .map_err(|error| error.to_string())
 }
 
-/// The arguments of a role that has so many.
+/// Returns the arguments of a role that takes exactly `N`.
 pub(crate) fn arguments<'a, const N: usize>(words: &[&'a str]) -> Result<[&'a str; N], String> {
     words.try_into().map_err(|_| NOT_ITS_ARGUMENTS.to_owned())
 }

@@ -57,7 +57,7 @@ const TICK_NS: u64 = 100;
 const INACCURACY_MAX: u64 = (1 << 48) - 1;
 
 impl UtcTime {
-    /// The time so many nanoseconds after `origin`. The unit of `ticks` is part of its inaccuracy.
+    /// The time that is `ns` nanoseconds after `origin`. The unit of `ticks` is part of its inaccuracy.
     #[inline]
     pub const fn after(origin: UtcOrigin, ns: u64) -> Self {
         let UtcOrigin {
