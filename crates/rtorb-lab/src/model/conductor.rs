@@ -75,7 +75,10 @@ pub(super) fn conduct(
     progress.step("starting the processes");
     let (mut running, peers) = start((system, plan), places, (duration, context))?;
     progress.step("opening connections");
+    let asked_ns = monotonic_ns();
     running.connect(&peers)?;
+    // A host that is busy lets the processes hear of the start as slowly as of their peers.
+    let barrier_ns = (monotonic_ns() - asked_ns).clamp(BARRIER_NS, BARRIER_MAX_NS);
     let mut evidence = Evidence {
         scheduling: running.scheduling(),
         ..Evidence::default()
@@ -85,7 +88,7 @@ pub(super) fn conduct(
     evidence.threads = running.threads();
     let (before, others) = (stolen(places), Snapshot::now());
     progress.step(&format!("running for {} s", duration.as_secs_f64()));
-    let times = running.go(duration)?;
+    let times = running.go(barrier_ns, duration)?;
     (evidence.start_ns, evidence.end_ns) = (times.start_ns, times.end_ns);
     sleep_until(times.give_up_ns + SETTLE_NS, context)?;
     evidence.threads.extend(running.threads());
@@ -223,9 +226,9 @@ impl Running {
         })
     }
 
-    fn go(&mut self, duration: Duration) -> Result<Times, LabError> {
+    fn go(&mut self, barrier_ns: u64, duration: Duration) -> Result<Times, LabError> {
         let duration_ns = nanoseconds(duration);
-        let start_ns = monotonic_ns() + BARRIER_NS;
+        let start_ns = monotonic_ns() + barrier_ns;
         let times = Times {
             start_ns,
             end_ns: start_ns.saturating_add(duration_ns),
@@ -336,8 +339,10 @@ pub(super) fn processor_name(system: &System, behaviour: usize) -> String {
     places::name(system, (at.node, at.cpu))
 }
 
-/// For all processes to hear of the start.
+/// For all processes to hear of the start, at least.
 const BARRIER_NS: u64 = 300_000_000;
+/// For them to hear of it on a host that is busy.
+const BARRIER_MAX_NS: u64 = 5_000_000_000;
 /// For jobs that arrived before the end to be done.
 const PATIENCE_NS: u64 = 1_000_000_000;
 /// For what was given up to come to its end.

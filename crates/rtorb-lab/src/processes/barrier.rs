@@ -115,7 +115,7 @@ impl<S: Send + Clone + 'static, T: Send + 'static> Barrier<S, Result<T, String>>
 }
 
 /// Far more than a few calls take.
-const READY_TIMEOUT: Duration = Duration::from_secs(8);
+const READY_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests {

@@ -194,7 +194,7 @@ fn send_all(
 
 /// For the laboratory to have its answer before the first event.
 const BARRIER_NS: u64 = 5_000_000;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(8);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests {
