@@ -7,6 +7,7 @@ mod config;
 mod config_file;
 mod group;
 mod lane_levels;
+mod lane_threads;
 mod object_url;
 mod options;
 mod ranges;

@@ -1,4 +1,4 @@
-//! Pools whose threads have priorities: lanes, which may borrow threads of others, levels by deadlines, threads that take the priority of
+//! Pools whose threads have priorities: lanes, which may borrow threads of others or get more or fewer of them, levels by deadlines, threads that take the priority of
 //! a call; and clients of several priorities.
 
 use super::System;
@@ -63,7 +63,9 @@ fn run(mut random: Random) {
         has_lanes,
         has_dynamic,
         borrows,
+        may_change,
     } = pool(&orb, &mut random);
+    let changes = if may_change { random.below(6) } else { 0 };
     let rt_orb = orb.rt_orb();
     let model = rt_orb.create_priority_model_policy(PriorityModel::ClientPropagated, priority(10));
     let policies = PoaPolicies::default()
@@ -115,6 +117,9 @@ fn run(mut random: Random) {
         thread::spawn(move || call(&client, &target, own, random, number as u32 * 1000))
     });
     let threads: Vec<_> = threads.collect();
+    for _ in 0..changes {
+        change_threads(&orb, pool, &mut random);
+    }
     if !is_sound && random.one_in(3) {
         thread::sleep(Duration::from_nanos(random.below(20_000_000)));
         orb.shutdown();
@@ -124,7 +129,7 @@ fn run(mut random: Random) {
         .map(|thread| thread.join().expect("no client panics"));
     let ended: Vec<_> = ended.flatten().collect();
     drop(common);
-    if is_sound && !has_dynamic && begun != server_priorities() {
+    if is_sound && !has_dynamic && changes == 0 && begun != server_priorities() {
         fail(&format!(
             "idle threads have other priorities than before: {begun:?} {:?}",
             server_priorities()
@@ -136,6 +141,22 @@ fn run(mut random: Random) {
     ended.iter().for_each(|call| call.check(&ledger));
     if is_sound {
         ended.iter().for_each(CallEnd::check_success);
+    }
+}
+
+/// Gives a lane another number of threads, a little later.
+fn change_threads(orb: &Orb, pool: ThreadpoolId, random: &mut Random) {
+    thread::sleep(Duration::from_nanos(random.below(3_000_000)));
+    let lane = priority(random.choose(&PRIORITIES));
+    let threads = 1 + random.below(3) as u32;
+    let rt_orb = orb.rt_orb();
+    if let Err(refused) = rt_orb.change_lane_threads(Some(pool), lane, threads) {
+        fail(&format!("a lane cannot have {threads} threads: {refused}"));
+    }
+    let mut lanes = rt_orb.lanes(Some(pool)).into_iter();
+    let lane = lanes.find(|known| known.lane_priority == lane);
+    if lane.is_none_or(|lane| lane.static_threads != threads) {
+        fail(&format!("the lane is to have {threads} threads: {lane:?}"));
     }
 }
 
@@ -156,6 +177,8 @@ struct Made {
     has_dynamic: bool,
     /// The most urgent lane has one thread, and always an idle one to borrow.
     borrows: bool,
+    /// The number of threads of a lane may change.
+    may_change: bool,
 }
 
 /// Any kind of pool.
@@ -175,6 +198,7 @@ fn pool(orb: &Orb, random: &mut Random) -> Made {
             levels: 0,
             has_lanes: false,
             borrows: false,
+            may_change: false,
         };
     }
     let borrows = random.one_in(4);
@@ -211,6 +235,9 @@ fn pool(orb: &Orb, random: &mut Random) -> Made {
     let levels = if is_fifo { 0 } else { 3 };
     Made {
         borrows,
+        may_change: is_fifo
+            && !lanes.allow_borrowing
+            && lanes.lanes.iter().all(|lane| lane.dynamic_threads == 0),
         has_lanes: borrows || is_fifo && !lanes.allow_borrowing,
         has_dynamic: lanes.lanes.iter().any(|lane| lane.dynamic_threads > 0),
         pool: rt_orb

@@ -19,7 +19,7 @@ pub(crate) struct Pools {
     pub(crate) listen: Vec<ListenEndpoint>,
     /// The endpoints that the application set for lanes.
     lane_endpoints: LaneEndpoints,
-    /// Bound on the threads of all pools.
+    /// Bound on the threads of all pools, and of the ORB's own lanes.
     threads_max: usize,
     table: Mutex<PoolTable>,
 }
@@ -28,7 +28,8 @@ pub(crate) struct Pools {
 struct PoolTable {
     running: BTreeMap<ThreadpoolId, PoolEntry>,
     last_id: u32,
-    /// Threads of all pools, those being started included, dynamic ones too.
+    /// Threads of all pools and of the ORB's own lanes, those being started included, dynamic ones too. Threads that are to end, because
+    /// their lane has too many, are not.
     threads: u64,
     is_stopped: bool,
 }
@@ -41,16 +42,21 @@ struct PoolEntry {
 }
 
 impl Pools {
+    /// No pools. `own_threads` are the static threads of the ORB's own lanes, for which the bound `threads_max` has room beside it.
     pub(crate) fn new(
         listen: Vec<ListenEndpoint>,
         lane_endpoints: LaneEndpoints,
         threads_max: usize,
+        own_threads: usize,
     ) -> Self {
         Self {
             listen,
             lane_endpoints,
-            threads_max,
-            table: Mutex::default(),
+            threads_max: threads_max.saturating_add(own_threads),
+            table: Mutex::new(PoolTable {
+                threads: own_threads as u64,
+                ..PoolTable::default()
+            }),
         }
     }
 
@@ -140,6 +146,33 @@ impl Pools {
             _ => table.threads -= threads,
         }
         added
+    }
+
+    /// Counts the threads of a pool of which `change` makes `before` to `after`. Callers exclude each other for each pool.
+    ///
+    /// # Errors
+    /// NO_RESOURCES beyond the bound on threads; BAD_INV_ORDER 4 once the ORB is shut down; the error of `change`.
+    pub(crate) fn change_threads(
+        &self,
+        pool: ThreadpoolId,
+        before: u32,
+        after: u32,
+        change: impl FnOnce() -> Result<(), SystemException>,
+    ) -> Result<(), SystemException> {
+        let added = u64::from(after.saturating_sub(before));
+        self.table.lock().count_threads(added, self.threads_max)?;
+        let changed = change();
+        let mut table = self.table.lock();
+        if changed.is_err() {
+            table.threads -= added;
+            return changed;
+        }
+        let ended = u64::from(before.saturating_sub(after));
+        table.threads -= ended;
+        if let Some(entry) = table.running.get_mut(&pool) {
+            entry.threads = entry.threads + added - ended;
+        }
+        changed
     }
 
     /// Returns a running pool of the application.

@@ -2,11 +2,13 @@
 
 use super::pool::connection::{Connection, TURN_MAX, Turn};
 use super::pool::lane::{EVENTS_MAX, Lane};
-use super::pool::request_queue::Job;
+use super::pool::request_queue::{Job, RequestQueue};
 use super::pool::request_room::QueuedRequest;
 use super::pool::running::Pool;
 use crate::server::{Event, Readiness, ServerCore, TakenRequest, Token, Workspace};
 use core::mem::MaybeUninit;
+use rtorb_os::clock::monotonic_ns;
+use rtorb_os::ring::PopError;
 use rtorb_os::slab::SlabGuard;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -59,12 +61,8 @@ pub(super) struct LaneServer<'p> {
     pub(super) workspace: Workspace,
     /// The request that was taken out of its connection, or memory for the next one.
     pub(super) request: TakenRequest,
-    /// The number of events that it takes at a time.
-    events_max: usize,
     /// Connections that wait until no other can be read.
     deferred: VecDeque<(Token, Readiness)>,
-    /// The largest number of them: none if another thread could serve the other connections.
-    deferred_max: usize,
     /// The connection that was served last, if its wait strategy lingers at shared memory.
     lingering: Option<Token>,
     /// The number of times in a row that the thread lingered and did not look at the events of its lane.
@@ -82,15 +80,15 @@ pub(super) struct ReadableClient<'p> {
 /// Connections that wait for others at a time. A further one is served at once.
 const DEFERRED_MAX: usize = 64;
 
+/// The time between two looks of a thread that is too many, while requests are in progress.
+const BETWEEN_LOOKS_NS: u64 = 10_000_000;
+
 impl<'p> LaneServer<'p> {
     /// A thread that serves what it reads, beside the other threads of its lane.
     pub(super) fn new(orb: &'p Arc<ServerCore>, pool: &'p Pool, lane: &'p Lane) -> Self {
-        let events_max = lane.events_max();
-        let deferred_max = if events_max > 1 { DEFERRED_MAX } else { 0 };
+        let deferred_max = if lane.defers() { DEFERRED_MAX } else { 0 };
         Self {
             deferred: VecDeque::with_capacity(deferred_max),
-            deferred_max,
-            events_max,
             ..Self::reader(orb, pool, lane)
         }
     }
@@ -103,9 +101,7 @@ impl<'p> LaneServer<'p> {
             lane,
             workspace: lane.workspace(),
             request: TakenRequest::with_room(),
-            events_max: EVENTS_MAX,
             deferred: VecDeque::new(),
-            deferred_max: 0,
             lingering: None,
             lingered: 0,
         }
@@ -130,10 +126,40 @@ impl<'p> LaneServer<'p> {
         }
     }
 
+    /// True if the thread ends: because the lane is stopped, or has too many threads.
+    #[cold]
+    fn ends(&self) -> bool {
+        let lane = self.lane;
+        lane.count.is_stopped() || self.deferred.is_empty() && lane.releases_thread()
+    }
+
+    /// Waits for a request in the queue of a lane that may have too many threads. `None` when the thread is to end.
+    #[cold]
+    fn next_or_end(&self, queue: &RequestQueue) -> Option<QueuedRequest> {
+        loop {
+            let is_surplus = self.lane.count.is_surplus();
+            if is_surplus && self.lane.releases_thread() {
+                return None;
+            }
+            // If a request is in progress, it looks again.
+            let look_ns = is_surplus.then(|| monotonic_ns() + BETWEEN_LOOKS_NS);
+            match queue.next(look_ns) {
+                Ok(Job::Request(queued)) => {
+                    if is_surplus {
+                        queue.call();
+                    }
+                    return Some(queued);
+                }
+                Ok(Job::Help) | Err(PopError::TimedOut) => {}
+                Err(PopError::Closed) => return None,
+            }
+        }
+    }
+
     /// Has a connection wait until no other can be read; returns false if it is to be served now.
     #[cold]
     fn defer(&mut self, token: Token, readiness: Readiness) -> bool {
-        let is_deferred = self.deferred.len() < self.deferred_max;
+        let is_deferred = self.lane.defers() && self.deferred.len() < DEFERRED_MAX;
         if is_deferred {
             self.deferred.push_back((token, readiness));
         }
@@ -176,8 +202,9 @@ impl<'p> Serve for LaneServer<'p> {
     type Client = ReadableClient<'p>;
     type Request = QueuedRequest;
 
+    #[inline(always)]
     fn is_stopping(&self) -> bool {
-        self.pool.is_stopping()
+        self.lane.count.is_surplus() && self.ends()
     }
 
     #[inline(always)]
@@ -185,7 +212,7 @@ impl<'p> Serve for LaneServer<'p> {
         let lane = self.lane;
         let mut room = [MaybeUninit::uninit(); EVENTS_MAX];
         let timeout_ns = (!self.deferred.is_empty()).then_some(0);
-        for event in lane.wait(&mut room[..self.events_max], timeout_ns) {
+        for event in lane.wait(&mut room[..lane.events_max()], timeout_ns) {
             match lane.event(event) {
                 Some(Event::Connection(token, readiness)) => {
                     if let Some(client) = ReadableClient::of(lane, token, readiness)
@@ -242,11 +269,10 @@ impl<'p> Serve for LaneServer<'p> {
     #[inline]
     fn next(&mut self) -> Option<QueuedRequest> {
         let queue = self.lane.queue()?;
-        loop {
-            // A thread is called to help only in a lane that lends threads.
-            if let Job::Request(queued) = queue.next(None).ok()? {
-                return Some(queued);
-            }
+        match queue.next(None).ok()? {
+            Job::Request(queued) => Some(queued),
+            // It lends no threads, so the number of its threads has changed.
+            Job::Help => self.next_or_end(queue),
         }
     }
 

@@ -24,7 +24,7 @@ pub(super) fn config(orb: &ServerCore, threads: u32) -> PoolConfig {
 
 /// The loop of the I/O thread: it reads all connections of a lane, and puts the requests into queues.
 pub(super) fn read(mut thread: LaneServer<'_>, room: &RequestRoom) {
-    while !thread.is_stopping() {
+    while !thread.pool.is_stopping() {
         thread.wait(|thread, client| thread.queue_requests(&client, room));
     }
 }

@@ -27,17 +27,10 @@ impl RtOrb {
         lane: ThreadpoolLane,
     ) -> Result<(), SystemException> {
         let core = &self.orb.core.adapters;
-        core.server.check_running()?;
-        let wrong = |reason: String| local::WRONG_LANES.with_detail(reason);
-        let none = || {
-            pool.map_or_else(
-                || NO_LANES.to_owned(),
-                |id| InvalidThreadpool { id }.to_string(),
-            )
-        };
-        let pool = self.pool(pool).ok_or_else(|| wrong(none()))?;
+        let pool = self.growing_pool(pool)?;
         let _one = pool.growing.lock();
-        let config = self.added(&pool, &lane).map_err(wrong)?;
+        let config = self.added(&pool, &lane);
+        let config = config.map_err(|reason| local::WRONG_LANES.with_detail(reason))?;
         let threads = u64::from(lane.static_threads) + u64::from(lane.dynamic_threads);
         let added = core.pools.add_lane(&pool, threads, || {
             let number = pool.all_lanes().count();
@@ -50,14 +43,11 @@ impl RtOrb {
         Ok(())
     }
 
-    /// Returns the priorities of the lanes of a pool, or with `None` of the ORB's own, with their static threads. Those that were
-    /// [added](Self::add_lane) come last.
+    /// Returns the lanes of a pool, or with `None` the ORB's own, with the [present](Self::change_lane_threads) number of their static
+    /// threads. Those that were [added](Self::add_lane) come last.
     pub fn lanes(&self, pool: Option<ThreadpoolId>) -> Vec<ThreadpoolLane> {
         let pool = self.pool(pool);
-        let lanes = pool
-            .iter()
-            .flat_map(|pool| pool.all_configs().filter_map(lane));
-        lanes.collect()
+        pool.iter().flat_map(|pool| lanes(pool)).collect()
     }
 
     /// Returns a pool, or with `None` the ORB's own.
@@ -69,24 +59,33 @@ impl RtOrb {
         }
     }
 
+    /// Returns a pool that serves and whose lanes may change, or with `None` the ORB's own.
+    pub(super) fn growing_pool(
+        &self,
+        id: Option<ThreadpoolId>,
+    ) -> Result<Arc<Pool>, SystemException> {
+        self.orb.core.adapters.server.check_running()?;
+        let none = || {
+            id.map_or_else(
+                || NO_LANES.to_owned(),
+                |id| InvalidThreadpool { id }.to_string(),
+            )
+        };
+        let pool = self.pool(id).ok_or_else(none);
+        let pool = pool.and_then(|pool| check_growing(&pool).map(|()| pool));
+        pool.map_err(|reason| local::WRONG_LANES.with_detail(reason))
+    }
+
     /// The configuration of the lane as a pool of its own; in words, why it cannot be added.
     fn added(&self, pool: &Pool, added: &ThreadpoolLane) -> Result<PoolConfig, String> {
         let server = &self.orb.core.adapters.server;
-        let (true, Some(first)) = (pool.config.has_lanes, pool.config.lanes.first()) else {
-            return Err(NO_LANES.to_owned());
-        };
+        let first = pool.config.lanes.first().ok_or(NO_LANES)?;
         let intake = match &pool.config.intake {
             Intake::Direct => Intake::Direct,
             Intake::Queue(buffering) => Intake::Queue(*buffering),
             Intake::Leader | Intake::Routed { .. } => return Err(NO_LANES.to_owned()),
         };
-        if pool.config.allow_borrowing {
-            return Err("a pool whose lanes borrow threads takes no more lanes".to_owned());
-        }
-        if !matches!(*pool.begun.lock(), Some(Ok(()))) {
-            return Err("the pool does not serve yet: run the ORB first".to_owned());
-        }
-        let mut all: Vec<ThreadpoolLane> = pool.all_configs().filter_map(lane).collect();
+        let mut all = lanes(pool);
         let name = LaneConfig::name(pool.config.id, all.len());
         all.push(*added);
         check_lanes(&all)?;
@@ -122,15 +121,36 @@ impl RtOrb {
     }
 }
 
-/// The description of a lane; `None` if it has no priority.
-fn lane(config: &LaneConfig) -> Option<ThreadpoolLane> {
-    Some(ThreadpoolLane {
-        lane_priority: config.priority?,
-        static_threads: config.static_threads,
-        dynamic_threads: config.dynamic_threads,
-        order: config.order,
-        reservation: config.reservation,
-    })
+/// Checks that a pool serves, and that its lanes may change; returns in words why they may not.
+fn check_growing(pool: &Pool) -> Result<(), String> {
+    if !pool.config.has_lanes {
+        return Err(NO_LANES.to_owned());
+    }
+    if pool.config.allow_borrowing {
+        return Err(
+            "the lanes of the pool borrow threads: their number is fixed, and so is that of the threads"
+                .to_owned(),
+        );
+    }
+    if !matches!(*pool.begun.lock(), Some(Ok(()))) {
+        return Err("the pool does not serve yet: run the ORB first".to_owned());
+    }
+    Ok(())
+}
+
+/// The lanes of a pool that have a priority.
+pub(super) fn lanes(pool: &Pool) -> Vec<ThreadpoolLane> {
+    let lanes = pool.all_lanes().zip(pool.all_configs());
+    let lanes = lanes.filter_map(|(lane, config)| {
+        Some(ThreadpoolLane {
+            lane_priority: config.priority?,
+            static_threads: lane.count.wanted(),
+            dynamic_threads: config.dynamic_threads,
+            order: config.order,
+            reservation: config.reservation,
+        })
+    });
+    lanes.collect()
 }
 
 const NO_LANES: &str = "the pool has no lanes that clients choose";

@@ -256,6 +256,8 @@ impl OrbBuilder {
         let warnings = Arc::new(Warnings::new(self.warning_hook.take()));
         let rt = Arc::new(self.rt_core(&warnings));
         let lanes = self.config.lanes.take().unwrap_or_default();
+        let own_threads = lanes.iter().map(|lane| lane.static_threads as usize);
+        let own_threads = own_threads.fold(0, usize::saturating_add);
         let chain = FilterChain::new(core::mem::take(&mut self.filters), lanes);
         let dispatch = dispatch(strategies.dispatch, self.thread_count(), chain);
         let timing = self.timing_counters(&rt);
@@ -266,6 +268,7 @@ impl OrbBuilder {
             listen,
             config.lane_endpoints.unwrap_or_default(),
             client.limits.pool_threads_max,
+            own_threads,
         );
         let core = Arc::new_cyclic(|host: &Weak<OrbCore>| {
             let server = ServerCore {

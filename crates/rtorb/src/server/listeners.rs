@@ -150,6 +150,12 @@ impl Server {
         }
     }
 
+    /// True if none of its connections has a request in progress, or a reply that waits to be sent.
+    #[cold]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.connections.are_idle()
+    }
+
     /// Ends all connections with CloseConnection. Call it when none of their requests is in progress.
     pub(crate) fn close_all(&self) {
         close_all(self.connections.all());
@@ -372,6 +378,16 @@ impl Connections {
         };
         let all = open.iter().chain(leaving.iter());
         all.filter_map(Weak::upgrade).collect()
+    }
+
+    /// True if no connection has a request in progress. Makes no heap call.
+    fn are_idle(&self) -> bool {
+        let is_idle = |session: &Weak<Session>| {
+            let session = session.upgrade();
+            session.is_none_or(|session| session.state.is_idle())
+        };
+        let open = self.open.lock();
+        open.iter().all(is_idle) && self.leaving.lock().iter().all(is_idle)
     }
 
     /// Has the connection give way that has been idle for the longest time; of several, the oldest. Returns `None` if none of those that

@@ -16,6 +16,7 @@ mod deadline_lanes;
 mod dispatch_conformance;
 mod distributable_threads;
 mod enforcement;
+mod lane_threads;
 mod live_changes;
 mod local_exceptions;
 mod object_keys;

@@ -47,7 +47,7 @@ struct Gated {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Gate {
+pub(super) struct Gate {
     state: Arc<(Mutex<GateState>, Condvar)>,
 }
 
@@ -61,12 +61,12 @@ struct GateState {
 }
 
 impl Gate {
-    fn open(&self) {
+    pub(super) fn open(&self) {
         self.state.0.lock().expect("no panic").open = true;
         self.state.1.notify_all();
     }
 
-    fn close(&self) {
+    pub(super) fn close(&self) {
         let mut state = self.state.0.lock().expect("no panic");
         *state = GateState {
             begun: core::mem::take(&mut state.begun),
@@ -74,11 +74,11 @@ impl Gate {
         };
     }
 
-    fn begun(&self) -> Vec<i32> {
+    pub(super) fn begun(&self) -> Vec<i32> {
         self.state.0.lock().expect("no panic").begun.clone()
     }
 
-    fn threads(&self) -> BTreeSet<String> {
+    pub(super) fn threads(&self) -> BTreeSet<String> {
         self.state.0.lock().expect("no panic").threads.clone()
     }
 
@@ -115,13 +115,13 @@ fn who() -> String {
 }
 
 /// An ORB that serves by one pool of lanes alone: nobody runs it.
-struct Pooled {
-    orb: Orb,
-    pool: ThreadpoolId,
+pub(super) struct Pooled {
+    pub(super) orb: Orb,
+    pub(super) pool: ThreadpoolId,
 }
 
 impl Pooled {
-    fn start(builder: OrbBuilder, pool: LanedThreadpool) -> Self {
+    pub(super) fn start(builder: OrbBuilder, pool: LanedThreadpool) -> Self {
         let orb = builder.build().expect("the ORB can be built");
         let pool = orb
             .rt_orb()
@@ -131,7 +131,7 @@ impl Pooled {
     }
 
     /// A pool with that number, whose threads have other names than those of pools that are made first.
-    fn numbered(number: u32, builder: OrbBuilder, pool: LanedThreadpool) -> Self {
+    pub(super) fn numbered(number: u32, builder: OrbBuilder, pool: LanedThreadpool) -> Self {
         let orb = builder.build().expect("the ORB can be built");
         let rt = orb.rt_orb();
         for _ in 1..number {
@@ -145,18 +145,18 @@ impl Pooled {
     }
 
     /// Without privileges.
-    fn flat(pool: LanedThreadpool) -> Self {
+    pub(super) fn flat(pool: LanedThreadpool) -> Self {
         Self::start(Orb::builder().priority_mapping(Flat), pool)
     }
 
     /// An object that the lane of that priority serves, as a client with an ORB of its own sees it.
-    fn party(&self, lane: i16) -> (Party, Gate) {
+    pub(super) fn party(&self, lane: i16) -> (Party, Gate) {
         let gate = Gate::default();
         let party = self.activate(lane, Gated { gate: gate.clone() });
         (seen_by_a_client(&self.orb, party.as_object()), gate)
     }
 
-    fn activate(&self, lane: i16, servant: impl PartyServant + 'static) -> Party {
+    pub(super) fn activate(&self, lane: i16, servant: impl PartyServant + 'static) -> Party {
         let rt = self.orb.rt_orb();
         let model = rt.create_priority_model_policy(PriorityModel::ServerDeclared, priority(lane));
         let policies = PoaPolicies::default()
@@ -175,17 +175,17 @@ impl Drop for Pooled {
     }
 }
 
-fn seen_by_a_client(orb: &Orb, object: &ObjectRef) -> Party {
+pub(super) fn seen_by_a_client(orb: &Orb, object: &ObjectRef) -> Party {
     let client = Orb::builder().build().expect("the ORB can be built");
     let object = client.string_to_object(&orb.object_to_string(object));
     Party::unchecked_narrow(object.expect("a reference"))
 }
 
-fn priority(number: i16) -> Priority {
+pub(super) fn priority(number: i16) -> Priority {
     Priority::new(number).expect("not negative")
 }
 
-fn lane(lane: i16, static_threads: u32) -> ThreadpoolLane {
+pub(super) fn lane(lane: i16, static_threads: u32) -> ThreadpoolLane {
     ThreadpoolLane {
         lane_priority: priority(lane),
         static_threads,
@@ -194,16 +194,16 @@ fn lane(lane: i16, static_threads: u32) -> ThreadpoolLane {
 }
 
 /// A call on a thread, and so a connection, of its own.
-fn call(party: &Party, value: i32) -> thread::JoinHandle<Result<(), SystemException>> {
+pub(super) fn call(party: &Party, value: i32) -> thread::JoinHandle<Result<(), SystemException>> {
     let party = party.clone();
     thread::spawn(move || party.set_level(value))
 }
 
-fn served(call: thread::JoinHandle<Result<(), SystemException>>) {
+pub(super) fn served(call: thread::JoinHandle<Result<(), SystemException>>) {
     assert_eq!(call.join().expect("no panic"), Ok(()));
 }
 
-fn until_begun(gate: &Gate, count: usize) {
+pub(super) fn until_begun(gate: &Gate, count: usize) {
     until("so many requests are being served", || {
         (gate.begun().len() == count).then_some(())
     });
@@ -331,15 +331,15 @@ fn address(party: &Party) -> SocketAddr {
     tcp.expect("it listens on loopback")
 }
 
-fn raw_client(party: &Party) -> RawClient {
+pub(super) fn raw_client(party: &Party) -> RawClient {
     RawClient(raw::Connection::to(address(party)))
 }
 
 /// A client without an ORB, which sends as it likes.
-struct RawClient(raw::Connection);
+pub(super) struct RawClient(raw::Connection);
 
 impl RawClient {
-    fn send(&mut self, octets: &[u8]) {
+    pub(super) fn send(&mut self, octets: &[u8]) {
         self.0.send(octets);
     }
 
@@ -352,7 +352,7 @@ impl RawClient {
     }
 
     /// The requests to which the next so many replies belong, none of which is an exception.
-    fn answers(&mut self, count: usize) -> BTreeSet<u32> {
+    pub(super) fn answers(&mut self, count: usize) -> BTreeSet<u32> {
         let ids: BTreeSet<_> = (0..count)
             .map(|_| {
                 let answer = self.answer().expect("the connection is open");
@@ -366,7 +366,7 @@ impl RawClient {
 }
 
 /// The request to set the level to `id`, whose number is the same.
-fn set_level(party: &Party, id: u32) -> Vec<u8> {
+pub(super) fn set_level(party: &Party, id: u32) -> Vec<u8> {
     request(&key(party), id, "_set_level").of_long(id as i32)
 }
 
@@ -392,7 +392,7 @@ fn request<'a>(key: &'a [u8], id: u32, operation: &'a str) -> raw::Request<'a> {
 }
 
 /// The number behind the last hyphen of a thread's name.
-fn number_of(who: &str) -> u32 {
+pub(super) fn number_of(who: &str) -> u32 {
     let name = who.split(' ').next().unwrap_or_default();
     let number = name.rsplit('-').next().unwrap_or_default();
     number.parse().expect("a thread of a lane")
@@ -728,7 +728,7 @@ fn a_call_that_would_wait_for_its_own_thread_is_refused() {
 }
 
 /// An ORB with real priorities; none, with the reason, where the host refuses.
-fn fifo() -> Option<OrbBuilder> {
+pub(super) fn fifo() -> Option<OrbBuilder> {
     match allowed(SchedPolicy::Fifo(9)) {
         Ok(()) => Some(Orb::builder()),
         Err(refused) => {
@@ -823,7 +823,7 @@ fn threads_without_lanes_take_the_priority_of_the_call_and_go_back() {
 }
 
 /// Name and scheduling of the threads of this process whose names begin so, as the kernel has them.
-fn threads_named(start: &str) -> BTreeSet<String> {
+pub(super) fn threads_named(start: &str) -> BTreeSet<String> {
     let tasks = fs::read_dir("/proc/self/task").expect("there is /proc");
     let stats = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("stat")).ok());
     stats

@@ -9,6 +9,7 @@
 use crate::server::{
     Look, Next, Readiness, Reading, ServedConnection, Session, TakenRequest, Workspace, site,
 };
+use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::recheck_lock::{RecheckGuard, RecheckLock};
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -17,7 +18,10 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) session: Arc<Session>,
-    sharing: Concurrency,
+    /// Every request is taken out before it is served.
+    takes_all: bool,
+    /// Several threads may serve it at a time.
+    is_shared: AtomicBool,
     lock: RecheckLock<ConnectionReader>,
 }
 
@@ -88,12 +92,19 @@ impl Connection {
         }
         Self {
             session: connection.session,
-            sharing,
+            takes_all: sharing == Concurrency::Always,
+            is_shared: AtomicBool::new(sharing != Concurrency::Never),
             lock: RecheckLock::new(ConnectionReader {
                 reading: connection.reading,
                 alone: 0,
             }),
         }
+    }
+
+    /// Lets several threads serve it at a time from now on.
+    #[cold]
+    pub(crate) fn share(&self) {
+        self.is_shared.store(true, Ordering::Relaxed);
     }
 
     /// Serves what has been received, or takes one request out of it, unless another thread has the connection: that thread then
@@ -216,9 +227,8 @@ impl Connection {
     /// Has requests served in place again if they have come one by one for a while.
     #[cold]
     fn serve_in_place(&self, reader: &mut ConnectionReader) -> bool {
-        let is_alone = self.sharing != Concurrency::Always
-            && reader.alone > ALONE_MAX
-            && self.session.state.serve_in_place();
+        let is_alone =
+            !self.takes_all && reader.alone > ALONE_MAX && self.session.state.serve_in_place();
         if is_alone {
             reader.alone = 0;
         }
@@ -267,7 +277,7 @@ impl ConnectionReader {
                     Next::Incomplete => break,
                     Next::Done if of.session.state.has_unsent() => return Served::All,
                     Next::Done if self.reading.is_empty() => served += 1,
-                    Next::Done if of.sharing != Concurrency::Never => return Served::Pipelined,
+                    Next::Done if of.is_shared.load(Ordering::Relaxed) => return Served::Pipelined,
                     // A client that never stops sending must not keep the thread from the others.
                     Next::Done if served == TURN_MAX - 1 || of.session.state.may_be_bulk() => {
                         return Served::More;

@@ -6,6 +6,7 @@ use super::connection::{Concurrency, Connection};
 use super::deadline_queue::DeadlineQueue;
 use super::request_queue::RequestQueue;
 use super::request_room::RequestRoom;
+use super::thread_count::ThreadCount;
 use crate::limits::Limits;
 use crate::realtime::{NativePriority, Priority, Reservation};
 use crate::server::{
@@ -14,7 +15,7 @@ use crate::server::{
 };
 use crate::strategies::RequestOrder;
 use crate::transport::Listener;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
 use rtorb_os::slab::{Slab, SlabGuard};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
@@ -32,19 +33,30 @@ pub(crate) struct Lane {
     pub(crate) number: usize,
     /// The beginning of the names of its threads.
     pub(crate) name: String,
+    /// The static threads with which it starts.
     pub(crate) static_threads: u32,
+    /// Its static threads.
+    pub(crate) count: ThreadCount,
+    /// The number of the next static thread that is added.
+    next_place: AtomicU32,
+    /// The number of events that a thread takes at a time: one if another thread could serve the next.
+    events_max: AtomicUsize,
+    /// Several threads serve it, or have served it.
+    is_shared: AtomicBool,
+    /// Its servants call it, and wait for another of its threads.
+    calls_itself: AtomicBool,
     /// The scheduling of its threads; of several levels, that of the lowest.
     pub(crate) threads: ThreadConfig,
     /// The native priorities above that of the lane that its threads have.
     pub(super) priorities_above: NativePriority,
     pub(super) reservation: Option<Reservation>,
+    pub(crate) order: RequestOrder,
     /// Which of the dynamic threads exist.
     pub(crate) dynamic: Box<[AtomicBool]>,
     pub(crate) events: Arc<EventLoop>,
     pub(crate) connections: Slab<Connection>,
     /// The number of connections, which is known without the slab's lock.
     connected: AtomicUsize,
-    sharing: Concurrency,
     pub(crate) source: Source,
     /// For a lane that may need help or lend threads.
     pub(crate) standby: Option<Standby>,
@@ -110,26 +122,32 @@ impl Lane {
         let borrows = standby.as_ref().is_some_and(Standby::borrows);
         let source = Source::of(&pool.intake, config, &orb.limits);
         let (threads, priorities_above) = config.scheduling(orb)?;
+        let has_one_thread = threads_max == 1 && !borrows;
         Ok(Self {
             priority: config.priority,
             server,
             number,
             name: config.name.clone(),
             static_threads: config.static_threads,
+            count: ThreadCount::new(config.static_threads),
+            next_place: AtomicU32::new(config.static_threads),
+            events_max: AtomicUsize::new(match source {
+                Source::Queue(_) | Source::Levels(_) => EVENTS_MAX,
+                _ if has_one_thread && standby.is_none() => EVENTS_MAX,
+                _ => 1,
+            }),
+            is_shared: AtomicBool::new(!has_one_thread),
+            calls_itself: AtomicBool::new(false),
             threads,
             priorities_above,
             reservation: config.reservation,
+            order: config.order,
             dynamic: (0..config.dynamic_threads)
                 .map(|_| AtomicBool::new(false))
                 .collect(),
             events,
             connections: Slab::new(orb.limits.connections_max.saturating_add(GIVING_WAY_MAX)),
             connected: AtomicUsize::new(0),
-            sharing: match source {
-                Source::Leader(_) => Concurrency::Always,
-                _ if threads_max > 1 || borrows => Concurrency::Pipelined,
-                _ => Concurrency::Never,
-            },
             source,
             standby,
             calls: match pool.intake {
@@ -151,9 +169,9 @@ impl Lane {
         })
     }
 
-    /// True if at most one thread ever serves it.
-    pub(crate) fn has_one_thread(&self) -> bool {
-        self.static_threads == 1 && !self.can_get_help()
+    /// True if at most one thread serves it.
+    fn has_one_thread(&self) -> bool {
+        self.count.get() == 1 && !self.can_get_help()
     }
 
     /// True if it has one thread, or levels: a nested call inherits the deadline of its caller, so it is not more urgent, and waits.
@@ -162,12 +180,84 @@ impl Lane {
         self.has_one_thread() || has_levels
     }
 
-    /// The number of events that one of its threads takes at a time: one if another thread could serve the next.
+    /// The number of events that a thread takes at a time.
+    #[inline(always)]
     pub(crate) fn events_max(&self) -> usize {
-        if self.has_one_thread() && self.standby.is_none() {
-            EVENTS_MAX
-        } else {
-            1
+        self.events_max.load(Ordering::Relaxed)
+    }
+
+    /// True if connections with bulk replies wait until no other can be read: one thread serves all of them.
+    pub(crate) fn defers(&self) -> bool {
+        self.events_max() > 1 && self.room().is_none()
+    }
+
+    /// When several of its threads serve one connection at a time.
+    fn sharing(&self) -> Concurrency {
+        match &self.source {
+            Source::Leader(_) => Concurrency::Always,
+            _ if self.is_shared.load(Ordering::SeqCst) => Concurrency::Pipelined,
+            _ => Concurrency::Never,
+        }
+    }
+
+    /// Has its thread share its connections with others that are about to start. A lane that has had several threads goes on so.
+    pub(crate) fn share(&self) {
+        if self.is_shared.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        if self.room().is_none() {
+            self.events_max.store(1, Ordering::SeqCst);
+        }
+        self.connections.retain(|connection| {
+            connection.share();
+            true
+        });
+        // The thread that waits takes one event at a time from now on.
+        self.call();
+    }
+
+    /// The number of a static thread that is added.
+    pub(crate) fn take_place(&self) -> u32 {
+        self.next_place.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Notes that one of its servants calls it. What is asked next, by this thread, is true for that call.
+    pub(crate) fn note_own_call(&self) {
+        self.calls_itself.store(true, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+    }
+
+    /// True if its servants call it, and would wait for ever if it had one thread.
+    pub(crate) fn calls_itself(&self) -> bool {
+        self.calls_itself.load(Ordering::SeqCst)
+    }
+
+    /// Counts the calling thread off if the lane has too many, and serves no request: one in progress may wait for a call that needs
+    /// this thread.
+    #[cold]
+    pub(crate) fn releases_thread(&self) -> bool {
+        if !self.is_quiet() || !self.count.claim() {
+            return false;
+        }
+        // A request that has begun meanwhile sees the smaller number, or is seen here.
+        fence(Ordering::SeqCst);
+        if self.has_one_thread() && self.calls_itself() {
+            self.count.unclaim();
+            self.count.want(self.count.get());
+            return false;
+        }
+        let is_released = self.is_quiet();
+        if !is_released {
+            self.count.unclaim();
+        }
+        is_released
+    }
+
+    /// True if no request is in progress.
+    fn is_quiet(&self) -> bool {
+        match self.room() {
+            Some(room) => room.accepted() == 0,
+            None => self.server.is_idle(),
         }
     }
 
@@ -211,7 +301,7 @@ impl Lane {
             .dynamic
             .iter()
             .filter(|thread| thread.load(Ordering::Relaxed));
-        self.static_threads + dynamic.count() as u32
+        self.count.get() + dynamic.count() as u32
     }
 
     /// Accepts a client that connects to one of the listening endpoints.
@@ -221,8 +311,14 @@ impl Lane {
                 let session = Arc::clone(&connection.session);
                 let key = self
                     .connections
-                    .insert(Connection::new(connection, self.sharing));
+                    .insert(Connection::new(connection, self.sharing()));
                 let is_watched = key.is_some_and(|key| {
+                    // The lane may have got threads since.
+                    if self.sharing() != Concurrency::Never
+                        && let Some(connection) = self.connections.get(key)
+                    {
+                        connection.share();
+                    }
                     let token = Token::of(key);
                     let is_watched = session.attach(&self.events, token).is_ok();
                     is_watched || !self.connections.remove(key)
@@ -281,6 +377,7 @@ impl Lane {
 
     /// Stops all its threads, and refuses new clients.
     pub(crate) fn stop(&self) {
+        self.count.stop();
         self.server.stop();
         match &self.source {
             Source::Queue(queue) => queue.close(),

@@ -22,6 +22,9 @@ pub(crate) struct RequestRoom {
 /// pipeline delays others by a few requests only.
 const OF_CONNECTION_MAX: u32 = 4;
 
+/// Threads that a queue has room for beyond those with which it is made.
+pub(crate) const ADDED_THREADS_MAX: u32 = 64;
+
 /// The bounds of requests that wait in a pool or lane; 0 leaves it to the ORB's limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Buffering {
@@ -52,15 +55,23 @@ impl RequestRoom {
         };
         // For the waiting requests, those that threads are about to take, a call for help, and one being taken.
         let requests = requests_max.saturating_add(threads).saturating_add(2) as usize;
-        let spare = Ring::new(requests);
-        while spare.push(TakenRequest::with_room()).is_ok() {}
-        Self {
+        let room = Self {
             admission: Admission::new(requests_max, bytes_max as u64),
-            spare,
+            spare: Ring::new(requests.saturating_add(ADDED_THREADS_MAX as usize)),
             of_connection_max: buffering
                 .bounds_connections
                 .then(|| threads.max(OF_CONNECTION_MAX)),
-        }
+        };
+        room.add_memory(u32::try_from(requests).unwrap_or(u32::MAX));
+        room
+    }
+
+    /// Makes memory for more requests: those of threads that are added, [`ADDED_THREADS_MAX`] at most.
+    #[cold]
+    pub(crate) fn add_memory(&self, requests: u32) {
+        // Beyond the bound, it is there already.
+        let mut made = (0..requests).map(|_| self.spare.push(TakenRequest::with_room()));
+        while let Some(Ok(())) = made.next() {}
     }
 
     /// The most requests in the queue, with what else may be there.

@@ -4,6 +4,7 @@ use super::borrowing::LaneHelper;
 use super::config::{Intake, LaneConfig, PoolConfig};
 use super::lane::Lane;
 use crate::exception::{SystemException, local};
+use crate::realtime::Priority;
 use crate::server::ServerCore;
 use crate::transport::Listener;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +29,7 @@ pub(crate) struct Pool {
     stopping: AtomicBool,
     /// The lanes that were added while it ran, each as a pool of one lane with the id of this one.
     added: Box<[SetOnce<Arc<Self>>]>,
-    /// Held while a lane is added.
+    /// Held while a lane is added, or gets more or fewer threads.
     pub(crate) growing: Mutex<()>,
     /// The static threads.
     threads: Mutex<Vec<JoinHandle<Option<()>>>>,
@@ -77,7 +78,7 @@ impl Pool {
 
     /// Waits until all threads have ended, after [`stop`](Self::stop). None of them may call this.
     pub(crate) fn join(&self) {
-        // A lane that is being added is stopped too.
+        // A lane or a thread that is being added is stopped too.
         drop(self.growing.lock());
         self.added().for_each(|added| added.join());
         // The lock is held meanwhile, so that another caller waits too.
@@ -111,7 +112,7 @@ impl Pool {
         self.lanes.iter().chain(added)
     }
 
-    /// The configurations of all lanes.
+    /// The configurations of all lanes, in the order of [`all_lanes`](Self::all_lanes).
     pub(crate) fn all_configs(&self) -> impl Iterator<Item = &LaneConfig> {
         let added = self.added().flat_map(|added| &added.config.lanes);
         self.config.lanes.iter().chain(added)
@@ -127,6 +128,22 @@ impl Pool {
 
     pub(crate) fn note(&self, thread: JoinHandle<Option<()>>) {
         self.threads.lock().push(thread);
+    }
+
+    /// As [`note`](Self::note), for a thread that was added later. Forgets those that have ended.
+    pub(super) fn note_added(&self, thread: JoinHandle<Option<()>>) {
+        let mut threads = self.threads.lock();
+        threads.retain(|thread| !thread.is_finished());
+        threads.push(thread);
+    }
+
+    /// Returns the running pool of a lane with that priority, this one or one that was added, and the lane.
+    pub(crate) fn find(self: &Arc<Self>, priority: Priority) -> Option<(&Arc<Self>, &Lane)> {
+        let mut pools = core::iter::once(self).chain(self.added());
+        pools.find_map(|pool| {
+            let mut lanes = pool.lanes.iter();
+            Some((pool, lanes.find(|lane| lane.priority == Some(priority))?))
+        })
     }
 
     /// The lanes whose threads serve the clients of a lane together. The first one counts them.

@@ -19,17 +19,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 thread_local! {
-    /// The lane of the calling thread, if it serves one request at a time.
-    static ALONE_IN: RefCell<Option<(Arc<Pool>, usize)>> = const { RefCell::new(None) };
+    /// The lane that the calling thread serves.
+    static SERVES: RefCell<Option<(Arc<Pool>, usize)>> = const { RefCell::new(None) };
 }
 
 /// True if a call to that endpoint would wait for the request that the calling thread serves, because no other is served there
 /// meanwhile.
 pub(crate) fn would_wait_for_itself(endpoint: &Endpoint) -> bool {
-    let would_wait = ALONE_IN.try_with(|alone_in| {
-        alone_in.borrow().as_ref().is_some_and(|(pool, lane)| {
-            let mut listeners = pool.lanes[*lane].server.listeners.iter();
-            listeners.any(|listener| listener.leads_to(endpoint))
+    let would_wait = SERVES.try_with(|serves| {
+        serves.borrow().as_ref().is_some_and(|(pool, lane)| {
+            let lane = &pool.lanes[*lane];
+            let mut listeners = lane.server.listeners.iter();
+            let is_own = listeners.any(|listener| listener.leads_to(endpoint));
+            if is_own {
+                lane.note_own_call();
+            }
+            is_own && pool.serves_one_at_a_time(lane)
         })
     });
     // A thread that is ending and calls from a destructor has no lane any more.
@@ -118,6 +123,50 @@ fn start_dynamic(
     thread.ok()
 }
 
+/// Changes the number of static threads of a lane that serves. Threads that are too many end once no request of the lane is in
+/// progress. Callers exclude each other by `growing` of the pool.
+///
+/// # Errors
+/// When the host refuses a thread or its scheduling; then those that were started end.
+pub(crate) fn change_threads(
+    orb: &Arc<ServerCore>,
+    pool: &Arc<Pool>,
+    lane: &Lane,
+    wanted: u32,
+) -> Result<(), Refused> {
+    let before = lane.count.wanted();
+    let missing = lane.count.want(wanted);
+    if missing > 0 {
+        lane.share();
+        if let Some(room) = lane.room() {
+            room.add_memory(missing);
+        }
+    }
+    let added = (0..missing).try_for_each(|_| add_thread(orb, pool, lane));
+    if added.is_err() {
+        lane.count.want(before);
+    }
+    if lane.count.is_surplus() {
+        lane.call();
+    }
+    added
+}
+
+fn add_thread(orb: &Arc<ServerCore>, pool: &Arc<Pool>, lane: &Lane) -> Result<(), Refused> {
+    if !lane.enter() {
+        // The pool has ended.
+        return Ok(());
+    }
+    lane.count.add();
+    let thread = start_in_lane(orb, pool, lane, lane.take_place(), None);
+    let thread = thread.inspect_err(|_| {
+        lane.count.remove();
+        pool.leave(lane);
+    })?;
+    pool.note_added(thread);
+    Ok(())
+}
+
 /// A day: what the system calls take is bounded.
 const IDLE_MAX: Duration = Duration::from_secs(86_400);
 
@@ -145,9 +194,7 @@ fn serve_lane(
     place: u32,
     idle_ns: Option<u64>,
 ) {
-    if pool.serves_one_at_a_time(lane) {
-        ALONE_IN.set(Some((Arc::clone(pool), lane.number)));
-    }
+    SERVES.set(Some((Arc::clone(pool), lane.number)));
     let server = LaneServer::new(orb, pool, lane);
     match (&lane.source, &lane.standby) {
         // A pool with a leader neither borrows nor has dynamic threads.
@@ -162,12 +209,16 @@ fn serve_lane(
             worker_pool::work(LaneThread::new(server, standby, place, idle_ns));
         }
     }
-    ALONE_IN.set(None);
+    SERVES.set(None);
     let dynamic = place.checked_sub(lane.static_threads);
     if let Some(place) = dynamic.and_then(|place| lane.dynamic.get(place as usize)) {
         place.store(false, Ordering::Release);
         // Requests that arrived while this thread ended, and was still counted, need another thread.
         pool.find_help(lane);
+    }
+    if lane.count.is_surplus() && !lane.count.is_stopped() {
+        // Another one is to end, and may wait.
+        lane.call();
     }
     pool.leave(lane);
 }
