@@ -4,8 +4,8 @@
 //! of its own. So the analysis assumes the worse of both modes for each operation: the shorter period and deadline, the longer
 //! execution, jitter and blocking, and any priority between the old one and the new one. Operations whose ranges of priorities
 //! overlap form one level, in which the bounds hold for any order; no job outside a level delays it except those of more urgent
-//! levels. The one assumption is that an operation keeps the shorter of its two periods between the last arrival of the old mode
-//! and the first of the new one.
+//! levels. Two things are assumed. An operation keeps the shorter of its two periods between the last arrival of the old mode
+//! and the first of the new one. A request finds a thread of its lane, which has the larger number of both modes meanwhile.
 
 use std::collections::BTreeMap;
 

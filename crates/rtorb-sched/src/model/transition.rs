@@ -4,8 +4,9 @@
 //! deadline, the longer execution and jitter, and the calls and sections of both. Each thread changes its priority at a time of its own, so
 //! behaviours whose ranges from the old to the new priority overlap share one priority, and bounds hold for any order of equal
 //! priorities. On a CPU that schedules by deadline, jobs of both modes compete by their deadlines, none of which is shorter than the one
-//! that is analysed. The costs are those of the new platforms. The one assumption is that a behaviour keeps the shorter of its two
-//! periods between the last arrival of the old mode and the first of the new one.
+//! that is analysed. The costs are those of the new platforms. Two things are assumed. A behaviour keeps the shorter of its two periods
+//! between the last arrival of the old mode and the first of the new one. A request finds a thread of its lane, which has the larger
+//! number of both modes meanwhile.
 
 mod bands;
 mod merge;
@@ -93,9 +94,9 @@ impl SystemTransition {
     }
 }
 
-fn fixed(what: String) -> TransitionError {
+fn fixed(what: &str, because: &str) -> TransitionError {
     TransitionError::Fixed(format!(
-        "{what} cannot change while the system runs: restart it"
+        "{what} cannot change while the system runs, because {because}: restart it"
     ))
 }
 

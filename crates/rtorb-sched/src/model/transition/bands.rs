@@ -76,9 +76,10 @@ pub(super) fn check_ceilings(
     };
     match old.keys().filter(differs).min() {
         None => Ok(()),
-        Some(name) => Err(fixed(format!(
-            "the ceiling of {name}, which is the highest priority of those that lock it,"
-        ))),
+        Some(name) => Err(fixed(
+            &format!("the ceiling of {name}, which is the highest priority of those that lock it,"),
+            "a thread may hold the mutex",
+        )),
     }
 }
 

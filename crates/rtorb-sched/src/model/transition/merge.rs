@@ -61,7 +61,8 @@ impl MergedSystem {
             let known = &mut self.system.nodes[at];
             if (&known.scheduling, known.levels) != (&node.scheduling, node.levels) {
                 let what = format!("`scheduling` and `levels` of the node {}", node.name);
-                return Err(fixed(what));
+                let because = "no analysis covers jobs of two schedulings on one CPU";
+                return Err(fixed(&what, because));
             }
             known.cpus = known.cpus.max(node.cpus);
         }
@@ -92,7 +93,10 @@ impl MergedSystem {
             let at = place(&mut self.system.components, &moved, |one| &one.name);
             let known = &self.system.components[at];
             if (known.node, known.cpu) != (moved.node, moved.cpu) {
-                return Err(fixed(format!("the CPU of the component {}", moved.name)));
+                return Err(fixed(
+                    &format!("the CPU of the component {}", moved.name),
+                    MOVED,
+                ));
             }
             self.places.components.push(at);
         }
@@ -102,7 +106,10 @@ impl MergedSystem {
             let at = place(&mut self.system.channels, &moved, |one| &one.name);
             let known = &self.system.channels[at];
             if (known.node, known.cpu) != (moved.node, moved.cpu) {
-                return Err(fixed(format!("the CPU of the channel {}", moved.name)));
+                return Err(fixed(
+                    &format!("the CPU of the channel {}", moved.name),
+                    MOVED,
+                ));
             }
             self.places.channels.push(at);
         }
@@ -111,7 +118,10 @@ impl MergedSystem {
             moved.component = self.places.components[resource.component];
             let at = place(&mut self.system.resources, &moved, |one| &one.name);
             if self.system.resources[at].locking != moved.locking {
-                return Err(fixed(format!("the mutex of {}", moved.name)));
+                return Err(fixed(
+                    &format!("the mutex of {}", moved.name),
+                    "the programs have made it",
+                ));
             }
             self.places.resources.push(at);
         }
@@ -134,9 +144,10 @@ impl MergedSystem {
             };
             let name = loading.component.as_str();
             if of_new.get(name).is_some_and(|known| *known != Some(lane)) {
-                return Err(fixed(format!(
-                    "the priority and the levels of the lane of {name}"
-                )));
+                return Err(fixed(
+                    &format!("the priority and the levels of the lane of {name}"),
+                    "each level has a native priority from the start",
+                ));
             }
             let mut components = self.system.components.iter();
             if let Some(component) = components.find(|component| component.name == name) {
@@ -212,6 +223,8 @@ impl MergedSystem {
     }
 }
 
+const MOVED: &str = "no analysis covers jobs that move between CPUs";
+
 fn lane_by_deadline(loading: &ComponentLoading) -> Option<LaneLoading> {
     let mut lanes = loading.lanes.iter().copied();
     lanes.find(|lane| lane.order == LaneOrder::EarliestDeadline)
@@ -237,7 +250,10 @@ fn check_ways(system: &System) -> Result<(), TransitionError> {
                 .is_some_and(|known| known != awaited)
             {
                 let name = &system.behaviours[callee].name;
-                return Err(fixed(format!("whether callers of {name} wait for it")));
+                return Err(fixed(
+                    &format!("whether callers of {name} wait for it"),
+                    "calls of both kinds would be there, at different priorities",
+                ));
             }
         }
     }

@@ -80,7 +80,10 @@ fn trigger(old: &Behaviour, new: &Behaviour) -> Result<Trigger, TransitionError>
                     .filter(|both| gap_ns.saturating_mul(both.jobs.into()) <= both.window_ns),
             })
         }
-        _ => Err(fixed(format!("what releases {}", new.name))),
+        _ => Err(fixed(
+            &format!("what releases {}", new.name),
+            "jobs of both kinds would be there, and no period bounds them together",
+        )),
     }
 }
 
