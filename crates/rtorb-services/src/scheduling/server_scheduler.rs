@@ -4,7 +4,9 @@
 use core::cmp::Reverse;
 use rtorb::exception::local;
 use rtorb::poa::ServedBy;
-use rtorb::rt::{LanedThreadpool, Policy, Priority, PriorityModel, RtOrb, ThreadpoolId};
+use rtorb::rt::{
+    LanedThreadpool, Policy, Priority, PriorityModel, RtOrb, ThreadpoolId, ThreadpoolLane,
+};
 use rtorb::{ObjectRef, Orb, Poa, PoaError, PoaPolicies, SystemException};
 use rtorb_os::sync::{Mutex, MutexGuard};
 use std::sync::Arc;
@@ -43,13 +45,24 @@ struct ScheduledObject {
     name: String,
 }
 
-/// A change that cannot fail any more. No object is scheduled meanwhile.
+/// A change that cannot fail any more. No object is scheduled meanwhile. If it is dropped, lanes that have got threads give them back.
 #[must_use]
 #[derive(Debug)]
 pub(super) struct ServerChange<'s> {
-    orb: &'s Orb,
+    server: &'s ScheduledServer,
     known: MutexGuard<'s, ScheduledObjects>,
     schedule: Arc<Schedule>,
+    /// The lanes with the threads that they shall have in the end.
+    lanes: Vec<ThreadpoolLane>,
+}
+
+/// What lanes lack for the levels of a schedule.
+#[derive(Debug, Default)]
+struct LackingLanes {
+    /// Lanes of levels that have none.
+    missing: Vec<ThreadpoolLane>,
+    /// Lanes with too few threads, with the number that their level needs.
+    small: Vec<ThreadpoolLane>,
 }
 
 impl ServerScheduler {
@@ -80,19 +93,16 @@ impl ServerScheduler {
         orb.root_poa()?;
         let schedule = schedule.into();
         let scheduler = Self::with_pool(orb, None, schedule.clone());
-        let missing = scheduler.0.missing_lanes(&schedule);
-        let missing = missing.map_err(|reason| local::WRONG_LANES.with_detail(reason))?;
-        match missing.first() {
-            None => {
-                let ratios = scheduler.0.objects.lock().schedule.miss_ratios().clone();
-                orb.set_miss_ratios(ratios)?;
-                Ok(scheduler)
-            }
-            Some(lane) => Err(local::WRONG_LANES.with_detail(format_args!(
-                "the ORB has no lane of priority {}: build it with the lanes of the schedule",
-                lane.lane_priority
-            ))),
+        let known = scheduler.0.rt_orb.lanes(None);
+        let LackingLanes { missing, small } = LackingLanes::of(&known, &schedule);
+        if let Some(lane) = missing.iter().chain(&small).next() {
+            return Err(local::WRONG_LANES.with_detail(format_args!(
+                "the ORB has no lane of priority {} with {} static threads: build it with the lanes of the schedule",
+                lane.lane_priority, lane.static_threads
+            )));
         }
+        orb.set_miss_ratios(schedule.miss_ratios().clone())?;
+        Ok(scheduler)
     }
 
     fn with_pool(orb: &Orb, pool: Option<ThreadpoolId>, schedule: Arc<Schedule>) -> Self {
@@ -170,15 +180,19 @@ impl ServerScheduler {
         Ok(object)
     }
 
-    /// Changes to another schedule while clients call: a level without a lane gets one, and each object takes the priority of its
-    /// name. No request is lost, and each runs at the old or at the new priority. A lane that has no level any more stays, and sends
-    /// clients that still call it to the new lane. The ORB counts late calls by the [ratios](Schedule::miss_ratios) of the schedule.
+    /// Changes to another schedule while clients call: a level without a lane gets one, a lane gets the threads of its level, and each
+    /// object takes the priority of its name. No request is lost, and each runs at the old or at the new priority. A lane that has no
+    /// level any more stays with one thread, and sends clients that still call it to the new lane. The ORB's own lanes, which
+    /// may serve other objects too, get no fewer threads. The ORB counts late calls by the [ratios](Schedule::miss_ratios) of the schedule.
+    ///
+    /// Threads are added before any object changes, and end [once no request of their lane is in
+    /// progress](rtorb::rt::RtOrb::change_lane_threads).
     ///
     /// A [`Scheduling`](super::Scheduling) service of this process does it [by itself](super::Scheduling::change_server).
     ///
     /// # Errors
-    /// [`CosSchedulingError::CannotChange`] if the schedule lacks an active object's name, a lane cannot be added, or one has too few
-    /// threads.
+    /// [`CosSchedulingError::CannotChange`] if the schedule lacks an active object's name, or if a lane or a thread cannot be added.
+    /// Nothing has changed then, except that lanes which were already added stay, idle.
     pub fn change(&self, schedule: impl Into<Arc<Schedule>>) -> Result<(), CosSchedulingError> {
         let change = self.0.prepare(schedule.into());
         change
@@ -211,7 +225,7 @@ impl ScheduledObjects {
 }
 
 impl ScheduledServer {
-    /// Prepares a change: checks it, and adds the lanes that it needs. Returns the reason in words if it cannot be made.
+    /// Prepares a change: checks it, and adds the lanes and threads that it needs. Returns the reason in words if it cannot be made.
     pub(super) fn prepare(&self, schedule: Arc<Schedule>) -> Result<ServerChange<'_>, String> {
         let mut known = self.objects.lock();
         known.forget_ended_objects();
@@ -222,7 +236,15 @@ impl ScheduledServer {
                 scheduled.name
             ));
         }
-        for lane in self.missing_lanes(&schedule)? {
+        let lanes = self.rt_orb.lanes(self.pool);
+        let lacking = LackingLanes::of(&lanes, &schedule);
+        let change = ServerChange {
+            server: self,
+            known,
+            schedule,
+            lanes,
+        };
+        for lane in lacking.missing {
             let added = self.rt_orb.add_lane(self.pool, lane);
             added.map_err(|refused| {
                 format!(
@@ -231,38 +253,44 @@ impl ScheduledServer {
                 )
             })?;
         }
-        Ok(ServerChange {
-            orb: &self.orb,
-            known,
-            schedule,
-        })
+        for lane in lacking.small {
+            self.set_threads(&lane).map_err(|refused| {
+                format!(
+                    "the lane of priority {} cannot have the {} threads that the new level needs: {refused}",
+                    lane.lane_priority, lane.static_threads
+                )
+            })?;
+        }
+        Ok(change)
     }
 
-    /// The lanes of the levels that have none; in words, which lane has too few threads.
-    fn missing_lanes(&self, schedule: &Schedule) -> Result<Vec<rtorb::rt::ThreadpoolLane>, String> {
-        let known = self.rt_orb.lanes(self.pool);
-        let mut missing = Vec::new();
+    fn set_threads(&self, lane: &ThreadpoolLane) -> Result<(), SystemException> {
+        self.rt_orb
+            .change_lane_threads(self.pool, lane.lane_priority, lane.static_threads)
+    }
+}
+
+impl LackingLanes {
+    fn of(known: &[ThreadpoolLane], schedule: &Schedule) -> Self {
+        let mut lacking = Self::default();
         for lane in schedule.lanes() {
-            let mut lanes = known.iter();
-            match lanes.find(|known| known.lane_priority == lane.lane_priority) {
-                None => missing.push(lane),
+            let mut known = known.iter();
+            match known.find(|known| known.lane_priority == lane.lane_priority) {
+                None => lacking.missing.push(lane),
                 Some(known) if known.static_threads < lane.static_threads => {
-                    return Err(format!(
-                        "the lane of priority {} has {} threads, and the new level needs {}: the threads of a lane do not change while it runs, so restart the server",
-                        lane.lane_priority, known.static_threads, lane.static_threads
-                    ));
+                    lacking.small.push(lane);
                 }
                 Some(_) => {}
             }
         }
-        Ok(missing)
+        lacking
     }
 }
 
 impl ServerChange<'_> {
     /// Gives each object the priority of its name, the most urgent first.
     pub(super) fn carry_out(mut self) {
-        let schedule = &self.schedule;
+        let schedule = Arc::clone(&self.schedule);
         let priority = |scheduled: &ScheduledObject| schedule.priority(&scheduled.name);
         self.known
             .objects
@@ -274,11 +302,39 @@ impl ServerChange<'_> {
             }
         }
         // The sources of schedules accept only ratios that can be counted.
-        let _ = self.orb.set_miss_ratios(schedule.miss_ratios().clone());
+        let _ = (self.server.orb).set_miss_ratios(schedule.miss_ratios().clone());
         // An adapter that is destroyed has none either.
-        let otherwise = least_urgent(schedule);
+        let otherwise = least_urgent(&schedule);
         self.known.set_server_priority(otherwise);
-        self.known.schedule = self.schedule;
+        let levels = schedule.lanes();
+        let of_level = |lane: &ThreadpoolLane| {
+            let mut levels = levels.iter();
+            let level = levels.find(|level| level.lane_priority == lane.lane_priority);
+            level.map_or(1, |level| level.static_threads)
+        };
+        let is_own = self.server.pool.is_none();
+        for lane in &mut self.lanes {
+            let of_level = of_level(lane);
+            lane.static_threads = if is_own {
+                of_level.max(lane.static_threads)
+            } else {
+                of_level
+            };
+        }
+        self.known.schedule = schedule;
+    }
+}
+
+impl Drop for ServerChange<'_> {
+    /// Takes threads away: those of levels that need fewer, or that were added for a change that is not made.
+    fn drop(&mut self) {
+        let present = self.server.rt_orb.lanes(self.server.pool);
+        for lane in &self.lanes {
+            // If its servants call it, or the ORB has ended, they stay.
+            if !present.contains(lane) {
+                let _ = self.server.set_threads(lane);
+            }
+        }
     }
 }
 
@@ -295,6 +351,60 @@ mod tests {
     use rtorb_tests::relay::{Served, has_priorities};
     use rtorb_tests::scratch::Scratch;
     use rtorb_tests::stubs::Relay;
+
+    /// A schedule of two levels with so many threads; of one level only if there are none.
+    fn schedule(threads: [u32; 2]) -> Schedule {
+        let operation = |(period, threads): (&str, &u32)| {
+            format!(
+                r#"{{ name = "every {period}", period = "{period}", worst = "10us", threads = {threads} }}"#
+            )
+        };
+        let operations = ["5ms", "8ms"].into_iter().zip(&threads);
+        let operations: Vec<_> = operations
+            .filter(|(_, threads)| **threads > 0)
+            .map(operation)
+            .collect();
+        let text = format!(
+            "priorities = {{ least_urgent = 29, most_urgent = 30 }}\noperation = [{}]",
+            operations.join(", ")
+        );
+        let described = Description::of_text("the test", &text).expect("it is right");
+        let computed = Schedule::compute(&described).expect("it can be met");
+        computed.schedule
+    }
+
+    #[test]
+    fn lanes_get_the_threads_of_their_levels_and_keep_them_if_the_change_is_not_made() {
+        if !has_priorities() {
+            return;
+        }
+        let served = Served::by(Orb::builder());
+        let scheduler = ServerScheduler::new(&served.orb, schedule([1, 3])).expect("a pool");
+        let lanes = || {
+            let lanes = scheduler.0.rt_orb.lanes(scheduler.0.pool);
+            let both = lanes
+                .iter()
+                .map(|it| (it.lane_priority.get(), it.static_threads));
+            both.collect::<Vec<_>>()
+        };
+        assert_eq!(lanes(), [(30, 1), (29, 3)]);
+        for (threads, expected) in [
+            ([4, 2], [(30, 4), (29, 2)]),
+            ([2, 0], [(30, 2), (29, 1)]),
+            ([1, 3], [(30, 1), (29, 3)]),
+        ] {
+            scheduler.change(schedule(threads)).expect("there is room");
+            assert_eq!(lanes(), expected);
+        }
+        // Another server cannot follow.
+        let prepared = scheduler.0.prepare(Arc::new(schedule([5, 5])));
+        assert_eq!(lanes(), [(30, 5), (29, 5)]);
+        drop(prepared.expect("there is room"));
+        assert_eq!(lanes(), [(30, 1), (29, 3)]);
+        let refused = scheduler.change(schedule([5, 2000]));
+        refused.expect_err("`pool_threads_max` is smaller");
+        assert_eq!(lanes(), [(30, 1), (29, 3)]);
+    }
 
     #[test]
     fn objects_and_adapters_that_have_ended_do_not_stay() {

@@ -39,12 +39,12 @@ fn schedule(description: &Description) -> Schedule {
     computed.expect("it has a schedule").schedule
 }
 
-/// The modes, one after another. The third has a level more.
+/// The modes, one after another. The third has a level more, and two threads for each.
 fn modes() -> [Description; 3] {
     [
         mode(&[("a", "5ms"), ("b", "8ms")], 1),
         mode(&[("a", "8ms"), ("b", "5ms")], 1),
-        mode(&[("a", "5ms"), ("b", "8ms"), ("c", "3ms")], 1),
+        mode(&[("a", "5ms"), ("b", "8ms"), ("c", "3ms")], 2),
     ]
 }
 
@@ -202,7 +202,10 @@ fn a_change_that_the_server_cannot_make_changes_nothing() {
     service.change_server(&server);
     for (system, words) in [
         (mode(&[("b", "5ms")], 1), "the object a is active"),
-        (mode(&[("a", "8ms"), ("b", "5ms")], 2), "needs 2"),
+        (
+            mode(&[("a", "8ms"), ("b", "5ms")], 2000),
+            "the 2000 threads",
+        ),
     ] {
         match service.apply(system.clone(), Admission::RefuseUnproven) {
             Err(SystemChangeError::Fixed(reason)) => {
