@@ -47,6 +47,13 @@ impl DeadlineScope {
         INHERITED_NS.set(around_ns.min(deadline_ns));
         Self { around_ns }
     }
+
+    /// Lets the calls of this thread inherit no deadline.
+    fn leave() -> Self {
+        Self {
+            around_ns: INHERITED_NS.replace(NONE_NS),
+        }
+    }
 }
 
 impl Drop for DeadlineScope {
@@ -77,6 +84,22 @@ impl Drop for DeadlineScope {
 pub fn with_deadline<T>(deadline: impl Into<Option<Duration>>, operation: impl FnOnce() -> T) -> T {
     let end = Deadline::new(monotonic_ns(), deadline.into());
     let _inherited = DeadlineScope::enter(end.at_ns().unwrap_or(NONE_NS));
+    operation()
+}
+
+/// Runs an operation whose calls inherit no deadline: neither that of the call which the thread serves, nor that of
+/// [`with_deadline`]. Calls have deadlines of their own meanwhile.
+///
+/// It is for what a servant begins and does not wait for, and which may be done after the servant's own deadline: an event that it
+/// pushes, a oneway with a later deadline.
+///
+/// ```no_run
+/// # fn note(log: &rtorb::ObjectRef) -> Result<(), rtorb::SystemException> {
+/// rtorb::without_deadline(|| log.invoke("note", |_| Ok(()), |_| Ok(())))
+/// # }
+/// ```
+pub fn without_deadline<T>(operation: impl FnOnce() -> T) -> T {
+    let _inherited = DeadlineScope::leave();
     operation()
 }
 

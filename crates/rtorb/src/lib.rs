@@ -33,7 +33,7 @@ mod transport;
 mod wait;
 mod warning;
 
-pub use deadline::with_deadline;
+pub use deadline::{with_deadline, without_deadline};
 pub use exception::{CompletionStatus, ExceptionKind, SystemException};
 pub use limits::Limits;
 pub use orb::{ObjectKeyError, Orb, OrbBuilder, OrbConfig, OrbError};

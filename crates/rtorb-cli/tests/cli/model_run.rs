@@ -264,6 +264,62 @@ node = "dynamic"
   deadline = "280ms"
 "#;
 
+/// A CPU by deadline that sends events: to another CPU, and by that to itself, where they are due later than the job that sends them.
+const SENT: &str = r#"
+name = "sent"
+
+[[node]]
+name = "plain"
+
+[[node]]
+name = "dynamic"
+scheduling = "edf"
+
+[[link]]
+between = ["plain", "dynamic"]
+latency = "100us"
+
+[[channel]]
+name = "news"
+node = "plain"
+
+[[component]]
+name = "one"
+node = "plain"
+
+  [[component.behaviour]]
+  name = "note"
+  execution = "5ms"
+
+[[component]]
+name = "other"
+node = "dynamic"
+
+  [[component.behaviour]]
+  name = "tick"
+  period = "300ms"
+  deadline = "200ms"
+  execution = "20ms"
+  calls = [{ to = "other.part", count = 2 }]
+
+  [[component.behaviour]]
+  name = "slow"
+  period = "300ms"
+  deadline = "240ms"
+  execution = "30ms"
+  calls = [{ to = "other.part" }]
+
+  [[component.behaviour]]
+  name = "part"
+  execution = "1ms"
+  calls = [{ to = ["one.note", "other.later"], way = "event", channel = "news", payload = 64 }]
+
+  [[component.behaviour]]
+  name = "later"
+  execution = "1ms"
+  deadline = "280ms"
+"#;
+
 fn system(text: &str) -> System {
     let no_idl = |_: &[std::path::PathBuf]| Ok(BTreeMap::new());
     System::parse(text, Path::new(""), &no_idl).unwrap()
@@ -514,6 +570,40 @@ fn events_and_oneways_are_served_by_their_deadlines() {
     // 5 ms of the supplier, 75 ms that are left of the slow job, 5 ms of its oneway with an earlier deadline, and 15 ms each of both events.
     let late_ms = worst_ms("third.late", "one.begin");
     assert!(late_ms >= 114, "{late_ms}");
+    assert!(results.is_real_time(), "{:?}", results.scheduling);
+}
+
+#[test]
+fn jobs_by_deadline_send_events() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let context = context();
+    if !context.host.fifo_granted {
+        eprintln!("not run: the host grants no SCHED_FIFO");
+        return;
+    }
+    let system = system(SENT);
+    let checked = checked(&system);
+    assert_eq!(checked.standing, Standing::Holds);
+    let options = RunOptions {
+        share: true,
+        ..seconds(3)
+    };
+    let results = model::run(&system, &checked, &options, &context, &mut Silent).unwrap();
+    let judgement = results.judgement.as_ref().unwrap();
+    // The channel has no lane for the priority of a level: an event without that of the analysis fails.
+    let failed = |one: &&String| one.contains("failed");
+    assert_eq!(judgement.remarks.iter().find(failed), None);
+    for (root, times) in [("other.tick", 2), ("other.slow", 1)] {
+        for behaviour in ["other.part", "one.note", "other.later"] {
+            let seen = of(judgement, behaviour, root);
+            // A host that stood still skips releases and lets jobs expire, which is counted.
+            assert_eq!(seen.count + seen.skipped, 10 * times, "{seen:?}");
+            assert!(seen.count > 0 && seen.bound_ns.is_some(), "{seen:?}");
+        }
+        // An event waits for nothing that a host that stands still lets expire.
+        let [part, note] = ["other.part", "one.note"].map(|it| of(judgement, it, root));
+        assert_eq!(part.count, note.count, "{part:?} {note:?}");
+    }
     assert!(results.is_real_time(), "{:?}", results.scheduling);
 }
 

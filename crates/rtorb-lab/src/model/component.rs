@@ -22,7 +22,7 @@ use crate::contestants::real_time::corba;
 use crate::processes::questions::{Reply, serve_beside};
 use roots::{Roots, Times};
 use servant::{Performer, Servant};
-use ways::{Failures, Way};
+use ways::{Failures, OfJob, Way};
 use work::{Section, Work};
 
 mod gathering;
@@ -323,7 +323,11 @@ fn orb(plan: &ComponentPlan) -> Result<Orb, String> {
         Some(_) => Deadlines::Enforce,
         None => Deadlines::Count,
     };
-    Orb::builder()
+    let builder = match plan.levels {
+        Some(_) => Orb::builder().outbound_transform(OfJob),
+        None => Orb::builder(),
+    };
+    builder
         .strategies(Strategies::TAO)
         .deadlines(deadlines)
         .lanes(lanes.collect::<Result<Vec<_>, String>>()?)
@@ -351,7 +355,7 @@ fn subscribe(
         };
         let ours = plan.behaviours.iter();
         let mut ours = ours.filter(|behaviour| behaviour.number == wanted.behaviour);
-        let priority = ours.next().and_then(|behaviour| behaviour.dispatched_at);
+        let priority = ours.next().and_then(|behaviour| behaviour.priority);
         let priority = priority.ok_or("a consumer of events has no priority")?;
         let reference = peers.channels.get(wanted.channel);
         let reference = reference.ok_or("there is no such channel")?;

@@ -47,12 +47,10 @@ pub(crate) struct BehaviourPlan {
     pub(crate) name: String,
     /// What makes it run.
     pub(crate) begins: Begins,
-    /// Of one that has one of its own.
+    /// Of one that has one of its own. By deadline, it is the priority of its calls to other CPUs.
     pub(crate) priority: Option<u8>,
     /// The relative deadline that orders the jobs of a root on a CPU that schedules by deadline, in ns.
     pub(crate) deadline_ns: u64,
-    /// The priority at which channels send it events.
-    pub(crate) dispatched_at: Option<u8>,
     /// All at which it may run.
     pub(crate) runs_at: Vec<u8>,
     /// How many take at most how long, in ns: of a range or a fixed time, one.
@@ -138,6 +136,8 @@ pub(crate) struct PlaceOf {
     pub(crate) caller: u32,
     pub(crate) call: u32,
     pub(crate) place: u32,
+    /// The CORBA priority of its calls.
+    pub(crate) priority: u8,
 }
 
 /// A subscription of an event callee: whose events, by which channel.
@@ -200,7 +200,6 @@ impl Plan {
             system,
             tree: &tree,
             priorities: &priorities,
-            dispatched: &dispatched_priorities(system, checked)?,
             sources: &sources,
             deadlines: &deadlines,
         };
@@ -228,7 +227,7 @@ impl Plan {
         }
         Ok(Self {
             components,
-            channels: channels(system, &tree, parts.dispatched),
+            channels: channels(checked)?,
             subscriptions: sources.subscriptions(system),
             tree,
             priorities,
@@ -269,7 +268,7 @@ fn processes(system: &System) -> Vec<Vec<usize>> {
     found
 }
 
-/// The priorities of the threads that begin or serve behaviours.
+/// The priorities of behaviours with a thread or a job of their own. By deadline, it is that of their calls to other CPUs.
 fn own_priorities(
     system: &System,
     checked: &CheckReport,
@@ -279,38 +278,27 @@ fn own_priorities(
         if begins(system, index)? == Begins::TwoWay {
             return Ok(None);
         }
-        match levels[behaviour.component] {
-            Some(levels) => Ok(Some(levels.lowest)),
-            None => assigned_priority(system, checked, index).map(Some),
-        }
+        let assigned = assigned_priority(checked, &behaviour.name);
+        let priority = match levels[behaviour.component] {
+            Some(levels) => assigned.or(Some(levels.lowest.into())),
+            None => behaviour.priority.or(assigned),
+        };
+        native(&behaviour.name, priority).map(Some)
     };
     system.behaviours.iter().enumerate().map(of).collect()
 }
 
-/// The priorities at which channels send events to behaviours, which those on a CPU by deadline have too.
-fn dispatched_priorities(
-    system: &System,
-    checked: &CheckReport,
-) -> Result<Vec<Option<u8>>, String> {
-    let of = |index: usize| match begins(system, index)? {
-        Begins::Event => assigned_priority(system, checked, index).map(Some),
-        _ => Ok(None),
-    };
-    (0..system.behaviours.len()).map(of).collect()
-}
-
-/// The file's, or what the analysis assigned. With the native mapping they are the host's too.
-fn assigned_priority(
-    system: &System,
-    checked: &CheckReport,
-    behaviour: usize,
-) -> Result<u8, String> {
-    let behaviour = &system.behaviours[behaviour];
-    let name = &behaviour.name;
+/// Returns the priority that a behaviour has in the analysis; `None` if nothing of it executes by priority.
+fn assigned_priority(checked: &CheckReport, name: &str) -> Option<i16> {
     let components = checked.loading.components.iter();
     let mut assigned = components.flat_map(|component| &component.priorities);
-    let assigned = || assigned.find(|(known, _)| known == name).map(|(_, p)| *p);
-    let priority = behaviour.priority.or_else(assigned);
+    assigned
+        .find(|(known, _)| known == name)
+        .map(|(_, priority)| *priority)
+}
+
+/// Returns the native priority of something, which with the native mapping is its CORBA priority.
+fn native(name: &str, priority: Option<i16>) -> Result<u8, String> {
     let priority = priority.ok_or_else(|| {
         format!("{name} has no priority: neither the file gives one, nor the analysis")
     })?;
@@ -380,15 +368,7 @@ fn lanes(
     let name = &system.components[component].name;
     let mut lanes: Vec<(u8, u32)> = Vec::new();
     for lane in loading.map_or(&[][..], |loading| &loading.lanes) {
-        let priority = u8::try_from(lane.priority)
-            .ok()
-            .filter(|priority| (1..=NATIVE_MAX).contains(priority))
-            .ok_or_else(|| {
-                format!(
-                    "a lane of {name} has priority {}, and a run has 1 to {NATIVE_MAX}",
-                    lane.priority
-                )
-            })?;
+        let priority = native(&format!("a lane of {name}"), Some(lane.priority))?;
         lanes.push((priority, lane.threads.max(1)));
     }
     for place in &tree.places {
@@ -435,7 +415,6 @@ struct Parts<'a> {
     system: &'a System,
     tree: &'a Tree,
     priorities: &'a [Option<u8>],
-    dispatched: &'a [Option<u8>],
     sources: &'a Sources,
     deadlines: &'a OrderDeadlines<'a>,
 }
@@ -492,7 +471,6 @@ impl Parts<'_> {
             deadline_ns: deadlines
                 .of_behaviour(index)
                 .unwrap_or_else(|| by_deadline::own_deadline_ns(system, index)),
-            dispatched_at: self.dispatched[index],
             runs_at: runs_at.into_iter().collect(),
             execution: drawn(&behaviour.execution),
             sections: behaviour
@@ -556,21 +534,17 @@ fn drawn(execution: &Execution) -> Vec<Drawn> {
     }
 }
 
-/// A channel's lanes are those of its suppliers and of its consumers.
-fn channels(system: &System, tree: &Tree, dispatched: &[Option<u8>]) -> Vec<Vec<u8>> {
-    let mut found: Vec<BTreeSet<u8>> = vec![BTreeSet::new(); system.channels.len()];
-    for place in &tree.places {
-        for call in &system.behaviours[place.behaviour].calls {
-            if let CallWay::Event { channel } = call.way {
-                found[channel].insert(place.priority);
-                found[channel].extend(call.to.iter().filter_map(|to| dispatched[*to]));
-            }
-        }
-    }
-    found
-        .into_iter()
-        .map(|lanes| lanes.into_iter().rev().collect())
-        .collect()
+/// Returns the priorities of each channel's lanes, as the analysis says.
+fn channels(checked: &CheckReport) -> Result<Vec<Vec<u8>>, String> {
+    let channels = checked.loading.channels.iter();
+    let lanes = channels.map(|(name, lanes)| {
+        let name = format!("a lane of the channel {name}");
+        let lanes = lanes.iter();
+        lanes
+            .map(|lane| native(&name, Some(lane.priority)))
+            .collect()
+    });
+    lanes.collect()
 }
 
 /// Returns how many records a process needs room for: an upper bound on its jobs in `duration_ns`, times the records of each job.

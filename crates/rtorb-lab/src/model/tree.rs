@@ -21,7 +21,7 @@ pub(crate) struct Place {
     pub(crate) call: usize,
     /// The behaviour at the beginning.
     pub(crate) root: usize,
-    /// The native priority that it runs at.
+    /// The CORBA priority of its calls. By priority, it is the native one that it runs at.
     pub(crate) priority: u8,
     /// How often for each job of the root.
     pub(crate) times: u64,
@@ -94,6 +94,7 @@ impl Tree {
                 caller: place.caller.map_or(NOBODY, |caller| caller as u32),
                 call: place.call as u32,
                 place: index as u32,
+                priority: place.priority,
             })
             .collect();
         found.sort_unstable();

@@ -4,7 +4,7 @@ use super::network::{Conditions, connections, set_conditions, silence};
 use super::scripted::{Act, PORT, Request};
 use super::world::{World, call, client_strategies, object};
 use crate::clock::monotonic_ns;
-use crate::deadline::with_deadline;
+use crate::deadline::{with_deadline, without_deadline};
 use crate::exception::{OMG, Phase};
 use crate::{CompletionStatus, ExceptionKind, Limits, ObjectRef, Orb, SystemException};
 use core::cell::Cell;
@@ -453,6 +453,20 @@ fn an_operation_of_several_calls_ends_by_its_deadline() {
         let unbounded = with_deadline(None, || call(&object));
         assert_eq!(unbounded, Ok(true), "{strategy}");
     }
+}
+
+#[test]
+fn a_call_that_inherits_no_deadline_may_end_after_it() {
+    let world = World::perfect();
+    let server = world.script(|request| vec![Act::Wait(MOMENT * 2), Act::Send(yes(request.id))]);
+    let builder = Orb::builder().round_trip_timeout(Some(TIMEOUT));
+    let object = object(&world, builder, &server);
+    let failed = with_deadline(MOMENT, || {
+        assert_eq!(without_deadline(|| call(&object)), Ok(true));
+        call(&object)
+    });
+    let failed = failed.expect_err("the deadline counts again");
+    assert_eq!(failed.kind, ExceptionKind::Timeout);
 }
 
 #[test]

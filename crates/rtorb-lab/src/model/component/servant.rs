@@ -1,5 +1,6 @@
 //! What is done for a call or an event: the behaviour's own code, then the calls that it makes.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -10,9 +11,9 @@ use rtorb_os::sched::{SchedPolicy, current_policy};
 use rtorb_services::stubs::rtec_event::rtec_event_comm::{Event, PushConsumerServant};
 
 use super::idl::model::{Behaviour, BehaviourServant, Job};
-use super::ways::{Failures, Way, instant_at, read_job};
+use super::ways::{Failures, OfJob, Way, instant_at, read_job};
 use super::work::{Work, drawn_ns, make_ready};
-use crate::model::plan::{ComponentPlan, NOBODY};
+use crate::model::plan::{ComponentPlan, NOBODY, PlaceOf};
 use crate::model::records::{self, Kept};
 
 /// What all threads of the process have in common.
@@ -36,7 +37,7 @@ impl Performer {
             .places
             .binary_search_by_key(&(job.caller, job.call), |of| (of.caller, of.call));
         let done = match known {
-            Ok(found) => self.perform_at(index, behaviour.places[found].place, job),
+            Ok(found) => self.perform_at(index, behaviour.places[found], job),
             Err(_) if job.caller == NOBODY => self.practise(index, job),
             Err(_) => Err(format!(
                 "{}: called by nobody that is known",
@@ -48,8 +49,9 @@ impl Performer {
         }
     }
 
-    fn perform_at(&self, index: usize, place: u32, job: &Job) -> Result<(), String> {
+    fn perform_at(&self, index: usize, at: PlaceOf, job: &Job) -> Result<(), String> {
         let behaviour = &self.plan.behaviours[index];
+        let place = at.place;
         let number = job.number;
         let total_ns = drawn_ns(
             &behaviour.execution,
@@ -58,6 +60,7 @@ impl Performer {
             number,
         );
         let worked = self.work.execute(behaviour, total_ns, (place, number))?;
+        OfJob::set(at.priority);
         self.call(index, place, job)?;
         self.jobs.keep(&records::Job {
             place,
@@ -83,6 +86,9 @@ impl Performer {
         }
         self.work
             .execute(behaviour, PRACTICE_NS, (NOBODY, job.number))?;
+        if let Some(at) = behaviour.places.first() {
+            OfJob::set(at.priority);
+        }
         self.call(index, NOBODY, job)
     }
 
@@ -168,7 +174,13 @@ impl Performer {
     /// Opens what the calling thread needs for a behaviour's calls.
     pub(super) fn touch(&self, index: usize) -> Result<(), String> {
         make_ready();
-        self.ways_of(index).iter().try_for_each(Way::touch)
+        let places = self.plan.behaviours[index].places.iter();
+        let priorities: BTreeSet<u8> = places.map(|at| at.priority).collect();
+        let ways = self.ways_of(index);
+        priorities.iter().try_for_each(|priority| {
+            OfJob::set(*priority);
+            ways.iter().try_for_each(Way::touch)
+        })
     }
 }
 

@@ -1,10 +1,12 @@
 //! The calls that a behaviour makes: ready to be made without a heap call.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use rtorb::Orb;
+use rtorb::rt::{Priority, PriorityTransform};
+use rtorb::{Orb, without_deadline};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::Mutex;
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::ProxyPushConsumer;
@@ -85,7 +87,7 @@ impl Way {
                 behaviour: *behaviour,
             },
             To::Event { channel, source } => {
-                let priority = behaviour.runs_at.last().copied();
+                let priority = behaviour.places.iter().map(|at| at.priority).max();
                 let priority = priority.ok_or("a supplier that never runs")?;
                 let reference = peers.channels.get(*channel);
                 let reference = reference.ok_or("there is no such channel")?;
@@ -109,7 +111,8 @@ impl Way {
         .map_err(|exception| exception.to_string())
     }
 
-    /// Makes the call. One that stays [here](Self::Here) is the caller's to perform.
+    /// Makes the call. One that stays [here](Self::Here) is the caller's to perform. What is not waited for may be due later than the job
+    /// that causes it, so it does not inherit that deadline.
     pub(super) fn call(&self, job: &Job) -> Result<(), String> {
         match self {
             Self::Waited {
@@ -125,17 +128,39 @@ impl Way {
                 payload,
                 deadline_ns,
             } => match due(job, *deadline_ns) {
-                Some(due) => object.with_end_time(due).start(job, payload),
-                None => object.start(job, payload),
+                Some(due) => without_deadline(|| object.with_end_time(due).start(job, payload)),
+                None => without_deadline(|| object.start(job, payload)),
             },
             Self::Here { .. } => Ok(()),
             Self::Event { proxy, event } => {
                 let mut event = event.lock();
                 write_job(job, &mut event[0].data.payload);
-                proxy.push(&*event)
+                without_deadline(|| proxy.push(&*event))
             }
         }
         .map_err(|exception| exception.to_string())
+    }
+}
+
+thread_local! {
+    static OF_JOB: Cell<Option<Priority>> = const { Cell::new(None) };
+}
+
+/// The CORBA priority of the calls of a job by deadline: that which the analysis gives it on other CPUs. Its thread has the native priority
+/// of a level, which says nothing there.
+#[derive(Debug)]
+pub(super) struct OfJob;
+
+impl OfJob {
+    /// Gives the calls of the calling thread this priority from now on.
+    pub(super) fn set(priority: u8) {
+        OF_JOB.set(Priority::new(priority.into()).ok());
+    }
+}
+
+impl PriorityTransform for OfJob {
+    fn transform_priority(&self, priority: Priority, _object: &[u8]) -> Option<Priority> {
+        Some(OF_JOB.get().unwrap_or(priority))
     }
 }
 

@@ -181,7 +181,6 @@ mod tests {
             begins: Begins::OneWay,
             priority: None,
             deadline_ns: 1_000_000,
-            dispatched_at: None,
             runs_at: Vec::new(),
             execution: Vec::new(),
             sections: vec![(0, 200_000), (0, 300_000)],

@@ -118,8 +118,7 @@ impl<'a> OrderDeadlines<'a> {
         self.of.get(name).copied()
     }
 
-    /// Returns that which a call brings; `None` if it brings none of its own. Calls of a servant that waits for them inherit its
-    /// caller's.
+    /// Returns that which a call brings; `None` if it brings none of its own. A call that is waited for inherits that of the job too.
     pub(super) fn of_call(&self, caller: usize, call: &Call) -> Option<u64> {
         match call.way {
             CallWay::TwoWay if self.stays(caller, call) => None,

@@ -227,7 +227,7 @@ fn calls_to_a_cpu_by_deadline_bring_the_deadline_of_the_analysis() {
 }
 
 #[test]
-fn a_call_that_would_inherit_an_earlier_deadline_is_refused() {
+fn a_call_may_be_due_later_than_its_caller() {
     let text = MIXED.replace(
         "deadline = \"15ms\"",
         "deadline = \"15ms\"\n  [[component.behaviour]]\n  name = \"later\"\n  execution = \"1ms\"\n  deadline = \"12ms\"",
@@ -237,13 +237,11 @@ fn a_call_that_would_inherit_an_earlier_deadline_is_refused() {
         "name = \"note\"\n  calls = [{ to = \"other.later\", way = \"one-way\" }]",
     );
     let mixed = system(&text);
-    let refused = Plan::of(&mixed, &analysed(&mixed), (1, 1)).unwrap_err();
-    assert!(
-        refused.contains("other.later is due later than its caller one.note"),
-        "{refused}"
-    );
-    let earlier = system(&text.replace("12ms", "9ms"));
-    Plan::of(&earlier, &analysed(&earlier), (1, 1)).unwrap();
+    let plan = Plan::of(&mixed, &analysed(&mixed), (1, 1)).unwrap();
+    let [later] = &plan.components[0].behaviours[1].calls[..] else {
+        panic!("one call")
+    };
+    assert_eq!(later.deadline_ns, Some(12_000_000));
 }
 
 /// Three jobs of a CPU by deadline, of which two lock a mutex with a ceiling.
@@ -336,7 +334,7 @@ fn events_and_oneways_of_a_cpu_by_deadline_are_passed_on() {
         all.find(|(known, _)| known == name)
             .map(|(_, priority)| *priority as u8)
     };
-    assert_eq!(hear.dispatched_at, of("other.hear"));
+    assert_eq!(hear.priority, of("other.hear"));
     let lanes = [of("one.begin"), of("other.hear")];
     let mut lanes: Vec<u8> = lanes.into_iter().flatten().collect();
     lanes.sort_unstable_by(|one, other| other.cmp(one));
@@ -344,20 +342,35 @@ fn events_and_oneways_of_a_cpu_by_deadline_are_passed_on() {
     assert_eq!(plan.channels, [lanes]);
 }
 
+/// Events of a CPU by deadline: one to the CPU of the channel, one back to its own.
+fn sending_events() -> String {
+    with_events().replace(
+        "{ to = \"one.note\", way = \"one-way\" }",
+        "{ to = [\"one.note\", \"other.hear\"], way = \"event\", channel = \"news\" }",
+    )
+}
+
 #[test]
-fn an_event_that_is_due_later_than_the_deadline_which_it_may_inherit_is_refused() {
-    let text = with_events().replace(
-        "name = \"note\"",
-        "name = \"note\"\n  calls = [{ to = \"other.hear\", way = \"event\", channel = \"news\" }]",
-    );
-    let mixed = system(&text);
-    let refused = Plan::of(&mixed, &analysed(&mixed), (1, 1)).unwrap_err();
-    assert!(
-        refused.contains("other.hear is due later than its caller one.note"),
-        "{refused}"
-    );
-    let earlier = system(&text.replace("15ms", "10ms"));
-    Plan::of(&earlier, &analysed(&earlier), (1, 1)).unwrap();
+fn events_of_a_job_by_deadline_have_the_priority_of_the_analysis() {
+    let mixed = system(&sending_events());
+    let checked = analysed(&mixed);
+    let plan = Plan::of(&mixed, &checked, (1_000_000_000, 1)).unwrap();
+    let tick = &plan.components[1].behaviours[0];
+    let to = tick.calls.iter().map(|call| (call.to, call.deadline_ns));
+    let sent = To::Event {
+        channel: 0,
+        source: 2,
+    };
+    assert_eq!(to.last(), Some((sent, None)));
+    let components = checked.loading.components.iter();
+    let mut priorities = components.flat_map(|one| &one.priorities);
+    let assigned = priorities.find(|(name, _)| name == "other.tick").unwrap();
+    assert_eq!(i16::from(tick.places[0].priority), assigned.1);
+    assert!(plan.channels[0].contains(&tick.places[0].priority));
+    // Its threads have the levels.
+    assert_eq!(tick.runs_at, [75, 76, 77, 78]);
+    let subscribed = |one: &&Subscription| one.source == 2;
+    assert_eq!(plan.subscriptions.iter().filter(subscribed).count(), 2);
 }
 
 #[test]
@@ -418,6 +431,7 @@ fn a_system_is_run_if_the_check_has_lanes_for_it() {
     for text in [
         MIXED.to_owned(),
         with_events(),
+        sending_events(),
         CEILING.to_owned(),
         CEILING.replace("mutex = \"ceiling\"", "mutex = \"inheritance\""),
         by_deadline(TWO),
@@ -459,12 +473,6 @@ fn what_one_lane_cannot_order_is_refused() {
         words.contains("other.tick waits for another CPU"),
         "{words}"
     );
-    let words = by_deadline(
-        &with_events(),
-        "{ to = \"one.note\", way = \"one-way\" }]",
-        "{ to = \"one.note\", way = \"one-way\" }, { to = \"other.hear\", way = \"event\", channel = \"news\" }]",
-    );
-    assert!(words.contains("other.tick sends events"), "{words}");
     let mut system = example("only-edf.toml");
     system.nodes[0].levels = Some(80);
     let words = refused(&system);

@@ -1,7 +1,7 @@
 //! The configuration of the ORBs, so that a run has the priorities and threads of the analysis.
 
 mod by_deadline;
-mod order;
+mod ceilings;
 
 use std::collections::{BTreeMap, BTreeSet};
 

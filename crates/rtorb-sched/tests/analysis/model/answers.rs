@@ -556,24 +556,37 @@ fn components_of_a_cpu_by_deadline_have_one_lane_together_and_one_that_passes_ev
 }
 
 #[test]
-fn a_cpu_by_deadline_has_no_channel_and_sends_no_events() {
-    let lacks = |from: &str, to: &str| {
-        assert!(BY_DEADLINE.contains(from), "{from}");
-        let answer = checked(&BY_DEADLINE.replace(from, to));
-        let components = &answer.loading.components[1..];
-        assert!(components.iter().all(|one| one.lanes.is_empty()));
-        components[0].lacks_lane.clone().unwrap_or_default()
-    };
-    let words = lacks("name = \"news\"", "name = \"news\"\ncpu = 1");
+fn a_cpu_by_deadline_has_no_channel() {
+    let channel = "name = \"news\"";
+    assert!(BY_DEADLINE.contains(channel));
+    let answer = checked(&BY_DEADLINE.replace(channel, "name = \"news\"\ncpu = 1"));
+    let components = &answer.loading.components[1..];
+    assert!(components.iter().all(|one| one.lanes.is_empty()));
+    let words = components[0].lacks_lane.clone().unwrap_or_default();
     assert!(
         words.starts_with("the channel news is on CPU 1 of n"),
         "{words}"
     );
-    let words = lacks(
-        "calls = [{ to = \"c.part\" }]",
+}
+
+#[test]
+fn a_job_by_deadline_sends_events_at_a_priority_of_the_channel() {
+    let calls = "calls = [{ to = \"c.part\" }]";
+    assert!(BY_DEADLINE.contains(calls));
+    let answer = checked(&BY_DEADLINE.replace(
+        calls,
         "calls = [{ to = \"c.hear\", way = \"event\", channel = \"news\" }, { to = \"c.part\" }]",
+    ));
+    assert_eq!(answer.standing, Standing::Holds);
+    let sender = &answer.loading.components[1];
+    assert_eq!((&sender.lacks_lane, sender.lanes.len()), (&None, 2));
+    let priority = sender.priorities.iter().find(|(name, _)| name == "b.tick");
+    let (_, lanes) = &answer.loading.channels[0];
+    let priority = priority.map(|(_, priority)| *priority);
+    assert!(
+        lanes.iter().any(|lane| Some(lane.priority) == priority),
+        "{answer:?}"
     );
-    assert!(words.starts_with("b.tick sends events"), "{words}");
 }
 
 /// A nested call back needs a second thread, because the first waits; a third caller of the same priority needs a third one.

@@ -1,9 +1,9 @@
 //! The lane that serves all jobs of a CPU by deadline, the one that passes jobs on to it, and why a CPU has none.
 
 use super::super::super::report::{LaneLoading, LaneOrder};
-use super::super::super::system::{CallWay, Placement};
+use super::super::super::system::{Call, CallWay, Placement};
 use super::super::steps::{Analysis, View};
-use super::{Draft, order};
+use super::{Draft, ceilings};
 use crate::edf;
 use crate::holistic::SchedulingPolicy;
 use crate::task::Task;
@@ -11,7 +11,7 @@ use crate::task::Task;
 /// Adds the lanes of the CPUs that schedule by deadline, and the deadlines that order their jobs.
 pub(super) fn add(view: &View<'_>, analysis: &Analysis, components: &mut [Draft]) {
     let system = view.system;
-    let own_ns = order::own_deadlines(view);
+    let own_ns = own_deadlines(view);
     for owner in &view.goals.owners {
         if let Some(deadline_ns) = own_ns[owner.behaviour] {
             let behaviour = &system.behaviours[owner.behaviour];
@@ -46,6 +46,21 @@ pub(super) fn add(view: &View<'_>, analysis: &Analysis, components: &mut [Draft]
     }
 }
 
+/// Returns the deadline that orders the jobs of each behaviour, of those that have a thread or a job of their own and execute by deadline.
+fn own_deadlines(view: &View<'_>) -> Vec<Option<u64>> {
+    let by_deadline = |segment: &usize| {
+        let processor = view.composition.segments[*segment].processor;
+        view.composition.processors[processor].scheduling == SchedulingPolicy::EarliestDeadline
+    };
+    let mut own_ns = vec![None; view.system.behaviours.len()];
+    for owner in &view.goals.owners {
+        if owner.segments.iter().any(by_deadline) {
+            own_ns[owner.behaviour] = Some(owner.deadline_ns);
+        }
+    }
+    own_ns
+}
+
 /// Returns the lanes of a CPU, the most urgent first.
 fn lanes(
     view: &View<'_>,
@@ -56,7 +71,7 @@ fn lanes(
 ) -> Result<Vec<LaneLoading>, String> {
     check_channels(view, place)?;
     check_calls(view, place)?;
-    order::check(view, own_ns, place)?;
+    ceilings::check(view, own_ns, place)?;
     let levels = view.composition.processors[processor].levels;
     let levels = levels.unwrap_or_else(|| edf::levels_needed(&tasks(view, analysis, processor)));
     let range = view.system.priorities;
@@ -131,28 +146,19 @@ fn check_channels(view: &View<'_>, place: Placement) -> Result<(), String> {
     })
 }
 
-/// A job that waits for another CPU keeps its level, and its thread has no priority of its own for a channel.
+/// A job that waits for another CPU keeps its level.
 fn check_calls(view: &View<'_>, place: Placement) -> Result<(), String> {
     let system = view.system;
     let is_here = |behaviour: usize| system.placement(behaviour) == place;
     let here = system.behaviours.iter().enumerate();
-    let here = here.filter(|(behaviour, _)| is_here(*behaviour));
-    let calls = here.flat_map(|(_, one)| one.calls.iter().map(|call| (&one.name, call)));
-    for (name, call) in calls {
-        match call.way {
-            CallWay::TwoWay if !call.to.iter().all(|to| is_here(*to)) => {
-                return Err(format!(
-                    "{name} waits for another CPU, and keeps its level of the lane meanwhile, which no bound covers: make the call one-way"
-                ));
-            }
-            CallWay::Event { .. } => {
-                return Err(format!(
-                    "{name} sends events, which a channel orders by priorities, and its CPU schedules by earliest deadline: make the call \
-                     one-way"
-                ));
-            }
-            CallWay::TwoWay | CallWay::OneWay => {}
-        }
+    let mut here = here.filter(|(behaviour, _)| is_here(*behaviour));
+    let leaves =
+        |call: &Call| call.way == CallWay::TwoWay && !call.to.iter().all(|to| is_here(*to));
+    match here.find(|(_, one)| one.calls.iter().any(leaves)) {
+        None => Ok(()),
+        Some((_, waiting)) => Err(format!(
+            "{} waits for another CPU, and keeps its level of the lane meanwhile, which no bound covers: make the call one-way",
+            waiting.name
+        )),
     }
-    Ok(())
 }
