@@ -99,7 +99,7 @@ pub fn response_times(tasks: &[Task], limits: SearchLimits) -> Vec<Response> {
 ///    because of two jobs of one task the later one is due later; and so it is with tasks of one deadline without jitter.
 ///
 /// It is Baker's argument (1991) with the last level as the resource that cannot be preempted. A job that suspends
-/// itself keeps its level: that counts as execution, or is outside the model.
+/// itself keeps its level: that counts as execution.
 #[must_use]
 pub fn level_holders(tasks: &[Task], levels: u32) -> Vec<Option<usize>> {
     let deadlines = different_deadlines(tasks);

@@ -83,6 +83,9 @@ pub struct Step {
     pub transaction: usize,
 }
 
+/// The deadline of a step that precedes all others under earliest deadline first. It only orders: that it is missed means nothing.
+pub(crate) const FIRST_NS: u64 = 1;
+
 /// The scheduling policy of a processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SchedulingPolicy {

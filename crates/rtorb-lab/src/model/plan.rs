@@ -112,7 +112,7 @@ pub(crate) enum To {
     TwoWay {
         behaviour: u32,
     },
-    /// A behaviour of the same process, which the caller's thread performs, on the level of its lane.
+    /// A behaviour of the same process by deadline, which the caller's thread performs, on the level of its lane.
     Here {
         behaviour: u32,
     },

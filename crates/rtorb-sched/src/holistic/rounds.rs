@@ -6,7 +6,7 @@ use super::earliest::DeadlineDemand;
 use super::fixed::LevelDemand;
 use super::relatives::{Relatives, relatives};
 use super::search::{LatestJob, StepBudget, Subject};
-use super::{SchedulingPolicy, Step, StepResponse};
+use super::{FIRST_NS, SchedulingPolicy, Step, StepResponse};
 use crate::limits::SearchLimits;
 use crate::response::Response;
 use crate::utilisation::{Utilisation, share};
@@ -280,7 +280,8 @@ impl<'a> Rounds<'a> {
                 }
             }
         };
-        if response.meets(self.steps[index].task.deadline_ns) == Some(false) {
+        let deadline_ns = self.steps[index].task.deadline_ns;
+        if deadline_ns != FIRST_NS && response.meets(deadline_ns) == Some(false) {
             self.missed.get_or_insert(index);
         }
         if response != self.responses[index] {

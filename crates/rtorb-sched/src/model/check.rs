@@ -12,6 +12,7 @@ mod priorities;
 mod processor_use;
 mod shares;
 mod steps;
+mod suspensions;
 
 use core::fmt;
 
@@ -26,7 +27,7 @@ use crate::SearchLimits;
 use crate::levels::Strategy;
 pub(super) use advice::remedies;
 use goals::Goals;
-use steps::View;
+use steps::{Analysis, View};
 
 /// The options of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,32 +147,55 @@ pub fn check_composed(
     options: &CheckOptions,
 ) -> Result<CheckReport, ModelError> {
     let goals = Goals::new(system, composition);
-    let view = View::new(system, composition, &goals, options.limits);
     let strategy = options.strategy.unwrap_or(system.strategy);
-    let (analysis, about) = order::analysis(&view, strategy)?;
-    let mut behaviours = bounds::behaviours(&view, &analysis);
-    let mut chains = bounds::chains(&view, &analysis);
-    if options.sensitivity {
-        growth::add(&view, &analysis, &mut behaviours);
+    let mut longer: Option<Composition> = None;
+    let mut round = 0;
+    loop {
+        let composition = longer.as_ref().unwrap_or(composition);
+        let view = View::new(system, composition, &goals, options.limits);
+        let (analysis, about) = order::analysis(&view, strategy)?;
+        match suspensions::longer(&view, &analysis, round) {
+            None => {
+                let found = (&analysis, about);
+                return Ok(report(&view, found, strategy, options.sensitivity));
+            }
+            next => longer = next,
+        }
+        round += 1;
     }
-    explanations::explain(&view, &analysis, &mut behaviours, &mut chains);
+}
+
+/// Reports an analysis, and a remark on the search for priorities.
+fn report(
+    view: &View<'_>,
+    (analysis, about): (&Analysis, Option<&'static str>),
+    strategy: Strategy,
+    sensitivity: bool,
+) -> CheckReport {
+    let (system, composition) = (view.system, view.composition);
+    let mut behaviours = bounds::behaviours(view, analysis);
+    let mut chains = bounds::chains(view, analysis);
+    if sensitivity && !view.has_suspensions() {
+        growth::add(view, analysis, &mut behaviours);
+    }
+    explanations::explain(view, analysis, &mut behaviours, &mut chains);
     let all = behaviours.iter().map(|each| each.standing);
     let all = all.chain(chains.iter().map(|each| each.standing));
-    let processors = processor_use::processors(&view, &analysis);
+    let processors = processor_use::processors(view, analysis);
     let mut assumptions = composition.assumptions.clone();
     assumptions.extend(processor_use::assumptions(&processors));
-    assumptions.extend(explanations::of_priorities(&view, &analysis, about));
+    assumptions.extend(explanations::of_priorities(view, analysis, about));
     assumptions.extend(explanations::of_releases(system));
-    Ok(CheckReport {
+    CheckReport {
         schema: "rtorb-model/1",
         system: system.name.clone(),
         standing: all.max().unwrap_or(Standing::Holds),
-        first_miss: bounds::first_miss(&view, &behaviours, &chains),
+        first_miss: bounds::first_miss(view, &behaviours, &chains),
         strategy: strategy.to_string(),
         processors,
-        loading: loading::loading(&view, &analysis),
+        loading: loading::loading(view, analysis),
         behaviours,
         chains,
         assumptions,
-    })
+    }
 }

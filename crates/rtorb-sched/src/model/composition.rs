@@ -76,6 +76,9 @@ pub struct Segment {
     pub processor: usize,
     /// The predecessor, whose end releases it; `None` for the first segment.
     pub after: Option<usize>,
+    /// The call to another CPU for which its thread waited, if it kept its level of a lane meanwhile. Then the predecessor is the segment that
+    /// sent the call, and the time of the call counts as execution.
+    pub waits_for: Option<Wait>,
     /// The delay from that end to its release: networks, wake-ups of other CPUs.
     pub delay: Vec<Part>,
     /// The release jitter of the first segment.
@@ -88,6 +91,19 @@ pub struct Segment {
     pub sections: Vec<(usize, Section)>,
     /// The cost of one contended lock, in ns: once for each section that may wait.
     pub contended_lock_ns: u64,
+}
+
+/// A call to another CPU for which a thread by deadline waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The behaviour that is called.
+    pub callee: usize,
+    /// The segment that sends the call.
+    pub sent_by: usize,
+    /// The segment at whose end the reply is sent.
+    pub replied_by: usize,
+    /// The delay of the reply.
+    pub delay: Vec<Part>,
 }
 
 /// The end of a behaviour that a root released.

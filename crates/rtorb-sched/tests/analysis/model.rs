@@ -3,6 +3,7 @@
 mod answers;
 mod properties;
 mod random;
+mod suspensions;
 mod thousand;
 
 use std::collections::BTreeMap;

@@ -130,12 +130,11 @@ impl<'a> OrderDeadlines<'a> {
 
     /// True if a call stays on the level of its caller: on a CPU by deadline, the caller's thread performs the callee too.
     pub(super) fn stays(&self, caller: usize, call: &Call) -> bool {
-        call.way == CallWay::TwoWay && self.is_by_deadline(caller)
-    }
-
-    fn is_by_deadline(&self, behaviour: usize) -> bool {
-        self.system.scheduling(self.system.placement(behaviour))
-            == SchedulingPolicy::EarliestDeadline
+        let place = self.system.placement(caller);
+        let is_here = |to: &usize| self.system.placement(*to) == place;
+        call.way == CallWay::TwoWay
+            && self.system.scheduling(place) == SchedulingPolicy::EarliestDeadline
+            && call.to.iter().all(is_here)
     }
 }
 

@@ -51,12 +51,6 @@ fn analysed(system: &System) -> CheckReport {
     rtorb_sched::model::check(system, &platforms, &options).unwrap()
 }
 
-fn plan_of(text: &str) -> Result<Plan, String> {
-    let system = system(text);
-    let checked = checked(&system, None);
-    Plan::of(&system, &checked, (1_000_000_000, 1))
-}
-
 #[test]
 fn every_example_has_a_plan() {
     for name in [
@@ -81,7 +75,8 @@ fn every_example_has_a_plan() {
 
 #[test]
 fn a_callee_runs_at_its_callers_priorities_and_knows_who_called() {
-    let plan = plan_of(TWO).unwrap();
+    let two = system(TWO);
+    let plan = Plan::of(&two, &analysed(&two), (1_000_000_000, 1)).unwrap();
     let [answer, hear] = &plan.components[1].behaviours[..] else {
         panic!("two behaviours")
     };
@@ -367,8 +362,8 @@ fn events_of_a_job_by_deadline_have_the_priority_of_the_analysis() {
     let assigned = priorities.find(|(name, _)| name == "other.tick").unwrap();
     assert_eq!(i16::from(tick.places[0].priority), assigned.1);
     assert!(plan.channels[0].contains(&tick.places[0].priority));
-    // Its threads have the levels.
-    assert_eq!(tick.runs_at, [75, 76, 77, 78]);
+    // Its threads have the levels, of which the event from its own CPU may need one more.
+    assert_eq!(tick.runs_at, [74, 75, 76, 77, 78]);
     let subscribed = |one: &&Subscription| one.source == 2;
     assert_eq!(plan.subscriptions.iter().filter(subscribed).count(), 2);
 }
@@ -422,12 +417,38 @@ fn the_job_with_the_shortest_deadline_of_a_cpu_may_come_from_another_component()
     );
 }
 
+/// A job by deadline that waits for the other CPU.
+fn waiting() -> String {
+    MIXED.replace("\"one.note\", way = \"one-way\"", "\"one.note\"")
+}
+
+#[test]
+fn a_job_by_deadline_calls_another_cpu_at_the_priority_of_the_analysis() {
+    let mixed = system(&waiting());
+    let checked = analysed(&mixed);
+    let plan = Plan::of(&mixed, &checked, (1_000_000_000, 1)).unwrap();
+    let [one, other] = &plan.components[..] else {
+        panic!("two components")
+    };
+    let tick = &other.behaviours[0];
+    let to = tick.calls.iter().map(|call| (call.to, call.deadline_ns));
+    // The job is due when its part is.
+    let note = (To::TwoWay { behaviour: 1 }, Some(9_000_000));
+    let expected = [(To::Here { behaviour: 3 }, None), note];
+    assert!(to.eq(expected));
+    let components = checked.loading.components.iter();
+    let mut priorities = components.flat_map(|one| &one.priorities);
+    let assigned = priorities.find(|(name, _)| name == "other.tick").unwrap();
+    assert_eq!(i16::from(tick.places[0].priority), assigned.1);
+    assert_eq!(one.behaviours[1].runs_at, [tick.places[0].priority]);
+    assert_eq!(one.lanes, [(tick.places[0].priority, 1)]);
+}
+
 /// A run does what the check configures, and says the same where no lane can do it.
 #[test]
 fn a_system_is_run_if_the_check_has_lanes_for_it() {
     let by_deadline =
         |text: &str| text.replace("name = \"here\"", "name = \"here\"\nscheduling = \"edf\"");
-    let one_way = "\"one.note\", way = \"one-way\"";
     for text in [
         MIXED.to_owned(),
         with_events(),
@@ -439,7 +460,7 @@ fn a_system_is_run_if_the_check_has_lanes_for_it() {
             "period = \"20ms\"",
             "period = \"20ms\"\n  deadline = \"12ms\"",
         ),
-        MIXED.replace(one_way, "\"one.note\""),
+        waiting(),
     ] {
         let system = system(&text);
         let checked = analysed(&system);
@@ -467,10 +488,11 @@ fn what_one_lane_cannot_order_is_refused() {
         words.contains("the channel news is on CPU 0 of here"),
         "{words}"
     );
-    let one_way = "\"one.note\", way = \"one-way\"";
-    let words = by_deadline(MIXED, one_way, "\"one.note\"");
+    let called = "name = \"note\"";
+    let back = "name = \"note\"\n  calls = [{ to = \"other.answer\" }]";
+    let words = by_deadline(&waiting(), called, back);
     assert!(
-        words.contains("other.tick waits for another CPU"),
+        words.contains("other.tick waits for another CPU, which calls other.answer back"),
         "{words}"
     );
     let mut system = example("only-edf.toml");

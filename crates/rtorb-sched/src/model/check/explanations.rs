@@ -47,7 +47,8 @@ pub(super) fn explain(
         };
         behaviour.explanation = why(view, analysis, target, &behaviour.shares);
         behaviour.explanation += &allowed(&view.system.behaviours[index]);
-        if place < ADVISED && behaviour.standing == Standing::Misses {
+        let may_try = place < ADVISED && !view.has_suspensions();
+        if may_try && behaviour.standing == Standing::Misses {
             behaviour.explanation += &advice.about(target);
         }
     }

@@ -150,11 +150,10 @@ impl<'a> Window<'a> {
             table.add(Layer::Application, what, 1, wait.ns.into());
         }
         if let Some(holder) = self.analysis.level_holders[blocked] {
-            let behaviour = view.composition.segments[holder].behaviour;
+            let behaviour = view.composition.segments[holder.segment].behaviour;
             let name = &view.system.behaviours[behaviour].name;
             let what = format!("{name} on the last level");
-            let worst_ns = steps[holder].task.worst_ns;
-            table.add(Layer::Application, what, 1, worst_ns.into());
+            table.add(Layer::Application, what, 1, holder.ns.into());
         }
     }
 }

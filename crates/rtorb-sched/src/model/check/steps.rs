@@ -6,7 +6,7 @@ use super::super::system::System;
 use super::blocking::{BlockingSection, Levels, Lockers};
 use super::goals::{Goals, period_ns};
 use crate::edf;
-use crate::holistic::{SchedulingPolicy, Step, StepResponse, holistic, interference};
+use crate::holistic::{FIRST_NS, SchedulingPolicy, Step, StepResponse, holistic, interference};
 use crate::{Phase, SearchLimits, Task};
 
 /// The input of all parts of a check.
@@ -27,8 +27,17 @@ pub(super) struct Analysis {
     pub(super) steps: Vec<Step>,
     pub(super) policies: Vec<SchedulingPolicy>,
     /// The segment that blocks each segment on the last level of a lane, if one does.
-    pub(super) level_holders: Vec<Option<usize>>,
+    pub(super) level_holders: Vec<Option<LevelHolder>>,
     pub(super) found: Vec<StepResponse>,
+}
+
+/// A job that blocks another one on the last level of its lane.
+#[derive(Clone, Copy)]
+pub(super) struct LevelHolder {
+    /// Its first segment.
+    pub(super) segment: usize,
+    /// How long it keeps the level.
+    pub(super) ns: u64,
 }
 
 impl Analysis {
@@ -71,6 +80,12 @@ impl<'a> View<'a> {
             limits,
             interrupts: interrupts.collect(),
         }
+    }
+
+    /// Returns true if a job by deadline waits for another CPU: then how long a segment executes depends on the bounds of others.
+    pub(super) fn has_suspensions(&self) -> bool {
+        let mut segments = self.composition.segments.iter();
+        segments.any(|segment| segment.waits_for.is_some())
     }
 
     /// Analyses the system with these priorities of the owners.
@@ -123,7 +138,7 @@ impl<'a> View<'a> {
                 Task::periodic(interrupt.period_ns, interrupt.cost.ns).with_burst(interrupt.burst);
             let task = match self.composition.processors[processor].scheduling {
                 SchedulingPolicy::FixedPriority => task,
-                SchedulingPolicy::EarliestDeadline => task.with_deadline(1),
+                SchedulingPolicy::EarliestDeadline => task.with_deadline(FIRST_NS),
             };
             steps.push(Step {
                 task,
@@ -163,27 +178,53 @@ impl<'a> View<'a> {
     }
 
     /// Returns the blocking of a segment by the kernel and by sections.
-    fn section_blocking_ns(&self, index: usize, level: Levels<'_>) -> u64 {
+    pub(super) fn section_blocking_ns(&self, index: usize, level: Levels<'_>) -> u64 {
         let kernel_ns = sum_ns(&self.composition.segments[index].blocking);
         let waits = self.waits(index, level).into_iter().map(|wait| wait.ns);
         waits.fold(kernel_ns, u64::saturating_add)
     }
 
-    /// Returns the segment that blocks each segment on the last level of its lane for longest, if one does.
-    fn level_holders(&self, steps: &[Step]) -> Vec<Option<usize>> {
+    /// Returns the first segments of the jobs of a lane, and these jobs as tasks. A job that another segment releases may have any jitter.
+    pub(super) fn jobs(&self, steps: &[Step], processor: usize) -> (Vec<usize>, Vec<Task>) {
+        let here = 0..self.composition.segments.len();
+        let here = here.filter(|&index| steps[index].processor == processor);
+        let (mut first, mut jobs): (Vec<usize>, Vec<Task>) = (Vec::new(), Vec::new());
+        // Predecessors come first.
+        for index in here {
+            let task = &steps[index].task;
+            match first.binary_search(&self.first_of(index)) {
+                Ok(job) => jobs[job].worst_ns = jobs[job].worst_ns.saturating_add(task.worst_ns),
+                Err(_) => {
+                    first.push(index);
+                    jobs.push(match steps[index].after {
+                        Some(_) => task.with_jitter(u64::MAX),
+                        None => *task,
+                    });
+                }
+            }
+        }
+        (first, jobs)
+    }
+
+    /// Returns the segment with which the thread of a segment began its job, if it keeps its level while it waits.
+    fn first_of(&self, segment: usize) -> usize {
+        let segments = &self.composition.segments;
+        let before = |&segment: &usize| Some(segments[segment].waits_for.as_ref()?.sent_by);
+        let all = core::iter::successors(Some(segment), before);
+        all.last().unwrap_or(segment)
+    }
+
+    /// Returns the job that blocks each segment on the last level of its lane for longest, if one does.
+    fn level_holders(&self, steps: &[Step]) -> Vec<Option<LevelHolder>> {
         let mut holders = vec![None; self.composition.segments.len()];
         for (processor, what) in self.composition.processors.iter().enumerate() {
             let Some(levels) = what.levels else { continue };
-            let here = (0..holders.len()).filter(|&index| steps[index].processor == processor);
-            let here: Vec<usize> = here.collect();
-            // A segment that another one releases may have any jitter.
-            let task = |&index: &usize| match steps[index].after {
-                Some(_) => steps[index].task.with_jitter(u64::MAX),
-                None => steps[index].task,
-            };
-            let tasks: Vec<Task> = here.iter().map(task).collect();
-            for (&index, holder) in here.iter().zip(edf::level_holders(&tasks, levels)) {
-                holders[index] = holder.map(|holder| here[holder]);
+            let (first, jobs) = self.jobs(steps, processor);
+            for (&index, holder) in first.iter().zip(edf::level_holders(&jobs, levels)) {
+                holders[index] = holder.map(|holder| LevelHolder {
+                    segment: first[holder],
+                    ns: jobs[holder].worst_ns,
+                });
             }
         }
         holders
@@ -194,8 +235,7 @@ impl<'a> View<'a> {
         for (index, holder) in self.level_holders(steps).into_iter().enumerate() {
             let Some(holder) = holder else { continue };
             let sections_ns = self.section_blocking_ns(index, &|_| 1);
-            let holder_ns = steps[holder].task.worst_ns;
-            steps[index].task.blocking_ns = sections_ns.saturating_add(holder_ns);
+            steps[index].task.blocking_ns = sections_ns.saturating_add(holder.ns);
         }
     }
 

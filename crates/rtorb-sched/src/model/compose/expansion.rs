@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::super::composition::{Activation, Part, Segment};
+use super::super::composition::{Activation, Part, Segment, Wait};
 use super::super::report::Layer;
 use super::super::system::{Call, CallWay, Placement, System};
 use super::costs::Costs;
 use super::messages::Transfer;
 use super::segments::{add, part};
 use super::{ComposeError, PATH_MAX, SEGMENTS_MAX};
+use crate::holistic::SchedulingPolicy;
 
 /// The segments of all roots so far.
 pub(super) struct Expansion<'a, 'c> {
@@ -268,7 +269,23 @@ impl<'a, 'c> Expansion<'a, 'c> {
 
         (transfer.from, transfer.to, transfer.bytes) = (there, here, 0);
         let delay = self.message(&transfer)?;
-        branch.at = self.segment(caller, branch.priority_of, here, Some(inner.at), delay)?;
+        let by_deadline = self.system.scheduling(here) == SchedulingPolicy::EarliestDeadline;
+        let mut meanwhile = self.segments[at..].iter();
+        // A call that leads back to this CPU has no lane.
+        let keeps_level = by_deadline && meanwhile.all(|one| one.processor != self.places[&here]);
+        let (after, delay, waits_for) = if keeps_level {
+            let wait = Wait {
+                callee: called,
+                sent_by: branch.at,
+                replied_by: inner.at,
+                delay,
+            };
+            (branch.at, Vec::new(), Some(wait))
+        } else {
+            (inner.at, delay, None)
+        };
+        branch.at = self.segment(caller, branch.priority_of, here, Some(after), delay)?;
+        self.segments[branch.at].waits_for = waits_for;
         add(&mut self.segments[branch.at].execution, client(received_ns));
         Ok(())
     }
@@ -430,6 +447,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
             priority_of,
             processor: self.places[&place],
             after,
+            waits_for: None,
             delay,
             jitter: Vec::new(),
             execution: Vec::new(),

@@ -6,7 +6,6 @@ use super::names::Names;
 use super::tables::{CallTable, Callees, File, WayName};
 use super::values::Integer;
 use super::{LineError, Lines, Place};
-use crate::holistic::SchedulingPolicy;
 use crate::model::system::{Call, CallWay, System};
 
 /// Adds the calls to the behaviours, all of which have been read.
@@ -71,9 +70,6 @@ impl CallReader<'_> {
                 let end = self.system.placement(*callee).node;
                 self.check_link([from, end], line, at(caller), at(*callee))?;
             }
-        }
-        if way == CallWay::TwoWay {
-            self.check_levels(caller, to[0], line)?;
         }
         Ok(Call {
             to,
@@ -182,21 +178,6 @@ impl CallReader<'_> {
             return Err(LineError::at(self.lines.of(count), reason));
         }
         Ok(number)
-    }
-
-    /// Refuses a two-way call to another CPU from a lane with levels: the caller would keep its level while it waits.
-    fn check_levels(&self, caller: usize, callee: usize, line: Place) -> Result<(), LineError> {
-        let (from, to) = (self.system.placement(caller), self.system.placement(callee));
-        let by_deadline = self.system.scheduling(from) == SchedulingPolicy::EarliestDeadline;
-        if from == to || !by_deadline || self.system.nodes[from.node].levels.is_none() {
-            return Ok(());
-        }
-        let reason = format!(
-            "{:?} would keep one of the levels of its lane while it waits for another CPU, which no bound covers: make the call one-way, \
-             or remove levels of {:?}",
-            self.system.behaviours[caller].name, self.system.nodes[from.node].name
-        );
-        Err(LineError::at(line, reason))
     }
 
     fn check_link(

@@ -1,12 +1,13 @@
 //! The lane that serves all jobs of a CPU by deadline, the one that passes jobs on to it, and why a CPU has none.
 
+use std::collections::BTreeSet;
+
 use super::super::super::report::{LaneLoading, LaneOrder};
-use super::super::super::system::{Call, CallWay, Placement};
+use super::super::super::system::{CallWay, Placement, System};
 use super::super::steps::{Analysis, View};
 use super::{Draft, ceilings};
 use crate::edf;
 use crate::holistic::SchedulingPolicy;
-use crate::task::Task;
 
 /// Adds the lanes of the CPUs that schedule by deadline, and the deadlines that order their jobs.
 pub(super) fn add(view: &View<'_>, analysis: &Analysis, components: &mut [Draft]) {
@@ -73,7 +74,8 @@ fn lanes(
     check_calls(view, place)?;
     ceilings::check(view, own_ns, place)?;
     let levels = view.composition.processors[processor].levels;
-    let levels = levels.unwrap_or_else(|| edf::levels_needed(&tasks(view, analysis, processor)));
+    let levels =
+        levels.unwrap_or_else(|| edf::levels_needed(&view.jobs(&analysis.steps, processor).1));
     let range = view.system.priorities;
     let above = levels.saturating_add(u32::from(passes_on(view, place)));
     let lowest = range.most_urgent.checked_sub_unsigned(above);
@@ -121,17 +123,6 @@ fn passes_on(view: &View<'_>, place: Placement) -> bool {
     })
 }
 
-/// Returns the segments of a CPU as tasks. One that another one releases may have any jitter.
-fn tasks(view: &View<'_>, analysis: &Analysis, processor: usize) -> Vec<Task> {
-    let steps = analysis.steps[..view.composition.segments.len()].iter();
-    let here = steps.filter(|step| step.processor == processor);
-    here.map(|step| match step.after {
-        Some(_) => step.task.with_jitter(u64::MAX),
-        None => step.task,
-    })
-    .collect()
-}
-
 /// A channel is a process of its own, and its lanes know no deadlines.
 fn check_channels(view: &View<'_>, place: Placement) -> Result<(), String> {
     let system = view.system;
@@ -146,19 +137,32 @@ fn check_channels(view: &View<'_>, place: Placement) -> Result<(), String> {
     })
 }
 
-/// A job that waits for another CPU keeps its level.
+/// A call that leads back to the CPU of its caller would wait for the lane, whose uppermost level the caller keeps.
 fn check_calls(view: &View<'_>, place: Placement) -> Result<(), String> {
     let system = view.system;
-    let is_here = |behaviour: usize| system.placement(behaviour) == place;
-    let here = system.behaviours.iter().enumerate();
-    let mut here = here.filter(|(behaviour, _)| is_here(*behaviour));
-    let leaves =
-        |call: &Call| call.way == CallWay::TwoWay && !call.to.iter().all(|to| is_here(*to));
-    match here.find(|(_, one)| one.calls.iter().any(leaves)) {
-        None => Ok(()),
-        Some((_, waiting)) => Err(format!(
-            "{} waits for another CPU, and keeps its level of the lane meanwhile, which no bound covers: make the call one-way",
-            waiting.name
-        )),
+    let is_here = |behaviour: &usize| system.placement(*behaviour) == place;
+    for caller in (0..system.behaviours.len()).filter(is_here) {
+        let left = waited_for(system, caller).filter(|callee| !is_here(callee));
+        let mut meanwhile: BTreeSet<usize> = left.collect();
+        let mut next: Vec<usize> = meanwhile.iter().copied().collect();
+        while let Some(behaviour) = next.pop() {
+            if is_here(&behaviour) {
+                return Err(format!(
+                    "{} waits for another CPU, which calls {} back: the lane of its CPU serves no call of a job whose level it keeps. Make one \
+                     of these calls one-way",
+                    system.behaviours[caller].name, system.behaviours[behaviour].name
+                ));
+            }
+            let more = waited_for(system, behaviour);
+            next.extend(more.filter(|callee| meanwhile.insert(*callee)));
+        }
     }
+    Ok(())
+}
+
+/// Returns the behaviours for which one waits.
+fn waited_for(system: &System, behaviour: usize) -> impl Iterator<Item = usize> {
+    let calls = system.behaviours[behaviour].calls.iter();
+    let waited = calls.filter(|call| call.way == CallWay::TwoWay);
+    waited.flat_map(|call| call.to.iter().copied())
 }
