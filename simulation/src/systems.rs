@@ -9,6 +9,8 @@ mod naming;
 mod server;
 mod worker;
 
+use rtorb::DispatchStrategy;
+
 use crate::random::Random;
 use crate::world::faults::Faults;
 
@@ -27,6 +29,12 @@ pub(crate) const SYSTEMS: &[System] = &[
     naming::SYSTEM,
     gateways::SYSTEM,
 ];
+
+/// Draws a dispatch strategy of users. The last one, a thread for each request, serves comparisons alone.
+fn dispatch(random: &mut Random) -> DispatchStrategy {
+    let users = DispatchStrategy::ALL.len() - 1;
+    random.choose(&DispatchStrategy::ALL[..users]).1
+}
 
 /// Returns the system of this name, which a plant or a found bug gives.
 pub(crate) fn named(name: &str) -> &'static System {

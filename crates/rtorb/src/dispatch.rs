@@ -11,6 +11,7 @@ mod pools;
 mod reactive;
 mod serve;
 mod thread_per_connection;
+mod thread_per_request;
 mod worker_pool;
 
 pub(crate) use filter_chain::FilterChain;

@@ -55,7 +55,7 @@ pub struct Limits {
     pub idle_thread_time: Duration,
     /// Requests that wait in a queue for a thread, unless a thread pool has closer bounds. One more gets TRANSIENT 1. So does a
     /// request that would make the queue larger than four messages of `message_bytes_max`. A queue allocates 512 bytes for each
-    /// request at the start, and keeps up to 64 KiB of each. From 1 to 65,536.
+    /// request at the start, and keeps up to 64 KiB of each. From 1 to 65,536. With `thread_per_request`, as many requests have threads.
     ///
     /// The same bounds apply to the requests of a client that wait for a connection's own thread (wait strategy
     /// `connection_thread`). One more waits until its timeout; then it gets TIMEOUT, COMPLETED_NO.

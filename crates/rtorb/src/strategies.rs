@@ -346,6 +346,9 @@ axis! {
         FilterChain "filter_chain",
         /// Each priority has its own threads, listening endpoints and connections: priorities share nothing.
         Lanes "lanes",
+        /// One I/O thread reads all requests, and starts a thread for each, up to [`queued_requests_max`](crate::Limits::queued_requests_max):
+        /// use this strategy to compare architectures.
+        ThreadPerRequest "thread_per_request",
     }
 }
 

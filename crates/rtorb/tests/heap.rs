@@ -33,6 +33,10 @@ fn warm_calls_make_no_heap_call_beyond_the_owned_result() {
     let orb = Orb::builder().build().expect("the ORB can be built");
     for endpoint in endpoints {
         for (name, dispatch) in DispatchStrategy::ALL {
+            if dispatch == DispatchStrategy::ThreadPerRequest {
+                // Starting a thread calls the heap: it is for comparisons.
+                continue;
+            }
             let server = Orb::builder().dispatch(dispatch).pool_threads(2);
             let ours = Ours::serve_as(server.listen(&endpoint));
             let object: ObjectRef = orb

@@ -40,6 +40,10 @@ fn warm_calls_of_annotated_operations_make_no_heap_call_and_take_no_lock() {
     // One client for all servers: another one's watchdog might end, and free its memory, while the next is counted.
     let orb = orb.build().expect("an ORB");
     for (name, dispatch) in DispatchStrategy::ALL {
+        if dispatch == DispatchStrategy::ThreadPerRequest {
+            // Starting a thread calls the heap: it is for comparisons.
+            continue;
+        }
         for (clock, overrun) in [
             (ExecutionClock::Cpu, Overrun::Count),
             (ExecutionClock::Elapsed, Overrun::Count),

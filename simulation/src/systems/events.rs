@@ -57,7 +57,7 @@ const LONG_NS: u64 = 10_000_000_000;
 
 fn run(mut random: Random) {
     let breaks = world::with(|world| world.core.faults.breaks());
-    let (_, dispatch) = random.choose(&DispatchStrategy::ALL);
+    let dispatch = super::dispatch(&mut random);
     // Several threads serve the pushes of one supplier in any order. So do the threads of two connections to a consumer, of which one broke.
     let is_ordered = !breaks
         && matches!(

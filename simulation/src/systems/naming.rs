@@ -113,7 +113,7 @@ fn plan(random: &mut Random, network: Faults) -> Plan {
         killed_starting,
         killed_serving: killed_serving.filter(|_| !random.one_in(4)),
         change_timeout: Duration::from_millis(random.choose(&[1, 10, 10_000])),
-        dispatch: random.choose(&DispatchStrategy::ALL).1,
+        dispatch: super::dispatch(random),
         how: random.choose(&[Kill::Signal, Kill::Power]),
     }
 }

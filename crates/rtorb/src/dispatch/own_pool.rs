@@ -5,7 +5,7 @@
 use super::pool::{self, Pool, PoolConfig};
 use super::{
     DispatchError, FilterChain, Pools, await_connection, filter_chain, lanes, leader_followers,
-    reactive, worker_pool,
+    reactive, thread_per_request, worker_pool,
 };
 use crate::exception::SystemException;
 use crate::realtime::ThreadpoolLane;
@@ -26,6 +26,7 @@ pub(crate) enum Structure {
     LeaderFollowers { threads: u32 },
     FilterChain(Arc<FilterChain>),
     Lanes(Vec<ThreadpoolLane>),
+    ThreadPerRequest,
 }
 
 impl OwnPool {
@@ -61,6 +62,7 @@ impl OwnPool {
             Structure::LeaderFollowers { threads } => leader_followers::config(orb, *threads),
             Structure::FilterChain(chain) => filter_chain::config(orb, chain),
             Structure::Lanes(lanes) => lanes::config(orb, lanes),
+            Structure::ThreadPerRequest => thread_per_request::config(orb),
         }
     }
 

@@ -88,6 +88,9 @@ impl<'p> LaneServer<'p> {
                         queue.put(session, request, lane.thread_count(), workspace);
                     }
                     Source::Levels(queue) => queue.put(session, request, workspace),
+                    Source::PerRequest(threads) => {
+                        threads.start(session, request, &lane.threads, workspace);
+                    }
                     Source::Events | Source::Leader(_) => {}
                 }
                 if lane.lacks_thread() {

@@ -83,7 +83,9 @@ impl RtOrb {
         let intake = match &pool.config.intake {
             Intake::Direct => Intake::Direct,
             Intake::Queue(buffering) => Intake::Queue(*buffering),
-            Intake::Leader | Intake::Routed { .. } => return Err(NO_LANES.to_owned()),
+            Intake::Leader | Intake::Routed { .. } | Intake::PerRequest => {
+                return Err(NO_LANES.to_owned());
+            }
         };
         let mut all = lanes(pool);
         let name = LaneConfig::name(pool.config.id, all.len());

@@ -706,6 +706,7 @@ fn dispatch(strategy: DispatchStrategy, threads: usize, chain: FilterChain) -> D
         DispatchStrategy::LeaderFollowers => Structure::LeaderFollowers { threads },
         DispatchStrategy::FilterChain => Structure::FilterChain(Arc::new(chain)),
         DispatchStrategy::Lanes => Structure::Lanes(chain.lanes),
+        DispatchStrategy::ThreadPerRequest => Structure::ThreadPerRequest,
     };
     Dispatch::Pool(OwnPool::new(structure))
 }

@@ -85,7 +85,7 @@ settings! {
         wait: Option<WaitStrategy> => Wait "read|reactor|leader_followers|connection_thread" by text,
         /// Which threads of a server read requests and call servants.
         dispatch: Option<DispatchStrategy>
-            => Dispatch "thread_per_connection|reactive|worker_pool|leader_followers|filter_chain|lanes" by text,
+            => Dispatch "thread_per_connection|reactive|worker_pool|leader_followers|filter_chain|lanes|thread_per_request" by text,
         /// Threads of `worker_pool` and `leader_followers`.
         pool_threads: Option<PoolThreads> => PoolThreads "N" by number,
         /// The lanes of dispatch `lanes`. `filter_chain` uses their static threads, other strategies use none. An order is `fifo`,

@@ -102,6 +102,7 @@ cases! {
     leader_followers_of_one: Strategy(LeaderFollowers), 1;
     filter_chain: Strategy(FilterChain), 4;
     filter_chain_of_one: Strategy(FilterChain), 1;
+    thread_per_request: Strategy(ThreadPerRequest), 0;
     lanes: Strategy(Lanes), 4;
     lanes_of_one: Strategy(Lanes), 1;
     pool: Pool(Plain), 4;
@@ -119,7 +120,7 @@ cases! {
 #[derive(Clone, Copy)]
 struct Case {
     serving: Serving,
-    /// How many calls are served at a time; 0 is as many as there are connections.
+    /// How many calls are served at a time; 0 is as many as there are connections or requests.
     threads: u32,
 }
 

@@ -62,6 +62,28 @@ fn a_request_beyond_the_queue_is_transient_and_those_in_it_are_served() {
     }
 }
 
+#[test]
+fn a_request_beyond_the_threads_of_requests_is_transient_until_one_ends() {
+    let limits = Limits::with(|limits| limits.queued_requests_max = 2);
+    let builder = Orb::builder().limits(limits);
+    let closed = Closed::serve(builder, DispatchStrategy::ThreadPerRequest);
+    let mut busy = [1, 2].map(|id| closed.call(id));
+    closed.until_entered(2);
+    let mut other = Connection::to(closed.ours.address());
+    let refused = other.ask(&closed.request(3)).expect("an exception");
+    let expected = (TRANSIENT.to_owned(), OMG_1, COMPLETED_NO);
+    assert_eq!((refused.id, refused.exception()), (3, expected));
+    assert_eq!(closed.ours.orb.requests_refused(), 1);
+    closed.open();
+    for connection in &mut busy {
+        assert_eq!(connection.answer().map(|answer| answer.status), Some(0));
+    }
+    until("a thread has ended", || {
+        let answer = other.ask(&closed.request(4)).expect("an answer");
+        (answer.status == 0).then_some(())
+    });
+}
+
 //= GIOP 1.2 §15.4.4
 //% test
 #[test]

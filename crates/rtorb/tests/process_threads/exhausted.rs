@@ -39,11 +39,45 @@ pub(crate) fn a_client_for_whom_there_is_no_thread_is_refused_and_the_server_ser
     assert_eq!(ask().expect("there is memory again").kind, REPLY);
 }
 
+pub(crate) fn a_request_for_which_there_is_no_thread_is_transient_and_the_server_serves_the_next_one()
+ {
+    let builder = Orb::builder().dispatch(DispatchStrategy::ThreadPerRequest);
+    let ours = Ours::serve_as(builder.server_threads(ThreadConfig {
+        stack_bytes: Some(STACK_BYTES as usize),
+        ..ThreadConfig::default()
+    }));
+    let request = Request::two_way(&ours.key(ours.cubit.as_object()), "cube_void").empty();
+    let mut client = Connection::to(ours.address());
+    let mut ask = || client.ask(&request).expect("a reply");
+    assert_eq!(ask().status, 0);
+    // The stack of a thread that has ended is freed when the next one starts.
+    until(
+        "the stacks of the I/O thread and of one other are left",
+        || {
+            let status = ask().status;
+            assert_eq!(status, 0);
+            (stacks() == 2).then_some(())
+        },
+    );
+    let refused = with_bytes(process_bytes() - STACK_BYTES / 2, &mut ask);
+    assert_eq!(refused.status, SYSTEM_EXCEPTION);
+    assert_eq!(refused.exception().0, "IDL:omg.org/CORBA/TRANSIENT:1.0");
+    assert_eq!(ask().status, 0, "there is memory again");
+}
+
+/// The reply status of a system exception.
+const SYSTEM_EXCEPTION: u32 = 2;
+
 /// Runs `what` while the process may have half of a stack more than it has.
 fn without_memory_for_a_stack<T>(what: impl FnOnce() -> T) -> T {
+    with_bytes(process_bytes() + STACK_BYTES / 2, what)
+}
+
+/// Runs `what` while the process may have so many bytes.
+fn with_bytes<T>(bytes: u64, what: impl FnOnce() -> T) -> T {
     let before = getrlimit(Resource::As);
     let limit = Rlimit {
-        current: Some(process_bytes() + STACK_BYTES / 2),
+        current: Some(bytes),
         ..before
     };
     setrlimit(Resource::As, limit).expect("it is lowered");

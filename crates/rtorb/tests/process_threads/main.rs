@@ -45,6 +45,10 @@ fn main() {
             exhausted::a_client_for_whom_there_is_no_thread_is_refused_and_the_server_serves_the_next_one,
         ),
         (
+            "a_request_for_which_there_is_no_thread_is_transient_and_the_server_serves_the_next_one",
+            exhausted::a_request_for_which_there_is_no_thread_is_transient_and_the_server_serves_the_next_one,
+        ),
+        (
             "a_client_thread_whose_priority_is_refused_fails_the_call_that_starts_it",
             refused::a_client_thread_whose_priority_is_refused_fails_the_call_that_starts_it,
         ),

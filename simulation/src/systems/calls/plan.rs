@@ -1,6 +1,7 @@
 //! What a run draws: the strategies and limits of its ORBs, and what happens to the first server.
 
 use crate::random::Random;
+use crate::systems;
 use crate::systems::call_end::ENOUGH;
 use crate::world::faults::Faults;
 use crate::world::processes::Kill;
@@ -100,7 +101,7 @@ pub(super) const SEND_TIMEOUT_MAX: Duration = Duration::from_secs(1);
 pub(super) const OWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(super) fn server(random: &mut Random, plan: Plan) -> OrbBuilder {
-    let (_, dispatch) = random.choose(&DispatchStrategy::ALL);
+    let dispatch = systems::dispatch(random);
     let lane = |priority, threads| ThreadpoolLane {
         lane_priority: Priority::new(priority).expect("it is in range"),
         static_threads: threads,

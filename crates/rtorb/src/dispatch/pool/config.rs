@@ -127,6 +127,8 @@ pub(crate) enum Intake {
     Leader,
     /// An I/O thread of each lane puts the requests into the lane's queue.
     Queue(Buffering),
+    /// An I/O thread of each lane starts a thread for each request.
+    PerRequest,
     /// One I/O thread reads the connections of the first lane, and puts each request into the queue of the lane that `route`
     /// chooses.
     Routed {

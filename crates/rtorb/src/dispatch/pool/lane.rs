@@ -7,6 +7,7 @@ use super::deadline_queue::DeadlineQueue;
 use super::request_queue::RequestQueue;
 use super::request_room::RequestRoom;
 use super::thread_count::ThreadCount;
+use crate::dispatch::thread_per_request::RequestThreads;
 use crate::limits::Limits;
 use crate::realtime::{NativePriority, Priority, Reservation};
 use crate::server::{
@@ -84,6 +85,8 @@ pub(crate) enum Source {
     /// As [`Queue`](Self::Queue), but the most urgent request first, and each thread is a level; or in the order of arrival, and a more
     /// critical request takes the place of a less critical one.
     Levels(DeadlineQueue),
+    /// A thread serves one request and ends. An I/O thread starts it.
+    PerRequest(RequestThreads),
 }
 
 /// The priority of the calls that a lane serves.
@@ -132,11 +135,11 @@ impl Lane {
             count: ThreadCount::new(config.static_threads),
             next_place: AtomicU32::new(config.static_threads),
             events_max: AtomicUsize::new(match source {
-                Source::Queue(_) | Source::Levels(_) => EVENTS_MAX,
+                Source::Queue(_) | Source::Levels(_) | Source::PerRequest(_) => EVENTS_MAX,
                 _ if has_one_thread && standby.is_none() => EVENTS_MAX,
                 _ => 1,
             }),
-            is_shared: AtomicBool::new(!has_one_thread),
+            is_shared: AtomicBool::new(!has_one_thread || matches!(source, Source::PerRequest(_))),
             calls_itself: AtomicBool::new(false),
             threads,
             priorities_above,
@@ -265,7 +268,7 @@ impl Lane {
     pub(crate) fn queue(&self) -> Option<&RequestQueue> {
         match &self.source {
             Source::Queue(queue) => Some(queue),
-            Source::Events | Source::Leader(_) | Source::Levels(_) => None,
+            Source::Events | Source::Leader(_) | Source::Levels(_) | Source::PerRequest(_) => None,
         }
     }
 
@@ -274,6 +277,7 @@ impl Lane {
         match &self.source {
             Source::Queue(queue) => Some(&queue.room),
             Source::Levels(queue) => Some(&queue.room),
+            Source::PerRequest(threads) => Some(&threads.room),
             Source::Events | Source::Leader(_) => None,
         }
     }
@@ -382,7 +386,7 @@ impl Lane {
         match &self.source {
             Source::Queue(queue) => queue.close(),
             Source::Levels(queue) => queue.close(),
-            Source::Events | Source::Leader(_) => {}
+            Source::Events | Source::Leader(_) | Source::PerRequest(_) => {}
         }
     }
 
@@ -391,7 +395,7 @@ impl Lane {
         match &self.source {
             Source::Queue(queue) => queue.clear(),
             Source::Levels(queue) => queue.clear(),
-            Source::Events | Source::Leader(_) => {}
+            Source::Events | Source::Leader(_) | Source::PerRequest(_) => {}
         }
     }
 
@@ -426,6 +430,7 @@ impl Source {
         let buffering = match intake {
             Intake::Queue(buffering) | Intake::Routed { buffering, .. } => Some(*buffering),
             Intake::Direct | Intake::Leader => None,
+            Intake::PerRequest => return Self::PerRequest(RequestThreads::new(limits)),
         };
         if config.order != RequestOrder::Fifo {
             let bounds = buffering.unwrap_or_default();

@@ -85,7 +85,7 @@ impl RequestRoom {
     }
 
     /// Takes a place for `request` among those of its operation, if a served operation bounds them. Otherwise refuses it, and returns false.
-    pub(super) fn take_place(
+    pub(crate) fn take_place(
         session: &Session,
         request: &mut TakenRequest,
         workspace: &mut Workspace,

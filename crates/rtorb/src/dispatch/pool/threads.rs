@@ -204,6 +204,8 @@ fn serve_lane(
         (Source::Events, Some(standby)) => {
             reactive::run(LaneThread::new(server, standby, place, idle_ns));
         }
+        // No thread of the lane itself serves.
+        (Source::PerRequest(_), _) => {}
         (Source::Queue(_), None) => worker_pool::work(server),
         (Source::Queue(_), Some(standby)) => {
             worker_pool::work(LaneThread::new(server, standby, place, idle_ns));
@@ -239,6 +241,9 @@ fn start_reader(
         let lane = &pool.lanes[number];
         if let Some(room) = lane.room() {
             worker_pool::read(LaneServer::reader(&orb, &pool, lane), room);
+        }
+        if let Source::PerRequest(threads) = &lane.source {
+            threads.join();
         }
         pool.leave(lane);
     })
