@@ -15,6 +15,8 @@ pub struct Interrupts {
     pub handled: Option<u64>,
     /// Those that came there most often, with their counts.
     pub busiest: Vec<(String, u64)>,
+    /// The lines that several devices share, such as `16 (ehci_hcd:usb1, eth0)`.
+    pub shared: Option<Vec<String>>,
     /// Whether irqbalance runs, which moves them from CPU to CPU.
     pub balanced: Option<bool>,
 }
@@ -43,6 +45,7 @@ impl Interrupts {
         Self {
             devices: Some(devices.len()),
             allowed,
+            shared: Some(devices.iter().filter_map(Device::shared).collect()),
             handled: column.map(|_| devices.iter().map(|device| device.count).sum()),
             busiest: devices
                 .into_iter()
@@ -57,6 +60,7 @@ impl Interrupts {
 
 struct Device {
     number: u32,
+    /// Of several devices on one line, all their names, with commas between.
     name: String,
     /// On the measured CPU.
     count: u64,
@@ -69,17 +73,28 @@ impl Device {
         let (number, rest) = line.trim().split_once(':')?;
         let words: Vec<&str> = rest.split_whitespace().collect();
         let number: u32 = number.parse().ok()?;
-        let name = words.get(cpus..)?.last()?;
+        let words_of_name = words.get(cpus..)?;
+        let is_end = |word: &&str| !word.ends_with(',');
+        // The line names its devices last, with a comma behind each but the last one.
+        let others = words_of_name.iter().rev().skip(1).position(is_end);
+        let others = others.unwrap_or(words_of_name.len().checked_sub(1)?);
+        let name = words_of_name[words_of_name.len() - 1 - others..].join(" ");
         if PER_CPU.iter().any(|timer| name.contains(timer)) {
             return None;
         }
         Some(Self {
             number,
-            name: (*name).to_owned(),
+            name,
             count: column
                 .and_then(|column| words.get(column)?.parse().ok())
                 .unwrap_or(0),
         })
+    }
+
+    /// The line and its devices, if it has several.
+    fn shared(&self) -> Option<String> {
+        let is_shared = self.name.contains(", ");
+        is_shared.then(|| format!("{} ({})", self.number, self.name))
     }
 
     fn may_come_to(&self, system: &System, cpu: usize) -> bool {
@@ -108,6 +123,12 @@ mod tests {
         assert!(Device::parse(timer, 2, Some(0)).is_none());
         let mac = " 48:  5  0  GICv2 189 Level eth0";
         assert_eq!(Device::parse(mac, 2, Some(0)).unwrap().count, 5);
+        let shared = " 16:  0  3  IO-APIC  16-fasteoi  ehci_hcd:usb1, i801_smbus, eth0";
+        let shared = Device::parse(shared, 2, Some(1)).unwrap();
+        let said = "16 (ehci_hcd:usb1, i801_smbus, eth0)".to_owned();
+        assert_eq!((shared.count, shared.shared()), (3, Some(said)));
+        let alone = Device::parse(" 16: 0 3 eth0", 2, Some(1)).unwrap();
+        assert_eq!((alone.name.as_str(), alone.shared()), ("eth0", None));
         assert!(Device::parse("LOC:  100  100  Local timer interrupts", 2, Some(0)).is_none());
         assert!(Device::parse("ERR: 0", 2, Some(0)).is_none());
     }

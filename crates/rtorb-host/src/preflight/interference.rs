@@ -6,6 +6,7 @@ use crate::description::Host;
 pub(super) fn findings(host: &Host) -> Vec<Finding> {
     vec![
         irq_affinity(host),
+        shared_interrupts(host),
         irqbalance(host),
         virtualisation(host),
         steal(host),
@@ -53,6 +54,26 @@ fn irq_affinity(host: &Host) -> Finding {
         "boot with irqaffinity=THE-OTHERS, or `echo THE-OTHERS > /proc/irq/NUMBER/smp_affinity_list` for each; what the \
          kernel places itself (managed_irq) goes with isolcpus=managed_irq,LIST",
     )
+}
+
+fn shared_interrupts(host: &Host) -> Finding {
+    const SUBJECT: Subject = Subject {
+        id: "shared-interrupts",
+        topic: Topic::Interference,
+        why: "an interrupt of one device runs the handlers of all devices on its line, and its threads have one CPU and priority",
+    };
+    match host.interrupts.shared.as_deref() {
+        Some([]) => SUBJECT.good("no devices share an interrupt line"),
+        Some(lines) => SUBJECT.advice(
+            format!("devices share interrupt lines: {}", lines.join("; ")),
+            "put the card into another slot, have its driver use message-signalled interrupts (MSI), or unload the driver of the \
+             other device",
+        ),
+        None => SUBJECT.unknown(
+            "whether devices share interrupt lines is not visible",
+            "look at /proc/interrupts on the host itself",
+        ),
+    }
 }
 
 fn irqbalance(host: &Host) -> Finding {

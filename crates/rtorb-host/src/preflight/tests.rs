@@ -163,6 +163,7 @@ fn what_a_container_cannot_see_is_unknown_and_never_guessed() {
         "clock",
         "timer-migration",
         "irq-affinity",
+        "shared-interrupts",
         "irqbalance",
         "steal",
         "smi",
@@ -464,7 +465,7 @@ fn ids_are_unique_and_topics_known() {
 /// What is changed, and what is then found.
 type Change = (&'static str, Severity, fn(&mut Host));
 
-const CHANGES: [Change; 47] = [
+const CHANGES: [Change; 48] = [
     ("preempt-rt", Severity::Unfit, |host| {
         host.preempt_rt = false
     }),
@@ -540,6 +541,9 @@ const CHANGES: [Change; 47] = [
     }),
     ("irq-affinity", Severity::Advice, |host| {
         host.interrupts.allowed = Some(1)
+    }),
+    ("shared-interrupts", Severity::Advice, |host| {
+        host.interrupts.shared = Some(vec!["16 (usb1, eth0)".to_owned()])
     }),
     ("irqbalance", Severity::Advice, |host| {
         host.interrupts.balanced = Some(true)
