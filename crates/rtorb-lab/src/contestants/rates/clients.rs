@@ -1,9 +1,10 @@
 //! The clients that call at a rate: one process, a thread for each client, released at absolute times.
 
-use rtorb::{Orb, Strategies};
+use rtorb::Orb;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::timer::{PeriodicTimer, Release};
 
+use super::entrant::strategies;
 use super::{ClientsQuestion, Group, Ran, Releases, Run, RunEnd, Times, process_cpu_ns};
 use crate::contestants::clients::{fifo, open};
 use crate::contestants::cubit::idl::Cubit;
@@ -24,9 +25,8 @@ impl Clients {
     /// # Errors
     /// What the ORB said.
     pub fn open(preset: &str, references: &[impl AsRef<str>]) -> Result<Self, String> {
-        let strategies = Strategies::preset(preset).map_err(|error| error.to_string())?;
         Ok(Self {
-            objects: open(Orb::builder().strategies(strategies), references)?,
+            objects: open(Orb::builder().strategies(strategies(preset)?), references)?,
             prepared: None,
         })
     }

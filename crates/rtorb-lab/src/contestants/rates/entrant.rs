@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use rtorb::{DispatchStrategy, Strategies};
 use rtorb_host::placement::Placement;
 
 use crate::contestants::{OMNIORB, Transport};
@@ -9,7 +10,7 @@ use crate::contestants::{OMNIORB, Transport};
 /// Somebody who can take part.
 #[derive(Clone, Debug)]
 pub struct Entrant {
-    /// Ours with a preset of strategies, which `_rt` may follow, or the peer: the label `preset`.
+    /// Ours with a preset of strategies, which `_rt` or [`PER_REQUEST`] may follow, or the peer: the label `preset`.
     pub name: String,
     /// Where its server runs.
     pub server: Placement,
@@ -24,6 +25,23 @@ pub(super) enum Software<'a> {
     OmniOrb,
 }
 
+/// What follows the name of a preset whose server starts a thread for each request.
+pub(crate) const PER_REQUEST: &str = "_per_request";
+
+/// The strategies of a preset, which [`PER_REQUEST`] may follow.
+///
+/// # Errors
+/// The names that there are.
+pub(super) fn strategies(name: &str) -> Result<Strategies, String> {
+    let preset = name.strip_suffix(PER_REQUEST);
+    let strategies = Strategies::preset(preset.unwrap_or(name));
+    let strategies = strategies.map_err(|error| error.to_string())?;
+    Ok(match preset {
+        Some(_) => Strategies::new(strategies.connection, DispatchStrategy::ThreadPerRequest),
+        None => strategies,
+    })
+}
+
 /// Which priorities the threads have that serve requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerPriorities {
@@ -34,7 +52,7 @@ pub enum ServerPriorities {
 }
 
 /// The threads of each server, and why they have these priorities.
-const SERVERS: [(&str, ServerPriorities, &str); 8] = [
+const SERVERS: [(&str, ServerPriorities, &str); 9] = [
     (
         "tao",
         ServerPriorities::OfObjects,
@@ -66,6 +84,11 @@ const SERVERS: [(&str, ServerPriorities, &str); 8] = [
         "corbaplus_rt",
         ServerPriorities::OfObjects,
         "These are the strategies of CORBAplus with the priorities of RT-CORBA, which P1 did not measure.",
+    ),
+    (
+        "minicool_per_request",
+        ServerPriorities::OfObjects,
+        "miniCOOL can also start a thread for each request (P1 2.1), which P1 did not measure. Here it takes the priority of RT-CORBA.",
     ),
     (
         "default",
@@ -137,7 +160,10 @@ mod tests {
     fn every_preset_is_declared_with_its_reason() {
         let declared = |name: &str| SERVERS.iter().any(|(known, ..)| *known == name);
         assert!(Strategies::PRESETS.iter().all(|(name, _)| declared(name)));
-        assert!(declared(OMNIORB));
+        assert!(declared(OMNIORB) && declared("minicool_per_request"));
+        let per_request = strategies("minicool_per_request").expect("it is known");
+        assert_eq!(per_request.connection, Strategies::MINICOOL.connection);
+        assert_eq!(per_request.dispatch, DispatchStrategy::ThreadPerRequest);
         let one = |(name, priorities, reason): &(&str, ServerPriorities, &str)| {
             let is_paper = reason.contains("(P1 2.2.2") || *name == OMNIORB;
             *priorities == ServerPriorities::OfObjects || is_paper

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rtorb::{Orb, Strategies};
+use rtorb::Orb;
 
+use super::entrant::strategies;
 use super::{ServerQuestion, process_cpu_ns};
 use crate::contestants::cubit::{Cuber, objects};
 use crate::contestants::real_time::{declared, lane};
@@ -57,14 +58,13 @@ impl Server {
     /// # Errors
     /// What the ORB said.
     pub fn open(endpoint: &str, preset: &str, objects: &[RateObject]) -> Result<Self, String> {
-        let strategies = Strategies::preset(preset).map_err(|error| error.to_string())?;
         let lanes = objects
             .iter()
             .filter(|object| object.priority > 0)
             .map(|object| lane(object.priority))
             .collect::<Result<Vec<_>, _>>()?;
         let orb = Orb::builder()
-            .strategies(strategies)
+            .strategies(strategies(preset)?)
             .pool_threads(POOL_THREADS)
             .lanes(lanes)
             .listen(endpoint)

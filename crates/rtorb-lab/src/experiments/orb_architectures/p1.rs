@@ -42,6 +42,7 @@ pub(super) const STUDY: Study<LineUp> = Study {
                 "corbaplus",
                 "minicool_rt",
                 "corbaplus_rt",
+                PER_REQUEST,
             ],
         ),
     ],
@@ -52,7 +53,7 @@ pub(super) const STUDY: Study<LineUp> = Study {
     ],
     parameters: &mt_cubit::parameters(HIGH_HZ, RUN_OF_OTHERS_MS, Servants::One),
     run_ms: |cell, effort| {
-        if requests_meet(cell) && is_faithful(cell) {
+        if requests_meet(cell) && is_of_p1(cell) {
             STUDY.amounts.of(effort).1
         } else {
             RUN_OF_OTHERS_MS.of(effort)
@@ -90,13 +91,14 @@ fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
         // The machine has two CPUs, as each of P1's hosts.
         Effort::Emulated { .. } => is_on(cell, SERVER_CPU, BETWEEN),
     };
-    !(requests_meet(cell) && is_faithful(cell) && is_measured)
+    let is_short = matches!(effort, Effort::Glance | Effort::Quick);
+    let is_compared = is_of_p1(cell) || (is_short && cell.is(PRESET, PER_REQUEST));
+    !(requests_meet(cell) && is_compared && is_measured)
 }
 
-fn is_faithful(cell: &Cell<'_>) -> bool {
-    !cell
-        .level(PRESET)
-        .is_some_and(|preset| is_improved(&preset))
+fn is_of_p1(cell: &Cell<'_>) -> bool {
+    let preset = cell.level(PRESET);
+    !preset.is_some_and(|preset| is_improved(&preset) || *preset == *PER_REQUEST)
 }
 
 /// True for the strategies of P1 with RT-CORBA's priorities, which P1 did not measure.
@@ -137,6 +139,8 @@ fn plots() -> Vec<Plot> {
     .into()
 }
 
+/// miniCOOL with its other choice, a thread for each request (P1 2.1), which P1 did not measure.
+const PER_REQUEST: &str = "minicool_per_request";
 /// What a request took in P1's ORBs.
 const REQUEST_US: i64 = 1_000;
 const FEWEST: i64 = 1;
@@ -156,7 +160,8 @@ const RUN_OF_OTHERS_MS: ByEffort = ByEffort {
 };
 const FAITHFUL: &str = "CORBAplus and miniCOOL were no real-time ORBs: their pools have threads of one priority, which serve requests in \
      the order of their arrival. `corbaplus_rt` and `minicool_rt` (in a full run) have the same strategies with RT-CORBA's \
-     priorities, which is better than what P1 measured.";
+     priorities, which is better than what P1 measured. `minicool_per_request` starts a thread for each request, which takes the priority \
+     of its object.";
 const ONE_CPU_HERE: &str =
     "P1's conditions need a machine with two CPUs: `rtorb lab kernel run --machine p1`.";
 const ON_AN_AGENT: &str = "P1's conditions on two hosts are measured by `--full`.";
@@ -172,9 +177,9 @@ mod tests {
     fn a_full_run_has_every_condition_and_a_quick_one_little_time() {
         let conditions = 3 * 3 * 2 * 2;
         let full = STUDY.cells(Effort::Full);
-        assert_eq!(full.len(), (3 * 11 + (conditions - 3) * 2) * 6);
+        assert_eq!(full.len(), (3 * 11 + (conditions - 3) * 2) * 7);
         let quick = STUDY.parameters(Effort::Quick);
-        assert_eq!(quick["paced_seconds"], 8usize.into());
+        assert_eq!(quick["paced_seconds"], 10usize.into());
         assert_eq!(quick[LOW_CLIENTS], "1 50".into());
     }
 }

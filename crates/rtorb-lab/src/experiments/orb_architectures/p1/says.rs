@@ -18,14 +18,15 @@ macro_rules! where_they_meet {
 const PROMISED: &str = "preset=tao, role=high, part=call, low_clients=50";
 /// P1's other ORBs, which served requests in the order of their arrival.
 const OTHERS: &str = where_they_meet!(
-    "preset!=tao, preset!=minicool_rt, preset!=corbaplus_rt, role=high, part=call, low_clients=50"
+    "preset!=tao, preset!=minicool_rt, preset!=corbaplus_rt, preset!=minicool_per_request, role=high, part=call, \
+     low_clients=50"
 );
 
 /// Of 90th percentiles: in a quick run a round has 34 calls.
 pub(super) const SAYS: Statements = Statements {
     highlights: &[HighlightOf {
         what: "{preset}: high-priority latency (90 %) beside {low_clients} low-priority clients, P1's conditions",
-        of: "preset!=tao, preset!=minicool_rt, preset!=corbaplus_rt, role=high, part=call, low_clients=50, \
+        of: "preset!=tao, preset!=minicool_rt, preset!=corbaplus_rt, preset!=minicool_per_request, role=high, part=call, low_clients=50, \
              servant_work_us>0, first_release=together, placement=one_cpu, server_urgency=below",
         metric: P90_US,
         unit: "us",
@@ -79,6 +80,19 @@ pub(super) const SAYS: Statements = Statements {
             OTHERS,
             "P1's conditions ({placement}; server {server_urgency} the clients; released {first_release}; {servant_work_us} us a \
              request): high-priority jitter beside {low_clients} low-priority clients: tao's, as a share of {preset}'s",
+        ),
+        // The thread that reads starts one thread after another. A lane has its thread, and reads by itself.
+        Declaration::at_most(
+            "p1-share-p90.{preset}.{placement}.{server_urgency}.{first_release}.{servant_work_us}us",
+            Metric::of(P90).at("preset=tao").with(&[Over(P90, "")]),
+            1.0,
+            "ratio",
+        )
+        .of(
+            where_they_meet!("preset=minicool_per_request, role=high, part=call, low_clients=50"),
+            "P1's conditions ({placement}; server {server_urgency} the clients; released {first_release}; {servant_work_us} us a \
+             request): high-priority 90th percentile beside {low_clients} low-priority clients: tao's, as a share of that with a \
+             thread for each request ({preset})",
         ),
     ],
     published: &[
