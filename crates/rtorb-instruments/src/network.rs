@@ -4,6 +4,8 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::io::Errno;
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::net::{AddressFamily, SocketType, socket};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::check;
@@ -17,6 +19,40 @@ pub fn enter_new_network() -> Result<(), Errno> {
     // SAFETY: only `UnshareFlags::FILES` may take file descriptors from a thread that uses them.
     unsafe { unshare_unsafe(UnshareFlags::NEWNET) }
 }
+
+/// Has /sys show the network namespace of the calling thread, to this thread alone and to those that it starts from now on: their mounts
+/// are their own (mount_namespaces(7)).
+///
+/// # Errors
+/// The kernel's reason: EPERM without CAP_SYS_ADMIN.
+pub fn show_own_network() -> Result<(), Errno> {
+    // SAFETY: only `UnshareFlags::FILES` may take file descriptors from a thread that uses them.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
+    mount_change(
+        "/",
+        MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
+    )?;
+    mount("sysfs", "/sys", "sysfs", MountFlags::empty(), None)
+}
+
+/// Has the network device of this name collect received packets, or not (generic receive offload, ETHTOOL_SGRO). A veth(4) device gets
+/// queues of its own by that (NAPI).
+///
+/// # Errors
+/// The kernel's reason: ENODEV without the device, EPERM without CAP_NET_ADMIN, EINVAL for a name of more than 15 bytes.
+pub fn set_receive_offload(name: &str, is_on: bool) -> Result<(), Errno> {
+    let any = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+    // struct ethtool_value of linux/ethtool.h.
+    let mut value = [ETHTOOL_SGRO, u32::from(is_on)];
+    let mut request = interface_request(name)?;
+    request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
+    // SAFETY: the descriptor is open for the call, which reads one request, and the two numbers that it points to.
+    check(unsafe { libc::ioctl(any.as_raw_fd(), SIOCETHTOOL, &raw mut request) })
+}
+
+/// linux/sockios.h, linux/ethtool.h.
+const SIOCETHTOOL: libc::Ioctl = 0x8946;
+const ETHTOOL_SGRO: u32 = 0x2c;
 
 /// The time at which the kernel received the datagram that this process read last, in nanoseconds of CLOCK_REALTIME (SIOCGSTAMPNS,
 /// socket(7)).
@@ -50,6 +86,16 @@ pub fn open_tunnel(name: &str) -> Result<File, Errno> {
         .write(true)
         .open("/dev/net/tun")
         .map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+    let mut request = interface_request(name)?;
+    request.ifr_ifru.ifru_flags =
+        i16::try_from(libc::IFF_TUN | libc::IFF_NO_PI).expect("both flags fit in 16 bits");
+    // SAFETY: the descriptor is open for the call, which reads and writes one request.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
+    Ok(file)
+}
+
+/// A request about the interface of this name.
+fn interface_request(name: &str) -> Result<libc::ifreq, Errno> {
     // SAFETY: all bytes zero are a request: a name of no bytes, and numbers.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     if name.len() >= request.ifr_name.len() {
@@ -58,9 +104,5 @@ pub fn open_tunnel(name: &str) -> Result<File, Errno> {
     for (to, &from) in request.ifr_name.iter_mut().zip(name.as_bytes()) {
         *to = from.cast_signed();
     }
-    request.ifr_ifru.ifru_flags =
-        i16::try_from(libc::IFF_TUN | libc::IFF_NO_PI).expect("both flags fit in 16 bits");
-    // SAFETY: the descriptor is open for the call, which reads and writes one request.
-    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
-    Ok(file)
+    Ok(request)
 }

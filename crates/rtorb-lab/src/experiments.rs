@@ -19,6 +19,7 @@ pub mod orb_footprint;
 pub mod orb_latency_jitter;
 pub mod orb_packet_inversion;
 pub mod orb_priority_inversion;
+pub mod orb_receive_inversion;
 pub mod orb_rt_policies;
 pub mod orb_switches;
 pub mod orb_throughput;
@@ -38,7 +39,7 @@ pub mod soak;
 mod transports;
 
 /// In the order in which `rtorb measure` runs them.
-pub const ALL: [&dyn Experiment; 21] = [
+pub const ALL: [&dyn Experiment; 22] = [
     &os_context_switch::STUDY,
     &os_ready_queue::STUDY,
     &os_services::STUDY,
@@ -56,6 +57,7 @@ pub const ALL: [&dyn Experiment; 21] = [
     &orb_architectures::SUITE,
     &orb_priority_inversion::STUDY,
     &orb_packet_inversion::STUDY,
+    &orb_receive_inversion::STUDY,
     &orb_rt_policies::STUDY,
     &orb_edge::STUDY,
     &orb_events::SUITE,

@@ -50,6 +50,7 @@ experiments! {
     architectures: "orb/architectures",
     priority_inversion: "orb/priority-inversion",
     packet_inversion: "orb/packet-inversion",
+    receive_inversion: "orb/receive-inversion",
     rt_policies: "orb/rt-policies",
     edge: "orb/edge",
     events: "orb/events",
@@ -81,12 +82,14 @@ fn runs(name: &str) {
         .filter(|note| !note.starts_with("iceoryx2 was left out: "))
         // The kernel may have no such discipline.
         .filter(|note| !note.starts_with("The discipline prio was left out: "))
+        // The host's setting decides between it and the others.
+        .filter(|note| !note.starts_with("busy_polling was left out: "))
         .collect();
     assert!(excuses.is_empty(), "{name}: {excuses:?}");
     // Without SCHED_FIFO there are no priorities to measure mutexes, queues and policies with.
     let needs_priorities = ["os/mutex", "os/ready-queue", "orb/rt-policies"].contains(&name);
     // Without root there is no link of its own.
-    let needs_a_link = name == "orb/packet-inversion";
+    let needs_a_link = name.ends_with("-inversion") && name != "orb/priority-inversion";
     assert!(
         !results.series.is_empty() || needs_priorities || needs_a_link,
         "{printed}"

@@ -16,6 +16,7 @@ use crate::processes::{Launcher, Process};
 use link::{End, Link};
 
 pub mod clients;
+pub mod flood;
 pub mod link;
 pub(crate) mod roles;
 pub mod server;

@@ -74,7 +74,7 @@ struct Used {
 impl SlowLink {
     fn start(context: &Context, _: &[Cell<'_>]) -> Result<Self, LabError> {
         let launcher = &context.launcher;
-        let mut link = match Link::start(launcher) {
+        let mut link = match Link::start(launcher, 1) {
             Ok(link) => link,
             Err(LabError::Interrupted) => return Err(LabError::Interrupted),
             Err(error) => {

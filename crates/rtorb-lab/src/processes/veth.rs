@@ -7,26 +7,37 @@ use rtorb_host::netlink::{Request, attribute_bytes};
 use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketType, socket};
 
-/// Makes the devices, both with this name: one here, and one in the network namespace of a process or thread. TCP gives a device up to
-/// `segments_max` segments as one packet.
+/// What a device is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DeviceKind {
+    /// The segments that TCP gives it as one packet at most.
+    pub(crate) segments_max: u32,
+    /// The queues by which it sends, and by which it receives.
+    pub(crate) queues: u32,
+}
+
+/// Makes the devices, both with this name: one here, and one in the network namespace of a process or thread. Each sends and receives
+/// by so many queues.
 ///
 /// # Errors
 /// What the kernel said.
-pub(crate) fn make(name: &str, peer: u32, segments_max: u32) -> io::Result<()> {
+pub(crate) fn make(name: &str, peer: u32, kind: DeviceKind) -> io::Result<()> {
     let device = [
         vec![0; INTERFACE_HEADER_BYTES],
         attribute_bytes(IFLA_IFNAME, name.as_bytes()),
-        attribute_bytes(IFLA_GSO_MAX_SEGS, &segments_max.to_ne_bytes()),
+        attribute_bytes(IFLA_GSO_MAX_SEGS, &kind.segments_max.to_ne_bytes()),
+        attribute_bytes(IFLA_NUM_TX_QUEUES, &kind.queues.to_ne_bytes()),
+        attribute_bytes(IFLA_NUM_RX_QUEUES, &kind.queues.to_ne_bytes()),
     ]
     .concat();
     let there = attribute_bytes(IFLA_NET_NS_PID, &peer.to_ne_bytes());
     let peer = attribute_bytes(VETH_INFO_PEER, &[device.as_slice(), &there].concat());
-    let kind = [
+    let info = [
         attribute_bytes(IFLA_INFO_KIND, b"veth"),
         attribute_bytes(IFLA_INFO_DATA, &peer),
     ];
-    let kind = attribute_bytes(IFLA_LINKINFO, &kind.concat());
-    Request::route(RTM_NEWLINK, &[device, kind].concat()).apply()
+    let info = attribute_bytes(IFLA_LINKINFO, &info.concat());
+    Request::route(RTM_NEWLINK, &[device, info].concat()).apply()
 }
 
 /// Gives the device of this name an address, and has it carry packets.
@@ -69,6 +80,8 @@ const IFF_UP: u32 = 1;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_NET_NS_PID: u16 = 19;
+const IFLA_NUM_TX_QUEUES: u16 = 31;
+const IFLA_NUM_RX_QUEUES: u16 = 32;
 const IFLA_GSO_MAX_SEGS: u16 = 40;
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;

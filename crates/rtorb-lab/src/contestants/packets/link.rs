@@ -1,4 +1,4 @@
-//! A slow link of the laboratory's own: two network namespaces, joined by a pair of virtual Ethernet devices.
+//! A link of the laboratory's own: two network namespaces, joined by a pair of virtual Ethernet devices.
 //!
 //! The namespaces have no names. Each exists as long as a process is in it, so nothing is left behind however the laboratory
 //! ends. The host's own network is not touched.
@@ -10,11 +10,13 @@ use serde::{Deserialize, Serialize};
 use crate::error::LabError;
 use crate::processes::{Launcher, Process};
 pub use discipline::Discipline;
+pub use receiving::{FLOOD_QUEUE, Receiving, URGENT_QUEUE};
 
 pub(super) mod device;
 mod discipline;
+mod receiving;
 
-/// A link that carries [`RATE_MBIT`] Mbit/s in each direction.
+/// A link. With a [`Discipline`] it carries [`RATE_MBIT`] Mbit/s in each direction, else as much as the CPUs do.
 #[derive(Debug)]
 pub struct Link {
     /// The processes that keep the namespaces and set up the devices in them, in the order of [`End::BOTH`].
@@ -35,30 +37,35 @@ pub enum End {
 /// What the keeper of a namespace is asked to make in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Part {
-    /// A device here and its peer in the namespace of this process.
-    Devices { peer: u32 },
+    /// A device here and its peer in the namespace of this process, each with so many queues.
+    Devices { peer: u32, queues: u32 },
     /// The address of an end, on a device that is up.
     Address(End),
     /// The queue of the device.
     Queue(Discipline),
+    /// The CPU whose packets leave by this queue of the device.
+    SendingQueue { queue: u32, cpu: usize },
+    /// The way in which packets from the device are received on this CPU.
+    Receiving { receiving: Receiving, cpu: usize },
 }
 
 impl Link {
-    /// Makes the namespaces and joins them. Packets wait for the link once [`Self::queue_by`] has said how.
+    /// Makes the namespaces and joins them by devices with so many queues. Packets wait for the link once [`Self::queue_by`] has said how.
     ///
     /// # Errors
     /// What the host refused, or the interrupt.
-    pub fn start(launcher: &Launcher) -> Result<Self, LabError> {
-        let keeper = |end: End| -> Result<Process, LabError> {
+    pub fn start(launcher: &Launcher, queues: u32) -> Result<Self, LabError> {
+        let keeper = |end: End, words: &[&str]| -> Result<Process, LabError> {
             let name = format!("the network namespace of the {end:?} end");
-            launcher.start(&name, &["network"])
+            launcher.start(&name, &[&["network"], words].concat())
         };
+        let server = keeper(End::Server, &[])?;
+        let peer = server.id();
         let mut link = Self {
-            keepers: [keeper(End::Clients)?, keeper(End::Server)?],
+            keepers: [keeper(End::Clients, &[&device::name(peer)])?, server],
             discipline: None,
         };
-        let peer = link.keeper(End::Server).id();
-        link.make(End::Clients, Part::Devices { peer })?;
+        link.make(End::Clients, Part::Devices { peer, queues })?;
         for end in End::BOTH {
             link.make(end, Part::Address(end))?;
         }
@@ -79,6 +86,22 @@ impl Link {
             self.discipline = Some(discipline);
         }
         Ok(())
+    }
+
+    /// Has the clients' end send what comes from a CPU by a queue of its own, which is a queue of the server's end too.
+    ///
+    /// # Errors
+    /// What the host refused, or the interrupt.
+    pub fn send_by(&mut self, queue: u32, cpu: usize) -> Result<(), LabError> {
+        self.make(End::Clients, Part::SendingQueue { queue, cpu })
+    }
+
+    /// Has the server's end receive packets in this way on this CPU.
+    ///
+    /// # Errors
+    /// What the host refused, or the interrupt.
+    pub fn receive_by(&mut self, receiving: Receiving, cpu: usize) -> Result<(), LabError> {
+        self.make(End::Server, Part::Receiving { receiving, cpu })
     }
 
     /// Starts a process in one of the [`crate::roles`] at an end of the link.

@@ -2,12 +2,16 @@
 
 use super::clients::Clients;
 use super::link::device;
-use super::{marks, server};
+use super::{flood, marks, server};
 use crate::processes::child::{Role, arguments};
 
-/// The keeper of a network namespace; a server with an object for urgent calls and one for bulk data; and clients of both.
+/// The keeper of a network namespace; a flood; a server with an object for urgent calls and one for bulk data; and clients of both.
 pub(crate) const ROLES: &[Role] = &[
-    Role::here("network", |_| device::keep()),
+    Role::here("network", device::keep),
+    Role::here("packet-flood", |words| {
+        let [host] = arguments(words)?;
+        flood::serve(host)
+    }),
     Role::here("packet-server", |words| {
         let [marked, endpoint] = arguments(words)?;
         server::open(marks(marked)?, endpoint)?.run()

@@ -1,37 +1,85 @@
 //! An end of a link: the process that keeps its network namespace, and makes the device in it.
 
+use std::fs;
 use std::io;
 
-use rtorb_instruments::network::enter_new_network;
+use rtorb_instruments::network::{enter_new_network, show_own_network};
 
 use super::Part;
 use crate::processes::{questions, veth};
 
-/// Makes a namespace for the calling thread, and [`Part`]s in it as it is asked, until standard input ends.
+/// Makes a namespace for the calling thread, and [`Part`]s in it as it is asked, until standard input ends. `words` may have the name of
+/// the device; the process that makes none has one of its own.
 ///
 /// # Errors
 /// What the host refused.
-pub(in super::super) fn keep() -> Result<(), String> {
+pub(in super::super) fn keep(words: &[&str]) -> Result<(), String> {
     enter_new_network().map_err(|errno| format!("a network namespace: {errno}"))?;
+    let own = name(std::process::id());
+    let device = words.first().copied().unwrap_or(&own);
     questions::serve(|part: Part| {
-        part.make()
-            .map_err(|error| format!("{part:?} cannot be made: {error}"))
+        let made = part.make(device);
+        made.map_err(|error| format!("{part:?} cannot be made: {error}"))
     })
 }
 
+/// The name of the devices of a link whose server's end this process keeps. It is in the names of the kernel's threads too, which all
+/// namespaces see, so no two links have the same.
+pub(super) fn name(server: u32) -> String {
+    format!("l{server:x}")
+}
+
 impl Part {
-    fn make(self) -> io::Result<()> {
+    fn make(self, device: &str) -> io::Result<()> {
         match self {
-            Self::Devices { peer } => veth::make(DEVICE, peer, SEGMENTS_MAX),
+            Self::Devices { peer, queues } => {
+                let kind = veth::DeviceKind {
+                    segments_max: SEGMENTS_MAX,
+                    queues,
+                };
+                veth::make(device, peer, kind)
+            }
             Self::Address(end) => {
                 let address = end.address().parse().map_err(io::Error::other)?;
-                veth::set_up(DEVICE, address)
+                veth::set_up(device, address)
             }
-            Self::Queue(discipline) => discipline.set_up(veth::interface(DEVICE)?),
+            Self::Queue(discipline) => discipline.set_up(veth::interface(device)?),
+            Self::SendingQueue { queue, cpu } => set(
+                device,
+                &format!("queues/tx-{queue}/xps_cpus"),
+                &cpu_mask(cpu),
+            ),
+            Self::Receiving { receiving, cpu } => receiving.set_up(device, cpu),
         }
     }
 }
 
+/// Writes a setting of the device to its file in /sys, which shows the namespace of this process from the first time on.
+pub(super) fn set(device: &str, file: &str, value: &str) -> io::Result<()> {
+    let folder = format!("/sys/class/net/{device}");
+    if !fs::exists(&folder)? {
+        show_own_network()?;
+    }
+    let path = format!("{folder}/{file}");
+    let written = fs::write(&path, value);
+    written.map_err(|error| io::Error::new(error.kind(), format!("{value} in {path}: {error}")))
+}
+
+/// A CPU as the kernel's files take it: 32 in a word, the last one first.
+pub(super) fn cpu_mask(cpu: usize) -> String {
+    format!("{:x}{}", 1 << (cpu % 32), ",0".repeat(cpu / 32))
+}
+
 /// Each segment is a packet. Otherwise TCP gives the device up to 64 KiB as one packet, and an urgent one waits for all of it.
 const SEGMENTS_MAX: u32 = 1;
-const DEVICE: &str = "slow";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_is_a_bit_in_words_of_32() {
+        let masks = [0, 5, 31, 32, 70].map(cpu_mask);
+        assert_eq!(masks, ["1", "20", "80000000", "1,0", "40,0,0"]);
+    }
+}

@@ -11,7 +11,7 @@ use rustix::thread::gettid;
 
 use super::workers::{Begun, Workers};
 use crate::processes::load::{UNIX_PAIRS, WRITE_BYTES};
-use crate::processes::veth;
+use crate::processes::veth::{self, DeviceKind};
 
 /// A stream and datagrams of full frames over a link of their own, which no call takes. Returns why the link is the loopback device if
 /// this process may not make another one, and nothing otherwise.
@@ -52,7 +52,7 @@ fn between_namespaces() -> io::Result<Sockets> {
     let sending = move || -> io::Result<Sockets> {
         let peer = entered.recv().map_err(io::Error::other)??;
         enter_new_network()?;
-        veth::make(DEVICE, peer.cast_unsigned(), SEGMENTS_MAX)?;
+        veth::make(DEVICE, peer.cast_unsigned(), KIND)?;
         veth::set_up(DEVICE, SENDER)?;
         tell_made.send(()).map_err(io::Error::other)?;
         let (listener, receiver) = bound.recv().map_err(io::Error::other)??;
@@ -171,8 +171,11 @@ fn exchange(mut socket: UnixStream, first: &[u8], mut begun: Begun) -> io::Resul
 pub(super) const FRAME_BYTES: usize = 1_400;
 const MESSAGE_BYTES: usize = 64;
 const DEVICE: &str = "load";
-/// As many as a device of the kernel takes by default.
-const SEGMENTS_MAX: u32 = 65_535;
+/// It takes as many segments as a device of the kernel does by default.
+const KIND: DeviceKind = DeviceKind {
+    segments_max: 65_535,
+    queues: 1,
+};
 /// For documentation (RFC 5737); nothing else is in the namespaces.
 const SENDER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const RECEIVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
