@@ -2,7 +2,8 @@
 //!
 //! `docs/reference/mapping.md` shows the generated code.
 
-pub use crate::reference::ObjectRef;
+pub use crate::realtime::Priority;
+pub use crate::reference::{Call, ObjectRef, Starter};
 pub use crate::server::ServerCall;
 pub use rtorb_core::codegen::*;
 pub use rtorb_os::set_once::SetOnce;

@@ -9,7 +9,8 @@
 //! `single` is a connection that one thread at a time uses, `shared` one on which many threads wait at once. `opening` opens
 //! the stream of both. `client` has the state that all connections share. An `invocation` is one call by one `route`; `reply`
 //! has the ways in which it ends. A `send_queue` has the requests of a shared connection whose own thread sends.
-//! `without_waiting` sends oneways that wait for nothing over `single` connections.
+//! `without_waiting` sends oneways that wait for nothing over `single` connections. `started` sends requests over `shared` ones whose
+//! replies are read later.
 
 pub(crate) mod banded;
 mod client;
@@ -23,6 +24,7 @@ mod route;
 mod send_queue;
 mod shared;
 mod single;
+pub(crate) mod started;
 pub(crate) mod without_waiting;
 
 pub(crate) use client::{Client, ClientCore, CollocatedRequest, Host, Sharing, WeakClient};

@@ -36,9 +36,9 @@ mod warning;
 pub use deadline::{with_deadline, without_deadline};
 pub use exception::{CompletionStatus, ExceptionKind, SystemException};
 pub use limits::Limits;
-pub use orb::{ObjectKeyError, Orb, OrbBuilder, OrbConfig, OrbError};
+pub use orb::{ObjectKeyError, Orb, OrbBuilder, OrbConfig, OrbError, ReplyDriver};
 pub use poa::{AdmittedServant, Poa, PoaError, PoaPolicies, ServantAdmission};
-pub use reference::{ObjectRef, SyncScope};
+pub use reference::{Call, ObjectRef, SyncScope};
 #[doc(inline)]
 pub use rtorb_core::Interface;
 #[doc(no_inline)]

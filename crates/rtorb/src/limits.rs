@@ -46,6 +46,10 @@ pub struct Limits {
     /// Connections that the client threads of an ORB share, with `multiplexed` and `banded`. Beyond it, a connection on which no
     /// thread waits is closed; if there is none, NO_RESOURCES.
     pub shared_connections_max: usize,
+    /// Calls that were started and have not ended, or whose results have not been taken ([`Call`](crate::Call)). One more ends at once
+    /// with NO_RESOURCES. Each place that was used once keeps the memory of its largest request and reply, at least
+    /// 8 KiB.
+    pub started_calls_max: usize,
     /// Fragmented messages in progress on one connection. One more closes the connection.
     pub fragment_chains_max: usize,
     /// Static and dynamic threads of all thread pools that the application makes. Beyond it: NO_RESOURCES. An ORB with more threads
@@ -145,6 +149,7 @@ impl Default for Limits {
             bound_keys_max: 1024,
             thread_connections_max: 64,
             shared_connections_max: 256,
+            started_calls_max: 1024,
             fragment_chains_max: 4,
             pool_threads_max: 1024,
             idle_thread_time: Duration::from_secs(10),

@@ -11,6 +11,7 @@ mod lane_threads;
 mod object_url;
 mod options;
 mod ranges;
+mod reply_driver;
 mod rt_current;
 mod rt_orb;
 mod scheduling_current;
@@ -19,6 +20,7 @@ mod shutdown_signal;
 pub use bound_keys::ObjectKeyError;
 pub use builder::{OrbBuilder, OrbError};
 pub use config::OrbConfig;
+pub use reply_driver::ReplyDriver;
 pub use rt_current::RtCurrent;
 pub use rt_orb::RtOrb;
 pub use scheduling_current::{

@@ -2,7 +2,8 @@
 //!
 //! A `call` follows the object, and `route_choice` tries its routes, which `routes` makes from the profiles of the IOR. `timeout` and
 //! `policies` make references with other policies, and `binding` the rules by which these choose a connection. `servant_call` calls a
-//! servant of the same ORB without a request; `passing` sends requests of other clients on; `sync_scope` is about oneways.
+//! servant of the same ORB without a request; `passing` sends requests of other clients on; `sync_scope` is about oneways. A
+//! `started_call` is a call whose result is taken later, by a `started_request`.
 
 mod binding;
 mod call;
@@ -11,6 +12,8 @@ mod policies;
 mod route_choice;
 pub(crate) mod routes;
 mod servant_call;
+mod started_call;
+mod started_request;
 mod sync_scope;
 mod timeout;
 
@@ -29,6 +32,7 @@ use rtorb_wire::cdr::{Reference, ReferenceOut};
 use rtorb_wire::giop::AddressingMode;
 use rtorb_wire::ior::Ior;
 use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
+pub use started_call::{Call, Starter};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 pub use sync_scope::SyncScope;

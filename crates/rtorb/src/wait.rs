@@ -4,11 +4,17 @@
 //! many threads wait on, each has a `waiter`: with `reactor` a thread of the ORB reads for all, with `leader_followers` one
 //! of the waiting threads does, with `connection_thread` a thread of the connection reads and sends for all. They see the
 //! connection as a [`ReplySource`].
+//!
+//! A started call (`pending_call`) has its waiter from the `call_table`: a thread or a task may wait for it, or nobody. With
+//! `leader_followers`, a thread of the application may read for all by the `reply_reader`.
 
+pub(crate) mod call_table;
 pub(crate) mod connection_thread;
 pub(crate) mod leader_followers;
+pub(crate) mod pending_call;
 pub(crate) mod reactor;
 pub(crate) mod read;
+pub(crate) mod reply_reader;
 pub(crate) mod waiter;
 pub(crate) mod watchdog;
 
@@ -43,6 +49,16 @@ pub(crate) trait ReplySource: Debug + Send + Sync {
     /// Makes the thread that has waited longest the leader, if any thread waits.
     fn pass_lead(&self);
 
+    /// Notes that no thread waits for the reply to a started call any more. Such a thread is not made the leader.
+    fn step_back(&self, request_id: u32);
+
+    /// Receives all available bytes without waiting, and delivers each reply, unless a leader does. Returns false if the connection has
+    /// ended.
+    fn read_for_tasks(&self) -> bool;
+
+    /// Admits no more requests, because the server did not reply to one in time.
+    fn retire(&self);
+
     /// Stops waiting for a reply. Returns false if the reply, or the reason why there is none, is being delivered.
     fn give_up(&self, request_id: u32) -> bool;
 
@@ -60,8 +76,8 @@ pub(crate) enum SharedWait {
     Read,
     /// A thread of the ORB reads for all.
     Reactor(reactor::Reactor),
-    /// One of the waiting threads reads for all.
-    LeaderFollowers,
+    /// One of the waiting threads reads for all, or a thread of the application.
+    LeaderFollowers(Arc<reply_reader::ReplyReader>),
     /// A thread of each connection sends and reads for all.
     ConnectionThread(ConnectionThreads),
 }
@@ -74,7 +90,23 @@ impl SharedWait {
     pub(crate) fn await_reply(&self) -> AwaitReply {
         match self {
             Self::Reactor(_) | Self::ConnectionThread(_) => reactor::await_reply,
-            Self::Read | Self::LeaderFollowers => leader_followers::await_reply,
+            Self::Read | Self::LeaderFollowers(_) => leader_followers::await_reply,
+        }
+    }
+
+    /// The function that waits for the end of a started call, and leaves the call as it is if the time passes first.
+    pub(crate) fn await_started(&self) -> AwaitReply {
+        match self {
+            Self::Reactor(_) | Self::ConnectionThread(_) => reactor::await_started,
+            Self::Read | Self::LeaderFollowers(_) => leader_followers::await_started,
+        }
+    }
+
+    /// Returns the connections that a thread of the application may read.
+    pub(crate) fn reply_reader(&self) -> Option<&Arc<reply_reader::ReplyReader>> {
+        match self {
+            Self::LeaderFollowers(reader) => Some(reader),
+            _ => None,
         }
     }
 
@@ -87,7 +119,11 @@ impl SharedWait {
         match self {
             Self::Reactor(reactor) => reactor.watch(source, stream).map(|()| None),
             Self::ConnectionThread(threads) => threads.start(source, stream).map(Some),
-            Self::Read | Self::LeaderFollowers => Ok(None),
+            Self::LeaderFollowers(reader) => {
+                reader.add(source)?;
+                Ok(None)
+            }
+            Self::Read => Ok(None),
         }
     }
 }

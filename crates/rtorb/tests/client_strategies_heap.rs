@@ -41,15 +41,21 @@ fn warm_calls_make_no_heap_call_whoever_reads_their_replies() {
                 let orb = orb.expect("legal");
                 let object = orb.string_to_object(&ours.text(ours.cubit.as_object()));
                 let cubit = Cubit::narrow(&object.expect("a reference")).expect("it is a Cubit");
-                let calls = heap_calls_of_many(&cubit);
+                let calls = heap_calls_of_many(&cubit, call);
                 assert_eq!(calls, 0, "{connection} and {wait}, {endpoint}");
+                if wait == WaitStrategy::Read || connection == ConnectionStrategy::Exclusive {
+                    continue;
+                }
+                start_together(&cubit);
+                let calls = heap_calls_of_many(&cubit, start);
+                assert_eq!(calls, 0, "started, {connection} and {wait}, {endpoint}");
             }
         }
     }
 }
 
 /// Heap calls of the whole process while many threads call.
-fn heap_calls_of_many(cubit: &Cubit) -> u64 {
+fn heap_calls_of_many(cubit: &Cubit, call: fn(&Cubit, i32)) -> u64 {
     let (warm, counting, done, read) = (gate(), gate(), gate(), gate());
     thread::scope(|scope| {
         for _ in 0..THREADS {
@@ -82,5 +88,34 @@ fn call(cubit: &Cubit, calls: i32) {
     for long in 0..calls {
         assert_eq!(cubit.cube_long(long), Ok(long.wrapping_pow(3)));
         cubit.cube_oneway().expect("a oneway is sent");
+    }
+}
+
+/// Calls in flight of each thread.
+const IN_FLIGHT: i32 = 4;
+
+/// Has as many calls in flight as all threads together.
+fn start_together(cubit: &Cubit) {
+    let object = cubit.as_object();
+    let all = 0..IN_FLIGHT * THREADS as i32;
+    let started: Vec<_> = all
+        .map(|long| object.start("cube_long", |w| w.primitive(long), |r| r.primitive::<i32>()))
+        .collect();
+    for call in started {
+        call.wait().expect("it is served");
+    }
+}
+
+/// Starts several calls at a time, and waits for their results.
+fn start(cubit: &Cubit, calls: i32) {
+    let object = cubit.as_object();
+    for first in (0..calls).step_by(IN_FLIGHT as usize) {
+        let started: [_; IN_FLIGHT as usize] = std::array::from_fn(|place| {
+            let long = first + place as i32;
+            object.start("cube_long", |w| w.primitive(long), |r| r.primitive())
+        });
+        for (call, long) in started.into_iter().zip(first..) {
+            assert_eq!(call.wait(), Ok(long.wrapping_pow(3)));
+        }
     }
 }

@@ -102,6 +102,11 @@ local! {
         NOT_CONNECTED = RTORB | 0x11, "nothing is connected to the proxy yet: connect first";
         /// A scheduler has no schedule yet.
         NOT_SCHEDULED = RTORB | 0x12, "the service has no schedule yet: let it compute one first";
+        /// The result of a started call is taken twice.
+        RESULT_TAKEN = RTORB | 0x14, "the call has ended and its result was taken: poll it no more";
+        /// A distributable thread starts a call.
+        START_IN_THREAD = RTORB | 0x15,
+            "a distributable thread is at one place at a time: within a scheduling segment, call without `start`";
         /// A thread ends or changes a segment that it did not begin.
         NO_SEGMENT = RTORB | 0x13, "this thread is in no scheduling segment of its own: call begin_scheduling_segment first";
     }
@@ -125,6 +130,9 @@ local! {
         /// Too many host names are looked up.
         NAMES_FULL = RTORB | 0x17,
             "64 other host names wait for the name servers: check whether these reply, or use a numeric address in the reference";
+        /// `Limits::started_calls_max` is reached.
+        CALLS_FULL = RTORB | 0x18,
+            "as many started calls are in flight as may be: take the result of one or drop it, or raise `Limits::started_calls_max`";
         /// A deadline that is proven to hold would be missed.
         NOT_ADMITTED = RTORB | 0x20,
             "a deadline that is proven to hold would be missed: `last_refusal` of the scheduling service (RtorbScheduling) names it \
@@ -144,6 +152,12 @@ local! {
     InvPolicy {
         /// A client asks for an impossible band.
         WRONG_BAND_OF_CLIENT = RTORB | 0x10, "the band of the client's connection is not possible: its `low` is 0 or more, and at most its `high`";
+        /// A call is started where calls do not share a connection.
+        START_UNSHARED = RTORB | 0x11,
+            "calls are started on connections that many share at once: build the ORB with connection strategy multiplexed or banded, and              wait strategy leader_followers, reactor or connection_thread";
+        /// The application may not read replies.
+        REPLIES_READ = RTORB | 0x12,
+            "threads of the ORB read the replies, or the threads that call: an application reads them with connection strategy              multiplexed or banded, and wait strategy leader_followers";
         /// Early calls cannot wait on the threads of an adapter.
         NO_THREAD_TO_WAIT = RTORB | 0x18,
             "early calls are delayed only by threads that serve one client: choose dispatch thread_per_connection and no thread pool, or let \

@@ -307,7 +307,7 @@ impl From<ReceiveError> for ReplyError {
 
 /// The requests of one connection that wait for replies, each with a value of the driver.
 ///
-/// Their number is bounded by the number of threads that call.
+/// Their number is bounded by the numbers of threads that call and of started calls.
 #[derive(Debug)]
 pub struct Pending<T> {
     requests: Vec<(u32, T)>,

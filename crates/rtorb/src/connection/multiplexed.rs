@@ -16,7 +16,10 @@ use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
 use crate::realtime::ClientThread;
 use crate::strategies::WaitStrategy;
 use crate::wait::connection_thread::ConnectionThreads;
+use crate::wait::pending_call::PendingCall;
 use crate::wait::reactor::Reactor;
+use crate::wait::reply_reader::ReplyReader;
+use crate::wait::waiter::CallSlot;
 use crate::wait::{SharedWait, lock_until};
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::{Mutex, MutexGuard};
@@ -55,6 +58,38 @@ pub(super) fn call<'a>(
             return exclusive::call(&invocation.delayed(), arguments, results);
         }
         if is_nested || retries_left == 0 || !may_retry(&error, is_new) {
+            return Err(error.into_exception(invocation));
+        }
+        invocation.check_time(Phase::Send)?;
+        retries_left -= 1;
+    }
+}
+
+/// Sends the request of a started call, as [`call`] does.
+///
+/// The connection is the same if a servant starts it: the call may wait behind others, which its deadline bounds.
+pub(super) fn start<'a>(
+    multiplexed: &Multiplexed,
+    invocation: &Invocation<'_>,
+    slot: &mut CallSlot,
+    arguments: Arguments<'_, 'a>,
+) -> Result<PendingCall, SystemException> {
+    let endpoint = &invocation.route.endpoint;
+    if invocation.client.host.would_deadlock(&endpoint.endpoint) {
+        return Err(local::WOULD_DEADLOCK);
+    }
+    let connection = endpoint.connections.slot(multiplexed, invocation);
+    let Place::Shared(current) = &connection.connection else {
+        return Err(local::START_UNSHARED);
+    };
+    let mut retries_left = RETRIES_MAX;
+    loop {
+        let (shared, is_new) = multiplexed.current_of(&connection, current, invocation)?;
+        let error = match shared.start(invocation, slot, arguments) {
+            Ok(started) => return Ok(started),
+            Err(error) => error,
+        };
+        if retries_left == 0 || !may_retry(&error, is_new) {
             return Err(error.into_exception(invocation));
         }
         invocation.check_time(Phase::Send)?;
@@ -237,13 +272,18 @@ impl Multiplexed {
             wait: match wait {
                 WaitStrategy::Read => SharedWait::Read,
                 WaitStrategy::Reactor => SharedWait::Reactor(Reactor::new(reader_thread)),
-                WaitStrategy::LeaderFollowers => SharedWait::LeaderFollowers,
+                WaitStrategy::LeaderFollowers => SharedWait::LeaderFollowers(Arc::default()),
                 WaitStrategy::ConnectionThread => {
                     SharedWait::ConnectionThread(ConnectionThreads::new(reader_thread))
                 }
             },
             open: Mutex::default(),
         }
+    }
+
+    /// Returns the connections that a thread of the application may read.
+    pub(super) fn reply_reader(&self) -> Option<&Arc<ReplyReader>> {
+        self.wait.reply_reader()
     }
 
     /// Calls on the connection of a slot once no other thread uses it. The wait for that counts towards the deadline.

@@ -19,10 +19,13 @@ use crate::exception::SystemException;
 use crate::outgoing::{self, CancelRequest, CancelSent};
 use crate::transport::Stream;
 use crate::wait::connection_thread::{MessageInProgress, Remaining, ThreadSignal};
+use crate::wait::pending_call::PendingCall;
 use crate::wait::read::failed;
-use crate::wait::waiter::{Waiter, with_call_slot};
+use crate::wait::reply_reader::ReplyReader;
+use crate::wait::waiter::{CallSlot, Waiter, with_call_slot};
 use crate::wait::{AwaitReply, Lead, ReplySource, SharedWait, lock_until};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::task::Waker;
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
 use rtorb_wire::Writer;
@@ -36,6 +39,9 @@ use std::sync::{Arc, Weak};
 pub(super) struct SharedConnection {
     stream: Stream,
     await_reply: AwaitReply,
+    await_started: AwaitReply,
+    /// For the application's thread, if one may read replies.
+    reader: Option<Arc<ReplyReader>>,
     state: ClientState,
     /// When the last call began.
     used_ns: AtomicU64,
@@ -52,23 +58,28 @@ pub(super) struct SharedConnection {
     room: Condvar,
 }
 
-/// The threads that wait on a connection.
+/// The threads and tasks that wait on a connection.
 #[derive(Debug)]
 struct WaitingThreads {
     pending: Pending<Entry>,
+    /// Tasks whose calls have ended, and that are woken once the lock is free.
+    woken: Vec<Waker>,
     /// True while one of the threads reads for all.
     has_leader: bool,
     /// Requests for the connection's own thread to send. Each has an entry in `pending`, oneways too.
     queue: SendQueue,
 }
 
-/// A thread that waits for its reply.
+/// A thread that waits for its reply, or a started call.
 #[derive(Debug)]
 struct Entry {
     waiter: Arc<Waiter>,
-    /// False while the thread is still sending, and so cannot read.
+    /// True if a thread waits that can read. It cannot while it is still sending, and nobody may wait for a started call.
     is_sent: bool,
 }
+
+/// A thread of the application looks at other connections after it has read from one this often.
+const READS_MAX: usize = 16;
 
 /// How long a cancellation waits for its turn to send, in nanoseconds.
 const CANCEL_TURN_NS: u64 = 1_000_000;
@@ -112,9 +123,10 @@ impl Caller<'_> {
 }
 
 impl Entry {
-    /// Ends the wait without a reply.
-    fn deliver_error(&self, why: ReplyError) {
-        self.waiter.deliver(|delivery| delivery.error = Some(why));
+    /// Ends the wait without a reply. Returns the task to wake.
+    #[must_use]
+    fn deliver_error(&self, why: ReplyError) -> Option<Waker> {
+        self.waiter.deliver(|delivery| delivery.error = Some(why))
     }
 }
 
@@ -130,12 +142,15 @@ impl SharedConnection {
         let shared = Arc::new(Self {
             stream,
             await_reply: wait.await_reply(),
+            await_started: wait.await_started(),
+            reader: wait.reply_reader().cloned(),
             state: invocation.route.endpoint.client_state(),
             used_ns: AtomicU64::new(invocation.now_ns()),
             is_closed: AtomicBool::new(false),
             sending: Mutex::new(()),
             waiting: Mutex::new(WaitingThreads {
                 pending: Pending::default(),
+                woken: Vec::new(),
                 has_leader: false,
                 queue: match wait {
                     SharedWait::ConnectionThread(_) => queued::queue(&core.limits),
@@ -194,7 +209,7 @@ impl SharedConnection {
             if !is_delivered {
                 self.send_cancel(&invocation.cancel_request(request_id), Mutex::try_lock);
                 // If the server is stuck with this request, later requests on this connection would be stuck too.
-                self.retire();
+                ReplySource::retire(&**self);
                 return Err(ReplyError::TimedOut.into());
             }
             let delivery = caller.waiter.delivery.lock();
@@ -203,6 +218,43 @@ impl SharedConnection {
             }
             let bytes = &delivery.message[..delivery.bytes];
             read_whole_reply(invocation, request_id, bytes, results)
+        })
+    }
+
+    /// Sends a request, and returns the call whose reply is awaited later. Its request stays in the slot.
+    pub(super) fn start<'a>(
+        self: &Arc<Self>,
+        invocation: &Invocation<'_>,
+        slot: &mut CallSlot,
+        arguments: Arguments<'_, 'a>,
+    ) -> Result<PendingCall, CallError> {
+        let request_id = self.state.next_shared_request_id();
+        let needs_code_sets = self.state.needs_code_sets();
+        let mut w = invocation.writer(core::mem::take(&mut slot.out));
+        let written = invocation.encode(&mut w, request_id, needs_code_sets, arguments);
+        let caller = Caller {
+            request_id,
+            waiter: &slot.waiter,
+            deadline_ns: invocation.deadline.at_ns(),
+            others: Others::Any,
+            is_oneway: false,
+            fragment_bytes: invocation.core.fragment_bytes,
+        };
+        let sent = written
+            .map_err(|error| CallError::Exception(error.into()))
+            .and_then(|()| Ok(self.send(&caller, &w)?));
+        let request_bytes;
+        (slot.out, request_bytes) = w.finish_whole();
+        sent?;
+        Ok(PendingCall {
+            source: Arc::<Self>::clone(self),
+            waiter: Arc::clone(&slot.waiter),
+            await_started: self.await_started,
+            request_id,
+            request_bytes,
+            version: invocation.route.version,
+            byte_order: invocation.core.byte_order,
+            deadline: invocation.deadline,
         })
     }
 
@@ -304,12 +356,18 @@ impl SharedConnection {
         true
     }
 
-    /// Admits no more requests; closes the connection unless a thread waits on it.
+    /// Changes who waits, and then wakes the tasks whose calls have ended by that.
     #[cold]
-    fn retire(&self) {
-        self.retire_with(&mut self.waiting.lock());
+    fn with_waiting<T>(&self, change: impl FnOnce(&mut WaitingThreads) -> T) -> T {
+        let mut waiting = self.waiting.lock();
+        let done = change(&mut waiting);
+        let woken = core::mem::take(&mut waiting.woken);
+        drop(waiting);
+        woken.into_iter().for_each(Waker::wake);
+        done
     }
 
+    /// Admits no more requests; closes the connection unless a thread waits on it.
     fn retire_with(&self, waiting: &mut WaitingThreads) {
         waiting.pending.retire();
         self.is_closed.store(true, Ordering::Release);
@@ -323,7 +381,7 @@ impl SharedConnection {
     /// Ends the connection. All waiting threads get the reason.
     #[cold]
     fn end(&self, why: ReplyError) {
-        self.end_with(&mut self.waiting.lock(), why);
+        self.with_waiting(|waiting| self.end_with(waiting, why));
     }
 
     fn end_with(&self, waiting: &mut WaitingThreads, why: ReplyError) {
@@ -331,9 +389,9 @@ impl SharedConnection {
         self.stream.shut();
         self.refuse_queued(waiting);
         // Under the lock, so that a thread that gives up its request finds the reason delivered.
-        for entry in waiting.pending.end(why) {
-            entry.deliver_error(why);
-        }
+        let ended = waiting.pending.end(why);
+        let woken = ended.filter_map(|entry| entry.deliver_error(why));
+        waiting.woken.extend(woken);
     }
 
     /// Adds a request to the pending ones before it is sent, if a thread waits for its reply.
@@ -345,6 +403,33 @@ impl SharedConnection {
             pending.insert(caller.request_id, caller.entry());
         }
         Ok(())
+    }
+
+    /// Receives available bytes and delivers each whole reply. Returns false if there are no bytes.
+    #[inline(always)]
+    fn receive_some(&self, receiver: &mut Receiver) -> Result<bool, ReplyError> {
+        match self.stream.receive_now(receiver.free_ahead()) {
+            Ok(0) => Err(ReplyError::Ended),
+            Ok(received) => {
+                receiver.advance(received);
+                self.deliver(receiver)?;
+                Ok(true)
+            }
+            Err(Errno::AGAIN | Errno::INTR) => Ok(false),
+            Err(errno) => Err(failed(errno)),
+        }
+    }
+
+    /// Gives the lead up: to the thread that has waited longest, if any thread waits. Returns true if nobody reads the replies of
+    /// started calls now.
+    fn leave_lead(&self) -> bool {
+        let mut waiting = self.waiting.lock();
+        let next = waiting.pending.iter().find(|entry| entry.is_sent);
+        if let Some(next) = next {
+            next.waiter.lead();
+        }
+        waiting.has_leader = next.is_some();
+        !waiting.has_leader && !waiting.pending.is_empty()
     }
 
     /// Delivers all whole replies in the receive buffer.
@@ -359,10 +444,13 @@ impl SharedConnection {
                 request_id ^ u32::from(rtorb_os::simulation::is_planted("reply-swapped"));
             let entry = self.waiting.lock().pending.remove(request_id);
             if let Some(entry) = entry {
-                entry.waiter.deliver(|delivery| {
+                let task = entry.waiter.deliver(|delivery| {
                     delivery.bytes = receiver.take(&mut delivery.message);
                     delivery.error = None;
                 });
+                if let Some(task) = task {
+                    task.wake();
+                }
             }
         }
         Ok(())
@@ -377,16 +465,7 @@ impl ReplySource for SharedConnection {
     fn receive(&self) -> bool {
         let mut receiver = self.receiver.lock();
         loop {
-            let ended = match self.stream.receive_now(receiver.free_ahead()) {
-                Ok(0) => Err(ReplyError::Ended),
-                Ok(received) => {
-                    receiver.advance(received);
-                    self.deliver(&mut receiver)
-                }
-                Err(Errno::AGAIN | Errno::INTR) => Ok(()),
-                Err(errno) => Err(failed(errno)),
-            };
-            if let Err(error) = ended {
+            if let Err(error) = self.receive_some(&mut receiver) {
                 self.end(error);
                 return false;
             }
@@ -422,20 +501,53 @@ impl ReplySource for SharedConnection {
         if rtorb_os::simulation::is_planted("lead-kept") {
             return;
         }
-        let mut waiting = self.waiting.lock();
-        let next = waiting.pending.iter().find(|entry| entry.is_sent);
-        if let Some(next) = next {
-            next.waiter.lead();
+        if self.leave_lead()
+            && let Some(reader) = &self.reader
+        {
+            reader.note_left();
         }
-        waiting.has_leader = next.is_some();
+    }
+
+    fn step_back(&self, request_id: u32) {
+        if let Some(entry) = self.waiting.lock().pending.get_mut(request_id) {
+            entry.is_sent = false;
+        }
+    }
+
+    fn read_for_tasks(&self) -> bool {
+        if core::mem::replace(&mut self.waiting.lock().has_leader, true) {
+            return true;
+        }
+        let mut receiver = self.receiver.lock();
+        let mut reads_left = READS_MAX;
+        let ended = loop {
+            match self.receive_some(&mut receiver) {
+                Ok(true) if reads_left > 0 => reads_left -= 1,
+                Ok(has_more) => break Ok(has_more || self.stream.holds_unreported_bytes()),
+                Err(error) => break Err(error),
+            }
+        };
+        drop(receiver);
+        if let Err(error) = ended {
+            self.end(error);
+        }
+        self.leave_lead();
+        if let (Ok(true), Some(reader)) = (ended, &self.reader) {
+            reader.note_left();
+        }
+        ended.is_ok()
+    }
+
+    #[cold]
+    fn retire(&self) {
+        self.with_waiting(|waiting| self.retire_with(waiting));
     }
 
     fn give_up(&self, request_id: u32) -> bool {
-        let mut waiting = self.waiting.lock();
-        match waiting.pending.remove(request_id) {
-            Some(entry) => !self.give_up_queued(&mut waiting, request_id, &entry),
+        self.with_waiting(|waiting| match waiting.pending.remove(request_id) {
+            Some(entry) => !self.give_up_queued(waiting, request_id, &entry),
             None => false,
-        }
+        })
     }
 
     #[cold]
@@ -445,9 +557,8 @@ impl ReplySource for SharedConnection {
         self.send_cancel(cancel, |sending| lock_until(sending, turn_by_ns));
         // The reply to a request that is not pending any more is dropped.
         let entry = self.waiting.lock().pending.remove(cancel.request_id);
-        if let Some(entry) = entry {
-            entry.deliver_error(ReplyError::TimedOut);
-        }
+        let task = entry.and_then(|entry| entry.deliver_error(ReplyError::TimedOut));
+        task.into_iter().for_each(Waker::wake);
     }
 
     fn send_queued(&self, message: &mut MessageInProgress) -> Remaining {

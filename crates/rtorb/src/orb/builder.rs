@@ -379,7 +379,10 @@ impl OrbBuilder {
                 strategies.connection,
                 ClientThread::new(&rt, &reader_thread),
             ),
-            watchdog: Watchdog::new(ClientThread::new(&rt, &watchdog_thread)),
+            watchdog: Watchdog::new(
+                ClientThread::new(&rt, &watchdog_thread),
+                self.limits.started_calls_max,
+            ),
             resolver: Resolver::of_this_thread(),
             endpoints: EndpointTable::default(),
             is_closed: AtomicBool::new(false),

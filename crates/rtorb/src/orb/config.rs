@@ -251,7 +251,7 @@ macro_rules! limits {
 
 limits! {
     message_bytes_max, connections_max, connections_per_address_max, objects_max, adapters_max, bound_keys_max, thread_connections_max, shared_connections_max,
-    client_periods_max, fragment_chains_max, forwards_max, collocated_depth_max, pool_threads_max, spare_buffers_max;
+    started_calls_max, client_periods_max, fragment_chains_max, forwards_max, collocated_depth_max, pool_threads_max, spare_buffers_max;
     queued_requests_max: QueuedRequests => queued_requests_max,
     receive_timeout_ms: ReceiveTimeout => receive_timeout,
     send_timeout_ms: SendTimeout => send_timeout,

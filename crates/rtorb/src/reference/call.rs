@@ -281,15 +281,11 @@ impl ObjectRef {
                 }
                 // The forwarded location failed: the original one may know a new location.
                 Err(exception) if was_known && ends_forward(&exception) => {
-                    self.inner.is_forwarded.store(false, Ordering::Release);
-                    *self.inner.forward.lock() = None;
+                    self.forget_forward();
                     target = None;
                     was_known = false;
                 }
-                Err(exception) if exception.kind == ExceptionKind::Timeout => {
-                    return Err(self.timed_out(exception, time.deadline));
-                }
-                Err(exception) => return Err(exception),
+                Err(exception) => return Err(self.ended_by(exception, time.deadline)),
             }
             if time.deadline == Deadline::NONE {
                 time = self.begin_again();
@@ -325,7 +321,7 @@ impl ObjectRef {
 
     /// Makes the reference of the object's new location, and sends later calls there.
     #[cold]
-    fn forwarded_to(&self, ior: Ior) -> Result<Self, SystemException> {
+    pub(super) fn forwarded_to(&self, ior: Ior) -> Result<Self, SystemException> {
         let overrides = Arc::clone(&self.inner.overrides);
         let client = self.inner.client.clone();
         let (timeout, operations) = (self.inner.timeout, self.inner.operations);
@@ -357,9 +353,28 @@ impl ObjectRef {
         exception
     }
 
+    /// Sends later calls to the original location.
+    #[cold]
+    pub(super) fn forget_forward(&self) {
+        self.inner.is_forwarded.store(false, Ordering::Release);
+        *self.inner.forward.lock() = None;
+    }
+
+    /// Returns the exception of a call that has failed.
+    pub(super) fn ended_by(
+        &self,
+        exception: SystemException,
+        deadline: Deadline,
+    ) -> SystemException {
+        match exception.kind {
+            ExceptionKind::Timeout => self.timed_out(exception, deadline),
+            _ => exception,
+        }
+    }
+
     /// Sends later calls by that reference.
     #[cold]
-    fn follow(&self, next: &Self) {
+    pub(super) fn follow(&self, next: &Self) {
         *self.inner.forward.lock() = Some(next.clone());
         self.inner.is_forwarded.store(true, Ordering::Release);
     }
@@ -395,7 +410,7 @@ impl ObjectRef {
 /// Returns true if the forwarded location of an object is no longer valid.
 //= GIOP 1.2 §15.4.3.2
 //# When the place that a forward names fails, the client goes back to the original reference.
-fn ends_forward(exception: &SystemException) -> bool {
+pub(super) fn ends_forward(exception: &SystemException) -> bool {
     let is_gone = exception.kind == ExceptionKind::ObjectNotExist
         && exception.completed == CompletionStatus::No;
     is_gone || permits_other_route(exception)

@@ -123,7 +123,7 @@ impl Inner {
 
     /// Returns the index of the route that is `step` steps after the one that replied last.
     #[inline]
-    fn index(&self, preferred: usize, step: usize) -> usize {
+    pub(super) fn index(&self, preferred: usize, step: usize) -> usize {
         match preferred + step {
             index if index < self.routes.len() => index,
             index => index - self.routes.len(),
@@ -145,6 +145,20 @@ impl Inner {
             Some(priority) => binding.at(priority)?,
         };
         Ok(Some(priority))
+    }
+
+    /// Returns the priority of a started call: `at` as a thread of that priority would call, or the calling thread's.
+    pub(super) fn started_priority(
+        &self,
+        at: Option<Priority>,
+    ) -> Result<Option<BandedPriority>, SystemException> {
+        let sent = match (at, self.binding.as_deref()) {
+            (Some(own), Some(Ok(binding))) => {
+                Some(binding.sent(own, &self.client.core, &self.routes)?)
+            }
+            _ => at,
+        };
+        self.call_priority(sent)
     }
 
     /// Returns the exception for a reference without routes.
@@ -183,7 +197,7 @@ pub(super) fn permits_other_route(exception: &SystemException) -> bool {
 
 /// Returns TIMEOUT for a call that has no time for another route; `last` is its last failure.
 #[cold]
-fn too_late(last: SystemException, deadline: Deadline) -> SystemException {
+pub(super) fn too_late(last: SystemException, deadline: Deadline) -> SystemException {
     let elapsed = deadline.elapsed(monotonic_ns());
     let timeout = SystemException::omg(ExceptionKind::Timeout, 2);
     match last.cause {

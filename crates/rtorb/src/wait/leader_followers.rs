@@ -39,6 +39,38 @@ pub(crate) fn await_reply(
     }
 }
 
+/// Waits until a started call has ended, until `until_ns` at the latest. Returns false if it has not: the call goes on without the
+/// calling thread.
+pub(crate) fn await_started(
+    source: &dyn ReplySource,
+    waiter: &Waiter,
+    request_id: u32,
+    until_ns: Option<u64>,
+) -> bool {
+    let leads = match source.take_lead(request_id) {
+        Lead::Taken => true,
+        Lead::Occupied => match waiter.wait(until_ns) {
+            WakeReason::Replied => return true,
+            WakeReason::Leading => true,
+            WakeReason::Late => false,
+        },
+        Lead::NotNeeded => {
+            waiter.await_delivery();
+            return true;
+        }
+    };
+    if leads {
+        read_until(source, waiter, until_ns);
+    }
+    // First, so that this thread does not get the lead back.
+    source.step_back(request_id);
+    if leads || waiter.is_leading() {
+        waiter.end_lead();
+        source.pass_lead();
+    }
+    waiter.has_reply()
+}
+
 /// Reads for all waiting threads until this thread has its reply or its deadline has passed.
 fn lead(
     source: &dyn ReplySource,

@@ -32,6 +32,16 @@ pub(crate) fn await_reply(
     true
 }
 
+/// Waits until a started call has ended, until `until_ns` at the latest. Returns false if it has not: the call goes on.
+pub(crate) fn await_started(
+    _: &dyn ReplySource,
+    waiter: &Waiter,
+    _: u32,
+    until_ns: Option<u64>,
+) -> bool {
+    waiter.wait(until_ns) != WakeReason::Late
+}
+
 /// The thread that reads from all shared connections. It starts with the first of them.
 #[derive(Debug)]
 pub(crate) struct Reactor {

@@ -1,14 +1,15 @@
-//! A thread that waits on a shared connection, and the buffer for its reply.
+//! A thread or a task that waits on a shared connection, and the buffer for its reply.
 
 use crate::clock::monotonic_ns;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::task::Waker;
 use rtorb_os::futex;
 use rtorb_os::sync::Mutex;
 use rtorb_wire::connection::ReplyError;
 use std::sync::Arc;
 
-/// A waiting thread. The thread that reads for all delivers replies to it.
+/// A waiting thread or task. The thread that reads for all delivers replies to it.
 #[derive(Debug, Default)]
 pub(crate) struct Waiter {
     /// The state: one of the constants below. Only this thread sleeps on this word, so a wake-up wakes no other thread.
@@ -26,6 +27,8 @@ pub(crate) struct Delivery {
     pub(crate) bytes: usize,
     /// The reason why there is no reply.
     pub(crate) error: Option<ReplyError>,
+    /// The task that waits. It is under the same lock as the reply, so that no wake-up is lost.
+    task: Option<Waker>,
 }
 
 /// How long a thread waits at a socket at a time if another thread may cancel the wait, in nanoseconds.
@@ -71,15 +74,53 @@ impl Waiter {
         Some(deadline_ns.map_or(look_ns, |at_ns| at_ns.min(look_ns)))
     }
 
-    /// Delivers a reply, or the reason why there is none, and wakes the thread.
-    pub(crate) fn deliver(&self, put: impl FnOnce(&mut Delivery)) {
-        put(&mut self.delivery.lock());
-        self.set(REPLIED);
+    /// Delivers a reply, or the reason why there is none, and wakes the thread. Returns the waker of the task, if one waits.
+    ///
+    /// The caller wakes the task once it holds no lock: that may run any code of an executor, and drop other calls.
+    #[must_use]
+    pub(crate) fn deliver(&self, put: impl FnOnce(&mut Delivery)) -> Option<Waker> {
+        let mut delivery = self.delivery.lock();
+        put(&mut delivery);
+        let task = delivery.task.take();
+        let is_asleep = self.set(REPLIED);
+        drop(delivery);
+        self.wake_if(is_asleep);
+        task
+    }
+
+    /// Has `waker` woken when the reply is delivered, instead of an earlier waker. Returns true if it is delivered already.
+    pub(crate) fn await_as_task(&self, waker: &Waker) -> bool {
+        let earlier = {
+            let mut delivery = self.delivery.lock();
+            if self.has_reply() {
+                return true;
+            }
+            match &delivery.task {
+                Some(known) if known.will_wake(waker) => return false,
+                _ => delivery.task.replace(waker.clone()),
+            }
+        };
+        drop(earlier);
+        false
+    }
+
+    /// Wakes no task any more.
+    pub(crate) fn forget_task(&self) {
+        let task = self.delivery.lock().task.take();
+        drop(task);
     }
 
     /// Makes the thread the leader and wakes it.
     pub(crate) fn lead(&self) {
-        self.set(LEADING);
+        let is_asleep = self.set(LEADING);
+        self.wake_if(is_asleep);
+    }
+
+    /// Notes that the thread leads no longer, and has no reply yet.
+    pub(crate) fn end_lead(&self) {
+        let _ = self
+            .state
+            .compare_exchange(LEADING, AWAKE, Ordering::AcqRel, Ordering::Relaxed);
     }
 
     /// Returns true if the reply was delivered.
@@ -127,21 +168,30 @@ impl Waiter {
         }
     }
 
-    fn set(&self, state: u32) {
+    /// Changes the state. Returns true if the thread sleeps, and must be woken.
+    #[inline]
+    fn set(&self, state: u32) -> bool {
         #[cfg(simulation)]
         if rtorb_os::simulation::is_planted("wake-lost")
             && self.state.load(Ordering::Acquire) == AWAKE
         {
             (0..20).for_each(|_| rtorb_os::simulation::point());
-            return self.state.store(state, Ordering::Release);
+            self.state.store(state, Ordering::Release);
+            return false;
         }
-        if self.state.swap(state, Ordering::AcqRel) == ASLEEP {
+        self.state.swap(state, Ordering::AcqRel) == ASLEEP
+    }
+
+    #[inline]
+    fn wake_if(&self, is_asleep: bool) {
+        if is_asleep {
             futex::wake(&self.state, 1);
         }
     }
 }
 
-/// A thread's memory for a call on a shared connection. Later calls reuse it; a nested call has its own.
+/// The memory of a call on a shared connection: a thread's, or that of a started call. Later calls reuse it; a nested call has its
+/// own.
 #[derive(Debug, Default)]
 pub(crate) struct CallSlot {
     pub(crate) waiter: Arc<Waiter>,

@@ -6,9 +6,10 @@
 //! use has passed, so it sleeps that long, or until the earliest deadline that it saw. Deadlines are kept to 0.2 ms. While a
 //! connection is open, an idle watchdog wakes once in the shortest timeout.
 //!
-//! It also waits for the ends of peers in shared memory (`PeerWatch`).
+//! It also ends started calls, whether or not somebody waits for them, and waits for the ends of peers in shared memory (`PeerWatch`).
 
 use super::WatchError;
+use super::call_table::CallTable;
 use crate::clock::monotonic_ns;
 use crate::poller::{ONCE, Polled, Poller, Token};
 use crate::realtime::ClientThread;
@@ -36,6 +37,7 @@ pub(crate) struct Watchdog {
 #[derive(Debug)]
 struct Shared {
     waits: Mutex<Vec<Watched>>,
+    calls: Arc<CallTable>,
     /// The peers of connections through shared memory.
     peers: PeerWatch,
     /// The clients of requests that can be cancelled, by their numbers.
@@ -173,11 +175,11 @@ impl Wait {
 }
 
 impl Watchdog {
-    /// Makes a watchdog whose thread has that scheduling.
-    pub(crate) fn new(config: ClientThread) -> Self {
+    /// Makes a watchdog whose thread has that scheduling. An ORB has at most `calls_max` started calls at a time.
+    pub(crate) fn new(config: ClientThread, calls_max: usize) -> Self {
         Self {
             config,
-            shared: Arc::new(Shared::new()),
+            shared: Arc::new(Shared::new(calls_max)),
             thread: Mutex::default(),
         }
     }
@@ -194,7 +196,22 @@ impl Watchdog {
         self.start().map(|_| ())
     }
 
-    /// Has the thread check the waits that began before.
+    /// Returns the started calls.
+    pub(crate) fn calls(&self) -> &Arc<CallTable> {
+        &self.shared.calls
+    }
+
+    /// Watches the deadlines of started calls from now on.
+    pub(crate) fn watch_calls(&self) -> Result<(), WatchError> {
+        // On virtual time the simulation looks instead.
+        #[cfg(test)]
+        if crate::tests::clock::is_virtual() {
+            return Ok(());
+        }
+        self.start().map(|_| ())
+    }
+
+    /// Has the thread check the waits and calls that began before.
     pub(crate) fn check_waits(&self) {
         #[cfg(simulation)]
         if rtorb_os::simulation::is_planted("shorter-timeout-unheard") {
@@ -285,9 +302,10 @@ impl Drop for Watchdog {
 }
 
 impl Shared {
-    fn new() -> Self {
+    fn new(calls_max: usize) -> Self {
         Self {
             waits: Mutex::default(),
+            calls: Arc::new(CallTable::new(calls_max)),
             peers: PeerWatch::new(),
             clients: Mutex::default(),
             poller: SetOnce::new(),
@@ -351,11 +369,11 @@ impl Shared {
         });
     }
 
-    /// Ends the waits that are due and returns when to look again; `None` if there is no connection.
+    /// Ends the waits and calls that are due and returns when to look again; `None` if there is neither a connection nor a call.
     fn look(&self, now_ns: u64) -> Option<u64> {
+        let mut next_ns = self.calls.look(now_ns).unwrap_or(u64::MAX);
         let mut waits = self.waits.lock();
         waits.retain(|watched| watched.wait.strong_count() > 0);
-        let mut next_ns = u64::MAX;
         for watched in &*waits {
             // A wait that begins after this look ends no earlier than its timeout from now.
             next_ns = next_ns.min(now_ns.saturating_add(watched.timeout_ns));
@@ -414,7 +432,7 @@ mod tests {
     }
 
     fn shared() -> Arc<Shared> {
-        let shared = Shared::new();
+        let shared = Shared::new(0);
         let poller = Poller::with_timer().expect("the host has descriptors");
         shared.poller.get_or_make(|| poller);
         Arc::new(shared)

@@ -34,6 +34,7 @@ mod segments;
 mod server_faults;
 mod shared_memory;
 mod slow_clients;
+mod started_calls;
 mod sync_none;
 mod timing;
 mod unusual;

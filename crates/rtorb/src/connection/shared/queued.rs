@@ -121,7 +121,8 @@ impl SharedConnection {
         if let Some(sent) = sent.filter(|sent| sent.is_oneway) {
             let entry = waiting.pending.remove(sent.request_id);
             if let Some(entry) = entry {
-                entry.waiter.deliver(|delivery| delivery.error = None);
+                // A thread waits for it: only calls with a reply are started.
+                let _ = entry.waiter.deliver(|delivery| delivery.error = None);
             }
         }
         self.room.notify_all(&self.waiting);
@@ -131,12 +132,14 @@ impl SharedConnection {
     /// Ends the connection because the socket failed while a request was sent.
     #[cold]
     fn fail_sending(&self, errno: Errno) {
-        let mut waiting = self.waiting.lock();
-        let begun = waiting.queue.finish();
-        if let Some(entry) = begun.and_then(|begun| waiting.pending.remove(begun.request_id)) {
-            entry.deliver_error(self.state.send_failed(errno.raw_os_error()));
-        }
-        self.end_with(&mut waiting, failed(errno));
+        self.with_waiting(|waiting| {
+            let begun = waiting.queue.finish();
+            if let Some(entry) = begun.and_then(|begun| waiting.pending.remove(begun.request_id)) {
+                let task = entry.deliver_error(self.state.send_failed(errno.raw_os_error()));
+                waiting.woken.extend(task);
+            }
+            self.end_with(waiting, failed(errno));
+        });
     }
 
     /// Removes all requests whose sending has not begun, when the connection ends or is stuck. Their threads may send them on
@@ -144,7 +147,9 @@ impl SharedConnection {
     pub(super) fn refuse_queued(&self, waiting: &mut WaitingThreads) {
         while let Some(unsent) = waiting.queue.give_up_newest() {
             if let Some(entry) = waiting.pending.remove(unsent.request_id) {
-                entry.deliver_error(ReplyError::ClosedBefore);
+                waiting
+                    .woken
+                    .extend(entry.deliver_error(ReplyError::ClosedBefore));
             }
         }
         self.room.notify_all(&self.waiting);
@@ -161,7 +166,9 @@ impl SharedConnection {
             None => return false,
             Some(RequestProgress::Unsent) => {
                 self.room.notify_all(&self.waiting);
-                entry.deliver_error(ReplyError::NotSent);
+                waiting
+                    .woken
+                    .extend(entry.deliver_error(ReplyError::NotSent));
             }
             Some(progress) => {
                 if progress == RequestProgress::Stuck {
@@ -169,7 +176,9 @@ impl SharedConnection {
                     self.refuse_queued(waiting);
                 }
                 self.retire_with(waiting);
-                entry.deliver_error(ReplyError::SendTimedOut);
+                waiting
+                    .woken
+                    .extend(entry.deliver_error(ReplyError::SendTimedOut));
             }
         }
         true

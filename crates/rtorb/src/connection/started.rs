@@ -1,0 +1,95 @@
+//! Started calls: requests over shared connections, whose replies are read later.
+
+use super::Sharing;
+use super::invocation::{Arguments, Invocation};
+use super::multiplexed;
+use super::reply::{CallError, Outcome, Results, read_whole_reply};
+use crate::exception::{SystemException, local};
+use crate::wait::WatchError;
+use crate::wait::call_table::{CallPlace, CallTable};
+use crate::wait::pending_call::PendingCall;
+use crate::wait::reply_reader::ReplyReader;
+use std::sync::Arc;
+
+/// Why a started call has no result.
+#[derive(Debug)]
+pub(crate) enum StartedCallError {
+    /// The connection was closed before the server saw the request, which may be sent again.
+    Stale(SystemException),
+    /// The exception of the call.
+    Exception(SystemException),
+}
+
+/// Takes a place for a call.
+pub(crate) fn take_place(table: &Arc<CallTable>) -> Result<CallPlace, SystemException> {
+    table.take_place().ok_or(local::CALLS_FULL)
+}
+
+/// Sends a request. The watchdog ends the call if its deadline passes.
+///
+/// # Errors
+/// INV_POLICY if threads do not share connections, or one thread at a time uses them.
+pub(crate) fn start<'a>(
+    invocation: &Invocation<'_>,
+    place: &mut CallPlace,
+    arguments: Arguments<'_, 'a>,
+) -> Result<PendingCall, SystemException> {
+    let (Sharing::Multiplexed(shared) | Sharing::Banded(shared)) = &invocation.core.sharing else {
+        return Err(local::START_UNSHARED);
+    };
+    let started = multiplexed::start(shared, invocation, &mut place.slot, arguments)?;
+    if let Err(refused) = watch(invocation, place, &started) {
+        place.note_unwatched();
+        started.abandon();
+        return Err(refused.at(&invocation.route.endpoint.endpoint));
+    }
+    Ok(started)
+}
+
+fn watch(
+    invocation: &Invocation<'_>,
+    place: &CallPlace,
+    started: &PendingCall,
+) -> Result<(), WatchError> {
+    let watchdog = &invocation.core.watchdog;
+    if place.watch(started) {
+        watchdog.watch_calls()?;
+        watchdog.check_waits();
+    }
+    Ok(())
+}
+
+/// Reads the reply to a call that has ended.
+pub(crate) fn read(
+    invocation: &Invocation<'_>,
+    ended: &PendingCall,
+    results: Results<'_>,
+) -> Result<Outcome, StartedCallError> {
+    let delivery = ended.waiter.delivery.lock();
+    let outcome = match delivery.error {
+        Some(error) => Err(CallError::NoReply(error)),
+        None => {
+            let bytes = &delivery.message[..delivery.bytes];
+            read_whole_reply(invocation, ended.request_id, bytes, results)
+        }
+    };
+    outcome.map_err(|error| {
+        if error.is_stale() {
+            StartedCallError::Stale(error.into_exception(invocation))
+        } else {
+            StartedCallError::Exception(error.into_exception(invocation))
+        }
+    })
+}
+
+/// Returns the connections that a thread of the application may read.
+///
+/// # Errors
+/// INV_POLICY if threads of the ORB read them, or the threads that call.
+pub(crate) fn reply_reader(sharing: &Sharing) -> Result<&Arc<ReplyReader>, SystemException> {
+    let reader = match sharing {
+        Sharing::Exclusive => None,
+        Sharing::Multiplexed(shared) | Sharing::Banded(shared) => shared.reply_reader(),
+    };
+    reader.ok_or(local::REPLIES_READ)
+}

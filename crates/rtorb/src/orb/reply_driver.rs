@@ -1,0 +1,82 @@
+//! Reading of replies by a thread of the application.
+
+use super::Orb;
+use crate::connection::started;
+use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::wait::reply_reader::ReplyReader;
+use core::task::Waker;
+use rtorb_wire::connection::Deadline;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Reads the replies of started calls on a thread of the application: one that polls tasks, or one for this alone.
+///
+/// With wait strategy `leader_followers`, nobody reads while no thread waits for a reply. This lets the application choose who does,
+/// with which priority, and when. One thread at a time reads.
+///
+/// The deadlines of calls do not depend on it: the watchdog ends them.
+///
+/// ```no_run
+/// use core::pin::pin;
+/// use core::task::{Context, Poll};
+///
+/// /// Runs a future on the calling thread, which reads its replies.
+/// fn block_on<F: Future>(replies: &rtorb::ReplyDriver, future: F) -> F::Output {
+///     let mut future = pin!(future);
+///     let waker = replies.waker();
+///     loop {
+///         if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+///             return done;
+///         }
+///         replies.run_once(None);
+///     }
+/// }
+/// # fn main() {}
+/// ```
+#[derive(Clone, Debug)]
+pub struct ReplyDriver {
+    reader: Arc<ReplyReader>,
+    /// Keeps the connections open.
+    _orb: Orb,
+}
+
+impl Orb {
+    /// Returns the driver by which a thread of the application reads the replies of started calls.
+    ///
+    /// # Errors
+    /// INV_POLICY if the connection strategy is `exclusive` or the wait strategy is not `leader_followers`; NO_RESOURCES if the host
+    /// refuses a descriptor.
+    pub fn reply_driver(&self) -> Result<ReplyDriver, SystemException> {
+        let reader = started::reply_reader(&self.core.client.sharing)?;
+        reader.prepare().map_err(|errno| {
+            let refused: SystemException = ExceptionKind::NoResources.into();
+            refused.with_cause(Cause::host(Phase::SetUp, errno))
+        })?;
+        Ok(ReplyDriver {
+            reader: Arc::clone(reader),
+            _orb: self.clone(),
+        })
+    }
+
+    /// Returns the number of started calls that were refused because `Limits::started_calls_max` calls existed.
+    pub fn started_calls_refused(&self) -> u64 {
+        self.core.client.watchdog.calls().refused()
+    }
+}
+
+impl ReplyDriver {
+    /// Waits until a reply arrives, a [waker](Self::waker) of this driver is woken, or `until`; reads all replies that have arrived, and
+    /// wakes their tasks. Returns false if `until` passed first. It may return true without a reply.
+    pub fn run_once(&self, until: Option<Instant>) -> bool {
+        let until_ns = until.and_then(|until| {
+            let left = until.saturating_duration_since(Instant::now());
+            Deadline::new(crate::clock::monotonic_ns(), Some(left)).at_ns()
+        });
+        self.reader.read_once(until_ns)
+    }
+
+    /// Returns a waker for the tasks that the reading thread polls: it ends [`run_once`](Self::run_once). It makes no heap call.
+    pub fn waker(&self) -> Waker {
+        Waker::from(Arc::clone(&self.reader))
+    }
+}

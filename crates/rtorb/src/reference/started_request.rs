@@ -1,0 +1,298 @@
+//! A started call without its types: it sends the request, follows the object if it has moved, and reads the reply.
+
+use super::call::{CallRequest, ends_forward};
+use super::route_choice::{permits_other_route, too_late};
+use super::timeout::CallTime;
+use super::{Inner, ObjectRef};
+use crate::clock::monotonic_ns;
+use crate::connection::started::{self, StartedCallError};
+use crate::connection::{Arguments, Invocation, InvocationKind, Outcome, Results};
+use crate::distributable;
+use crate::exception::{ExceptionKind, SystemException, local};
+use crate::realtime::Priority;
+use crate::wait::call_table::CallPlace;
+use crate::wait::pending_call::PendingCall;
+use core::sync::atomic::Ordering;
+use core::task::Waker;
+use rtorb_wire::code_sets;
+use rtorb_wire::giop::contexts::CodeSets;
+use rtorb_wire::giop::{PassedRequest, Response};
+
+/// A started call: its request was sent, or could not be.
+#[derive(Debug)]
+pub(super) enum StartedRequest {
+    /// The request was sent.
+    InFlight(InFlight),
+    /// The call ended with an exception that is not taken yet.
+    Failed(SystemException),
+    /// The result was taken.
+    Taken,
+}
+
+/// A request that was sent, and all that is needed to send it again.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    /// The reference through which the application called.
+    object: ObjectRef,
+    target: Target,
+    call: PendingCall,
+    place: CallPlace,
+    time: CallTime,
+    at: Option<Priority>,
+    /// The most times that the request is still sent again.
+    steps_left: usize,
+    is_readdressed: bool,
+    /// True once its reply was read, and the request is not sent again.
+    has_ended: bool,
+}
+
+/// Where a request went.
+#[derive(Debug)]
+struct Target {
+    /// The object, at its last known location.
+    object: ObjectRef,
+    /// The index of the route.
+    route: usize,
+}
+
+/// A request to be sent.
+#[derive(Clone, Copy)]
+struct Sending<'s, 'a> {
+    kind: InvocationKind<'s>,
+    operation: &'s str,
+    arguments: Arguments<'s, 'a>,
+    time: CallTime,
+    at: Option<Priority>,
+}
+
+impl StartedRequest {
+    /// Sends a request with the priority `at`, or the calling thread's.
+    pub(super) fn start(
+        object: &ObjectRef,
+        at: Option<Priority>,
+        operation: &str,
+        arguments: Arguments<'_, '_>,
+    ) -> Self {
+        match InFlight::start(object, at, operation, arguments) {
+            Ok(in_flight) => Self::InFlight(in_flight),
+            Err(exception) => Self::Failed(exception),
+        }
+    }
+
+    /// Returns true if the call has ended, or its request is to be sent again.
+    pub(super) fn is_ready(&self) -> bool {
+        match self {
+            Self::InFlight(it) => it.call.waiter.has_reply(),
+            Self::Failed(_) | Self::Taken => true,
+        }
+    }
+
+    /// Waits until [`is_ready`](Self::is_ready) returns true, until `until_ns` at the latest. Returns false if that passed first.
+    pub(super) fn wait_until(&self, until_ns: Option<u64>) -> bool {
+        match self {
+            Self::InFlight(it) => it.call.wait_until(until_ns),
+            Self::Failed(_) | Self::Taken => true,
+        }
+    }
+
+    /// Has `waker` woken once [`is_ready`](Self::is_ready) returns true. Returns true if it does so already.
+    pub(super) fn await_as_task(&self, waker: &Waker) -> bool {
+        match self {
+            Self::InFlight(it) => it.call.await_as_task(waker),
+            Self::Failed(_) | Self::Taken => true,
+        }
+    }
+
+    /// Reads the reply, once the call is ready. Returns `None` if the request was sent again instead.
+    pub(super) fn take(&mut self, results: Results<'_>) -> Option<Result<(), SystemException>> {
+        match core::mem::replace(self, Self::Taken) {
+            Self::InFlight(mut it) => match it.end(results) {
+                Ok(true) => Some(Ok(())),
+                Ok(false) => {
+                    *self = Self::InFlight(it);
+                    None
+                }
+                Err(exception) => Some(Err(exception)),
+            },
+            Self::Failed(exception) => Some(Err(exception)),
+            Self::Taken => Some(Err(local::RESULT_TAKEN)),
+        }
+    }
+}
+
+impl InFlight {
+    fn start(
+        object: &ObjectRef,
+        at: Option<Priority>,
+        operation: &str,
+        arguments: Arguments<'_, '_>,
+    ) -> Result<Self, SystemException> {
+        let client = &object.inner.client;
+        client.check_open()?;
+        if distributable::is_within() {
+            return Err(local::START_IN_THREAD);
+        }
+        let time = object.begin();
+        object.check_begun(time)?;
+        let mut place = started::take_place(client.core.watchdog.calls())?;
+        let mut sending = Sending {
+            kind: InvocationKind::Operation,
+            operation,
+            arguments,
+            time,
+            at,
+        };
+        let known = object.inner.forward();
+        let sent = match &known {
+            Some(target) => sending.send(target, &mut place),
+            None => sending.send(object, &mut place),
+        };
+        let (call, route, target) = match (sent, known) {
+            (Ok((call, route)), known) => (call, route, known),
+            // As with other calls: the original location may know a new one.
+            (Err(exception), Some(_)) if ends_forward(&exception) => {
+                object.forget_forward();
+                sending.time.is_delayed = true;
+                object.check_begun(sending.time)?;
+                let (call, route) = sending.send(object, &mut place)?;
+                (call, route, None)
+            }
+            (Err(exception), _) => return Err(object.ended_by(exception, time.deadline)),
+        };
+        Ok(Self {
+            object: object.clone(),
+            target: Target {
+                object: target.unwrap_or_else(|| object.clone()),
+                route,
+            },
+            call,
+            place,
+            time,
+            at,
+            steps_left: client.core.limits.forwards_max,
+            is_readdressed: false,
+            has_ended: false,
+        })
+    }
+
+    /// Reads the reply. Returns false if the request was sent again.
+    fn end(&mut self, results: Results<'_>) -> Result<bool, SystemException> {
+        self.has_ended = true;
+        let invocation = self.reading()?;
+        let next = match started::read(&invocation, &self.call, results) {
+            Ok(Outcome::Done) => return Ok(true),
+            Ok(Outcome::Forward(ior)) => self.object.forwarded_to(*ior)?,
+            Ok(Outcome::Readdress(mode)) if !self.is_readdressed => {
+                self.is_readdressed = true;
+                let next = self.target.object.inner.readdressed(mode);
+                self.object.follow(&next);
+                next
+            }
+            Ok(Outcome::Readdress(_)) => return Err(ExceptionKind::NoImplement.into()),
+            Err(StartedCallError::Stale(exception)) if self.steps_left == 0 => {
+                return Err(exception);
+            }
+            Err(StartedCallError::Stale(_)) => self.target.object.clone(),
+            Err(StartedCallError::Exception(exception)) => {
+                return Err(self.object.ended_by(exception, self.time.deadline));
+            }
+        };
+        self.send_again(next)?;
+        Ok(false)
+    }
+
+    /// Sends the request again to `target`, whose routes and connection may be others.
+    #[cold]
+    fn send_again(&mut self, target: ObjectRef) -> Result<(), SystemException> {
+        if self.steps_left == 0 {
+            return Err(ExceptionKind::Transient.into());
+        }
+        self.steps_left -= 1;
+        self.time.is_delayed = true;
+        self.object.check_begun(self.time)?;
+        let mut sent = core::mem::take(&mut self.place.slot.out);
+        sent.truncate(self.call.request_bytes);
+        let endpoint = &self.reading()?.route.endpoint;
+        let code_sets = endpoint.names_code_sets.then(|| CodeSets {
+            char_data: endpoint.char_code_set.registry(),
+            wchar_data: code_sets::UTF_16,
+        });
+        let request = PassedRequest::parse(&sent, code_sets).map_err(|_| local::CONTRADICTION)?;
+        let sending = Sending {
+            kind: InvocationKind::Passed(&request),
+            operation: "",
+            arguments: &|_| Ok(()),
+            time: self.time,
+            at: self.at,
+        };
+        let (call, route) = sending.send(&target, &mut self.place)?;
+        self.call = call;
+        self.has_ended = false;
+        self.target = Target {
+            object: target,
+            route,
+        };
+        Ok(())
+    }
+
+    /// The invocation for reading its reply.
+    fn reading(&self) -> Result<Invocation<'_>, SystemException> {
+        let inner = &self.target.object.inner;
+        let mut invocation = inner.oneway("")?;
+        invocation.response = Response::FromTarget;
+        invocation.deadline = self.time.deadline;
+        invocation.is_delayed = true;
+        if let Some(route) = inner.routes.get(self.target.route) {
+            invocation.route = route;
+        }
+        Ok(invocation)
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.call.abandon();
+        }
+    }
+}
+
+impl Sending<'_, '_> {
+    /// Sends the request by the route that replied last, or by another if the failure permits it. Returns the index of the route.
+    fn send(
+        &self,
+        object: &ObjectRef,
+        place: &mut CallPlace,
+    ) -> Result<(PendingCall, usize), SystemException> {
+        let inner: &Inner = &object.inner;
+        let request = CallRequest::operation(self.operation, Response::FromTarget);
+        let mut invocation = Invocation {
+            kind: self.kind,
+            response: request.response,
+            deadline: self.time.deadline,
+            is_delayed: self.time.is_delayed,
+            expiry_ns: self.time.expiry_ns,
+            ..inner.oneway(self.operation)?
+        };
+        let priority = inner.started_priority(self.at)?;
+        let preferred = inner.preferred.load(Ordering::Relaxed);
+        let mut last = None;
+        for step in 0..inner.routes.len() {
+            if !inner.take_route(&mut invocation, priority.as_ref(), preferred, step) {
+                continue;
+            }
+            match started::start(&invocation, place, self.arguments) {
+                Ok(call) => return Ok((call, inner.index(preferred, step))),
+                Err(exception) if permits_other_route(&exception) => {
+                    if invocation.deadline.has_passed(monotonic_ns()) {
+                        return Err(too_late(exception, invocation.deadline));
+                    }
+                    invocation.is_delayed = true;
+                    last = Some(exception);
+                }
+                Err(exception) => return Err(exception),
+            }
+        }
+        Err(last.unwrap_or_else(|| inner.no_route(priority)))
+    }
+}

@@ -1,0 +1,88 @@
+//! A started call whose reply is awaited: by a thread, by a task, or by nobody until its deadline.
+
+use super::waiter::Waiter;
+use super::{AwaitReply, ReplySource};
+use crate::clock::monotonic_ns;
+use crate::outgoing::CancelRequest;
+use core::task::Waker;
+use rtorb_wire::ByteOrder;
+use rtorb_wire::connection::{Deadline, ReplyError};
+use rtorb_wire::giop::Version;
+use std::sync::Arc;
+
+/// A request that was sent, and the place for its reply. Its owner and the [`CallTable`](super::call_table::CallTable) have it.
+#[derive(Clone, Debug)]
+pub(crate) struct PendingCall {
+    pub(crate) source: Arc<dyn ReplySource>,
+    pub(crate) waiter: Arc<Waiter>,
+    /// Waits on the calling thread, and leaves the call as it is if the time passes first.
+    pub(crate) await_started: AwaitReply,
+    pub(crate) request_id: u32,
+    /// The length of the request, which stays in the slot of the call.
+    pub(crate) request_bytes: usize,
+    pub(crate) version: Version,
+    pub(crate) byte_order: ByteOrder,
+    pub(crate) deadline: Deadline,
+}
+
+impl PendingCall {
+    /// Waits until the call has ended: until `until_ns` at the latest, and no longer than its deadline. Returns true if it has ended.
+    pub(crate) fn wait_until(&self, until_ns: Option<u64>) -> bool {
+        if self.waiter.has_reply() {
+            return true;
+        }
+        let deadline_ns = self.deadline.at_ns();
+        let by_ns = match (until_ns, deadline_ns) {
+            (Some(until_ns), Some(at_ns)) => Some(until_ns.min(at_ns)),
+            (until_ns, at_ns) => until_ns.or(at_ns),
+        };
+        if (self.await_started)(&*self.source, &self.waiter, self.request_id, by_ns) {
+            return true;
+        }
+        if !self.deadline.has_passed(monotonic_ns()) {
+            return false;
+        }
+        self.expire();
+        self.waiter.await_delivery();
+        true
+    }
+
+    /// Has `waker` woken when the call ends. Returns true if it has ended already.
+    pub(crate) fn await_as_task(&self, waker: &Waker) -> bool {
+        self.waiter.await_as_task(waker)
+    }
+
+    /// Ends the call because its deadline has passed. Does nothing if it has ended.
+    ///
+    /// As with a call that a thread waits for, no new request goes over the connection: the server may be stuck.
+    #[cold]
+    pub(crate) fn expire(&self) {
+        if !self.source.give_up(self.request_id) {
+            return;
+        }
+        let task = self
+            .waiter
+            .deliver(|delivery| delivery.error = Some(ReplyError::TimedOut));
+        self.source.cancel(&self.cancel_request());
+        self.source.retire();
+        task.into_iter().for_each(Waker::wake);
+    }
+
+    /// Gives the call up, and tells the server so. The memory of the call can be used again afterwards.
+    #[cold]
+    pub(crate) fn abandon(&self) {
+        self.waiter.forget_task();
+        if self.waiter.has_reply() {
+            return;
+        }
+        if self.source.give_up(self.request_id) {
+            self.source.cancel(&self.cancel_request());
+        } else {
+            self.waiter.await_delivery();
+        }
+    }
+
+    fn cancel_request(&self) -> CancelRequest {
+        CancelRequest::new(self.version, self.byte_order, self.request_id)
+    }
+}

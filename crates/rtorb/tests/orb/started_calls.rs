@@ -1,0 +1,546 @@
+//! Started calls: many in flight on one connection, whoever reads their replies, with deadlines that hold although nobody waits.
+
+use rtorb::rt::Priority;
+use rtorb::{
+    Call, CompletionStatus, ConnectionStrategy, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder,
+    SystemException, WaitStrategy,
+};
+use rtorb_tests::fake::{FakeServer, Peer, reply, request_id, yes};
+use rtorb_tests::running::until;
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+/// Where no timeout is meant to be met, and where one is.
+const LONG: Duration = Duration::from_secs(30);
+const SHORT: Duration = Duration::from_millis(5);
+
+const CANCEL_REQUEST: u8 = 2;
+const FORWARD: u32 = 3;
+
+/// The strategies that support started calls.
+fn supporting() -> Vec<ConnectionStrategy> {
+    let waits = [
+        WaitStrategy::LeaderFollowers,
+        WaitStrategy::Reactor,
+        WaitStrategy::ConnectionThread,
+    ];
+    let both = |wait| {
+        [
+            ConnectionStrategy::Multiplexed { wait },
+            ConnectionStrategy::Banded { wait },
+        ]
+    };
+    waits.into_iter().flat_map(both).collect()
+}
+
+const LEADING: ConnectionStrategy = ConnectionStrategy::Multiplexed {
+    wait: WaitStrategy::LeaderFollowers,
+};
+
+fn with(connection: ConnectionStrategy, builder: OrbBuilder) -> Orb {
+    let builder = builder.connection(connection);
+    let built = builder.round_trip_timeout(Some(LONG)).build();
+    built.expect("the ORB can be built")
+}
+
+fn object_of(orb: &Orb, server: &FakeServer) -> ObjectRef {
+    orb.string_to_object(&server.reference())
+        .expect("a reference")
+}
+
+fn object(connection: ConnectionStrategy, server: &FakeServer) -> ObjectRef {
+    object_of(&with(connection, Orb::builder()), server)
+}
+
+fn echo(object: &ObjectRef, number: u32) -> Call<u32> {
+    object.start("echo", |w| w.primitive(number), |r| r.primitive())
+}
+
+/// The reply with the last four bytes of the request.
+fn echoed(asked: &[u8]) -> Vec<u8> {
+    let id = request_id(asked).expect("a request");
+    reply(id, 0, |body| {
+        body.raw(&asked[asked.len() - 4..]);
+    })
+}
+
+/// A server that replies to so many requests at a time, the newest first, and the number of its connections.
+fn reversing(at_a_time: usize) -> (FakeServer, Arc<AtomicUsize>) {
+    let opened = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&opened);
+    let server = FakeServer::new(move |_, mut peer: Peer| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        loop {
+            let asked: Vec<_> = (0..at_a_time).map_while(|_| peer.message()).collect();
+            if asked.len() < at_a_time {
+                return;
+            }
+            asked.iter().rev().for_each(|it| peer.send(&echoed(it)));
+        }
+    });
+    (server, opened)
+}
+
+/// A server that replies to nothing, and the ids of the requests that came (false) and were cancelled (true).
+fn silent() -> (FakeServer, Receiver<(bool, u32)>) {
+    let (sender, came) = channel();
+    let server = FakeServer::new(move |_, mut peer: Peer| {
+        while let Some(message) = peer.message() {
+            let id = request_id(&message).expect("a request or a CancelRequest");
+            let _ = sender.send((message[7] == CANCEL_REQUEST, id));
+        }
+    });
+    (server, came)
+}
+
+/// Wakes a thread.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Runs a future whose replies other threads read.
+fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    loop {
+        if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return done;
+        }
+        thread::park();
+    }
+}
+
+fn poll<T>(call: &mut Call<T>, waker: &Waker) -> Poll<Result<T, SystemException>> {
+    pin!(call).poll(&mut Context::from_waker(waker))
+}
+
+#[test]
+fn replies_to_many_calls_on_one_connection_come_in_any_order() {
+    const CALLS: u32 = 100;
+    for connection in supporting() {
+        let (server, opened) = reversing(CALLS as usize);
+        let object = object(connection, &server);
+        for _ in 0..3 {
+            let calls: Vec<_> = (0..CALLS).map(|number| echo(&object, number)).collect();
+            for (number, call) in calls.into_iter().enumerate() {
+                assert_eq!(call.wait(), Ok(number as u32), "{connection}");
+            }
+        }
+        assert_eq!(opened.load(Ordering::SeqCst), 1, "{connection}");
+    }
+}
+
+#[test]
+fn threads_share_the_connection_with_started_calls() {
+    for connection in supporting() {
+        let (server, _) = reversing(1);
+        let object = object(connection, &server);
+        thread::scope(|scope| {
+            for thread in 0..4 {
+                let object = &object;
+                scope.spawn(move || {
+                    for turn in 0..100 {
+                        let number = 1000 * thread + turn;
+                        let call = echo(object, number);
+                        let blocking: Result<u32, _> =
+                            object.invoke("echo", |w| w.primitive(number + 7), |r| r.primitive());
+                        assert_eq!(blocking, Ok(number + 7));
+                        assert_eq!(call.wait(), Ok(number));
+                    }
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn a_task_is_woken_whoever_reads() {
+    for connection in supporting() {
+        let (server, _) = reversing(3);
+        let orb = with(connection, Orb::builder());
+        let object = object_of(&orb, &server);
+        let three = async {
+            let calls = [1, 2, 3].map(|number| echo(&object, number));
+            let mut sum = 0;
+            for call in calls {
+                sum += call.await?;
+            }
+            Ok::<_, SystemException>(sum)
+        };
+        let Ok(replies) = orb.reply_driver() else {
+            assert_eq!(block_on(three), Ok(6), "{connection}");
+            continue;
+        };
+        // The thread of the task reads, and then another one.
+        let mut task = pin!(three);
+        let waker = replies.waker();
+        let sum = loop {
+            match task.as_mut().poll(&mut Context::from_waker(&waker)) {
+                Poll::Ready(sum) => break sum,
+                Poll::Pending => assert!(replies.run_once(Some(Instant::now() + LONG))),
+            }
+        };
+        assert_eq!(sum, Ok(6), "{connection}");
+        let calls = [4, 5, 6].map(|number| echo(&object, number));
+        let is_done = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while is_done.load(Ordering::SeqCst) == 0 {
+                    replies.run_once(Some(Instant::now() + SHORT));
+                }
+            });
+            for (call, number) in calls.into_iter().zip(4..) {
+                assert_eq!(block_on(call), Ok(number), "{connection}");
+            }
+            is_done.store(1, Ordering::SeqCst);
+        });
+    }
+}
+
+#[test]
+fn replies_that_a_leader_leaves_behind_are_read_by_the_application() {
+    let (release, order) = channel::<()>();
+    let order = Arc::new(Mutex::new(order));
+    let server = FakeServer::new(move |_, mut peer: Peer| {
+        let started = peer.message().expect("a started call");
+        let blocking = peer.message().expect("a call that blocks");
+        peer.send(&echoed(&blocking));
+        let _ = order.lock().expect("nobody panics").recv();
+        peer.send(&echoed(&started));
+        peer.wait_for_end();
+    });
+    let orb = with(LEADING, Orb::builder());
+    let object = object_of(&orb, &server);
+    let replies = orb.reply_driver().expect("leaders read");
+    let started = echo(&object, 1);
+    let blocking: Result<u32, _> = object.invoke("echo", |w| w.primitive(2), |r| r.primitive());
+    assert_eq!(blocking, Ok(2));
+    assert!(!started.is_ready());
+    release.send(()).expect("the server waits for it");
+    while !started.is_ready() {
+        assert!(replies.run_once(Some(Instant::now() + LONG)));
+    }
+    assert_eq!(started.wait(), Ok(1));
+    assert!(
+        !replies.run_once(Some(Instant::now() + SHORT)),
+        "nothing is left"
+    );
+}
+
+#[test]
+fn a_deadline_holds_although_nobody_waits() {
+    for connection in supporting() {
+        let (server, came) = silent();
+        let object = object(connection, &server);
+        // It opens the connection, which may take long on a busy host.
+        let opening = echo(&object, 0);
+        let calls: Vec<_> = [SHORT, 2 * SHORT, SHORT]
+            .into_iter()
+            .map(|timeout| echo(&object.with_timeout(timeout), 1))
+            .collect();
+        until("the calls end", || {
+            calls.iter().all(Call::is_ready).then_some(())
+        });
+        assert!(!opening.is_ready());
+        let mut sent = 0;
+        for call in calls {
+            let failed = call.wait().expect_err("no reply comes");
+            assert_eq!(
+                failed.kind,
+                ExceptionKind::Timeout,
+                "{connection}: {failed}"
+            );
+            assert!(failed.to_string().contains(&server.endpoint()), "{failed}");
+            // On a busy host, the deadline may pass before the request is sent.
+            sent += usize::from(failed.completed == CompletionStatus::Maybe);
+        }
+        if sends_cancels(connection) {
+            let is_cancel = |_| came.recv_timeout(LONG).expect("it comes").0;
+            let cancels = (0..=2 * sent).map(is_cancel).filter(|it| *it).count();
+            assert_eq!(cancels, sent, "{connection}");
+        }
+    }
+}
+
+/// True if clients tell servers of calls that they give up.
+fn sends_cancels(connection: ConnectionStrategy) -> bool {
+    !matches!(
+        connection,
+        ConnectionStrategy::Multiplexed {
+            wait: WaitStrategy::ConnectionThread
+        } | ConnectionStrategy::Banded {
+            wait: WaitStrategy::ConnectionThread
+        }
+    )
+}
+
+#[test]
+fn a_deadline_wakes_a_task_that_only_the_watchdog_can_wake() {
+    let (server, _came) = silent();
+    let object = object(LEADING, &server).with_timeout(SHORT);
+    let failed = block_on(echo(&object, 1)).expect_err("no reply comes");
+    assert_eq!(failed.kind, ExceptionKind::Timeout);
+}
+
+#[test]
+fn a_call_goes_on_after_a_wait_that_was_too_short() {
+    for connection in supporting() {
+        let (server, _) = reversing(2);
+        let object = object(connection, &server);
+        let mut one = echo(&object, 1);
+        assert_eq!(one.wait_until(Instant::now() + SHORT), None);
+        assert!(poll(&mut one, Waker::noop()).is_pending());
+        assert_eq!(one.wait_until(Instant::now() + SHORT), None);
+        let other = echo(&object, 2);
+        assert_eq!(one.wait_until(Instant::now() + LONG), Some(Ok(1)));
+        let again = one.wait_until(Instant::now() + LONG);
+        let again = again.expect("it has ended").expect_err("it is taken");
+        assert_eq!(again.kind, ExceptionKind::BadInvOrder);
+        assert_eq!(other.wait(), Ok(2));
+    }
+}
+
+#[test]
+fn a_dropped_call_is_cancelled_and_its_place_is_free() {
+    for connection in supporting() {
+        let (server, came) = silent();
+        let limits = Limits::with(|limits| limits.started_calls_max = 1);
+        let orb = with(connection, Orb::builder().limits(limits));
+        let object = object_of(&orb, &server);
+        for turn in 0..3 {
+            let mut call = echo(&object, 1);
+            assert!(!call.is_ready(), "{connection}: {:?}", call.wait());
+            assert_eq!(came.recv_timeout(LONG), Ok((false, 2 * turn)));
+            assert!(poll(&mut call, Waker::noop()).is_pending());
+            call.cancel();
+            if sends_cancels(connection) {
+                assert_eq!(came.recv_timeout(LONG), Ok((true, 2 * turn)));
+            }
+        }
+        assert_eq!(orb.started_calls_refused(), 0);
+    }
+}
+
+#[test]
+fn one_call_more_than_the_limit_ends_at_once() {
+    let (server, _) = reversing(2);
+    let limits = Limits::with(|limits| limits.started_calls_max = 2);
+    let orb = with(LEADING, Orb::builder().limits(limits));
+    let object = object_of(&orb, &server);
+    let calls = [1, 2].map(|number| echo(&object, number));
+    let refused = echo(&object, 3);
+    assert!(refused.is_ready());
+    let refused = refused.wait().expect_err("the table is full");
+    let told = (refused.kind, refused.completed);
+    assert_eq!(told, (ExceptionKind::NoResources, CompletionStatus::No));
+    assert!(
+        refused.to_string().contains("started_calls_max"),
+        "{refused}"
+    );
+    assert_eq!(orb.started_calls_refused(), 1);
+    assert_eq!(calls.map(Call::wait), [Ok(1), Ok(2)]);
+    let calls = [4, 5].map(|number| echo(&object, number));
+    assert_eq!(calls.map(Call::wait), [Ok(4), Ok(5)]);
+}
+
+#[test]
+fn calls_in_flight_end_by_their_deadlines_after_shutdown() {
+    for connection in supporting() {
+        let (server, _came) = silent();
+        let orb = with(connection, Orb::builder());
+        let object = object_of(&orb, &server).with_timeout(20 * SHORT);
+        let call = echo(&object, 1);
+        orb.shutdown();
+        let late = echo(&object, 2).wait().expect_err("it is shut down");
+        assert_eq!(late.kind, ExceptionKind::BadInvOrder, "{late}");
+        drop((object, orb));
+        until("the call ends", || call.is_ready().then_some(()));
+        let failed = call.wait().expect_err("no reply comes");
+        assert_eq!(
+            failed.kind,
+            ExceptionKind::Timeout,
+            "{connection}: {failed}"
+        );
+    }
+}
+
+#[test]
+fn strategies_without_shared_connections_say_what_to_choose() {
+    let (server, _) = reversing(1);
+    let read = WaitStrategy::Read;
+    for connection in [
+        ConnectionStrategy::Exclusive,
+        ConnectionStrategy::Multiplexed { wait: read },
+        ConnectionStrategy::Banded { wait: read },
+    ] {
+        let orb = with(connection, Orb::builder());
+        let object = object_of(&orb, &server);
+        let refused = echo(&object, 1).wait().expect_err("it is not supported");
+        assert_eq!(refused.kind, ExceptionKind::InvPolicy, "{connection}");
+        assert!(
+            refused.to_string().contains("leader_followers"),
+            "{refused}"
+        );
+        let refused = orb.reply_driver().expect_err("it is not supported");
+        assert_eq!(refused.kind, ExceptionKind::InvPolicy, "{connection}");
+    }
+}
+
+#[test]
+fn a_call_follows_its_object() {
+    for connection in supporting() {
+        let (there, _) = reversing(1);
+        let location = rtorb::ior::Ior::parse(&there.reference()).expect("a reference");
+        let here = FakeServer::new(move |_, mut peer: Peer| {
+            while let Some(id) = peer.request() {
+                peer.send(&reply(id, FORWARD, |body| {
+                    body.raw(&location_bytes(&location));
+                }));
+            }
+        });
+        let object = object(connection, &here);
+        let bytes = vec![7_u8; 100_000];
+        let call = object.start(
+            "echo",
+            |w| {
+                rtorb::cdr::Encode::encode(&bytes, w)?;
+                w.primitive(41_u32)
+            },
+            |r| r.primitive::<u32>(),
+        );
+        assert_eq!(call.wait(), Ok(41), "{connection}");
+        // It knows the new location.
+        assert_eq!(block_or_read(&object, echo(&object, 42)), Ok(42));
+    }
+}
+
+/// The reference as it stands in a reply, little-endian, at a multiple of 8.
+fn location_bytes(location: &rtorb::ior::Ior) -> Vec<u8> {
+    let order = rtorb::cdr::ByteOrder::Little;
+    let mut w = rtorb::cdr::Writer::new(Vec::new(), 1 << 16).with_order(order);
+    rtorb::cdr::Encode::encode(location, &mut w).expect("it fits");
+    w.to_bytes()
+}
+
+/// Polls a call on the calling thread, which reads if it may.
+fn block_or_read(object: &ObjectRef, mut call: Call<u32>) -> Result<u32, SystemException> {
+    let Ok(replies) = object.orb().reply_driver() else {
+        return block_on(call);
+    };
+    loop {
+        if let Poll::Ready(result) = poll(&mut call, &replies.waker()) {
+            return result;
+        }
+        assert!(replies.run_once(Some(Instant::now() + LONG)));
+    }
+}
+
+#[test]
+fn a_request_that_the_server_has_certainly_not_served_is_sent_again() {
+    const CLOSE: [u8; 12] = *b"GIOP\x01\x02\x01\x05\0\0\0\0";
+    for connection in supporting() {
+        let server = FakeServer::new(move |number, mut peer: Peer| {
+            while let Some(asked) = peer.message() {
+                if number == 0 {
+                    return peer.send(&CLOSE);
+                }
+                peer.send(&echoed(&asked));
+            }
+        });
+        let object = object(connection, &server);
+        let calls = [1, 2].map(|number| echo(&object, number));
+        assert_eq!(calls.map(Call::wait), [Ok(1), Ok(2)], "{connection}");
+    }
+}
+
+#[test]
+fn the_last_waker_is_woken_once() {
+    struct Count(AtomicUsize);
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    let counts = [0, 1].map(|_| Arc::new(Count(AtomicUsize::new(0))));
+    let (server, _) = reversing(2);
+    let object = object(
+        ConnectionStrategy::Multiplexed {
+            wait: WaitStrategy::Reactor,
+        },
+        &server,
+    );
+    let mut call = echo(&object, 1);
+    for count in &counts {
+        let waker = Waker::from(Arc::clone(count));
+        assert!(poll(&mut call, &waker).is_pending());
+        assert!(poll(&mut call, &waker).is_pending());
+    }
+    assert_eq!(echo(&object, 2).wait(), Ok(2));
+    until("it ends", || call.is_ready().then_some(()));
+    until("it is woken", || {
+        (counts[1].0.load(Ordering::SeqCst) == 1).then_some(())
+    });
+    assert_eq!(counts[0].0.load(Ordering::SeqCst), 0);
+    assert_eq!(Arc::strong_count(&counts[1]), 1, "no waker is kept");
+    assert_eq!(call.wait(), Ok(1));
+}
+
+/// Drops calls when it is woken.
+struct Dropping(Mutex<Vec<Call<u32>>>, Mutex<Sender<()>>);
+
+impl Wake for Dropping {
+    fn wake(self: Arc<Self>) {
+        self.0.lock().expect("nobody panics").clear();
+        let _ = self.1.lock().expect("nobody panics").send(());
+    }
+}
+
+#[test]
+fn a_waker_may_drop_other_calls_of_a_connection_that_ends() {
+    for wait in [WaitStrategy::Reactor, WaitStrategy::ConnectionThread] {
+        let server = FakeServer::new(|_, mut peer: Peer| {
+            (0..3).for_each(|_| assert!(peer.message().is_some()));
+        });
+        let object = object(ConnectionStrategy::Multiplexed { wait }, &server);
+        let (sender, woken) = channel();
+        let others = Mutex::new([1, 2].map(|number| echo(&object, number)).into());
+        let waker = Waker::from(Arc::new(Dropping(others, Mutex::new(sender))));
+        let mut call = echo(&object, 3);
+        if poll(&mut call, &waker).is_pending() {
+            woken.recv_timeout(LONG).expect("the waker returns");
+        }
+        let failed = call.wait().expect_err("the server ends");
+        assert_eq!(failed.kind, ExceptionKind::CommFailure, "{failed}");
+    }
+}
+
+#[test]
+fn calls_of_two_priorities_go_over_the_connections_of_their_bands() {
+    let (sender, came) = channel();
+    let server = FakeServer::new(move |number, mut peer: Peer| {
+        while let Some(id) = peer.request() {
+            let _ = sender.send(number);
+            peer.send(&yes(id));
+        }
+    });
+    let wait = WaitStrategy::LeaderFollowers;
+    let object = object(ConnectionStrategy::Banded { wait }, &server);
+    let calls = [10, 20, 10].map(|number| {
+        let priority = Priority::new(number).expect("legal");
+        let starter = object.starter_at(priority);
+        starter.start("ask", |_| Ok(()), |r| r.primitive::<u8>())
+    });
+    assert_eq!(calls.map(Call::wait), [Ok(1), Ok(1), Ok(1)]);
+    let mut used: Vec<usize> = came.try_iter().collect();
+    used.sort_unstable();
+    assert_eq!(used, [0, 0, 1]);
+}
