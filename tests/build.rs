@@ -8,6 +8,9 @@ fn main() {
     rtorb_idl::compile("idl/clockwork.idl");
     rtorb_idl::compile("idl/ledger.idl");
     rtorb_idl::compile("idl/harbour.idl");
+    rtorb_idl::Compiler::new()
+        .start_calls(true)
+        .compile("idl/crane.idl");
     rtorb_idl::compile(rtorb_idl::project::file("atlas.idl"));
     rtorb_idl::compile(rtorb_idl::project::file("cubit.idl"));
     rtorb_idl::compile(rtorb_idl::project::file("exchange.idl"));

@@ -68,6 +68,7 @@ generated_code! {
         "clockwork"
         "ledger"
         "harbour"
+        "crane"
     }
 
     /// The IDL of the back end's snapshots. It only has to compile.

@@ -24,6 +24,7 @@ pub fn compile(path: impl AsRef<Path>) {
 pub struct Compiler {
     options: Options,
     runtime: Option<String>,
+    starts_calls: bool,
     out_dir: Option<PathBuf>,
 }
 
@@ -65,6 +66,16 @@ impl Compiler {
     #[must_use]
     pub fn runtime(mut self, path: impl Into<String>) -> Self {
         self.runtime = Some(path.into());
+        self
+    }
+
+    /// Generates a second form of each two-way operation if `starts` is true: `motor.start().turn(90)` returns an `rtorb::Call`, whose
+    /// result is taken later by a thread or a task. Only the ORB `rtorb` has it.
+    ///
+    /// An operation `start` or `start_at` then has a trailing underscore in Rust.
+    #[must_use]
+    pub fn start_calls(mut self, starts: bool) -> Self {
+        self.starts_calls = starts;
         self
     }
 
@@ -123,7 +134,10 @@ impl Compiler {
                 "`{runtime}` is not the path of a Rust crate: expected a name such as rtorb_embedded"
             ));
         }
-        let text = rust::generate_for(tree, runtime)
+        if self.starts_calls && runtime.ends_with("rtorb_embedded") {
+            return Err("rtorb_embedded has no started calls: leave `start_calls` out".to_owned());
+        }
+        let text = rust::generate_for(tree, runtime, self.starts_calls)
             .map_err(|all| rendered.to_owned() + &render_all(&all, &outcome.sources, false))?;
         let stem = path
             .file_stem()

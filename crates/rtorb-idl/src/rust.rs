@@ -18,6 +18,7 @@ mod refusals;
 mod runtime;
 mod scope;
 mod servants;
+mod started_calls;
 mod structs;
 mod timings;
 mod type_codes;
@@ -46,18 +47,22 @@ use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Tree};
 /// A diagnostic for each construct that has no Rust form yet ([`NOT_GENERATED`]), and for each chosen name (`@rust_name`) that
 /// is wrong or taken.
 pub fn generate(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
-    generate_for(tree, RTORB)
+    generate_for(tree, RTORB, false)
 }
 
-/// Like [`generate`], for the ORB with that path.
-pub(crate) fn generate_for(tree: &Tree, runtime: &str) -> Result<String, Vec<Diagnostic>> {
+/// Like [`generate`], for the ORB with that path, and with started calls if `starts_calls`.
+pub(crate) fn generate_for(
+    tree: &Tree,
+    runtime: &str,
+    starts_calls: bool,
+) -> Result<String, Vec<Diagnostic>> {
     let layouts = Layouts::of(tree);
     let Refusals {
         mut diagnostics,
         left_out,
     } = Refusals::of(tree, &layouts);
     let mut named = tree.clone();
-    diagnostics.extend(escapes::settle(&mut named, &left_out));
+    diagnostics.extend(escapes::settle(&mut named, &left_out, starts_calls));
     let tree = &named;
     let bases = operations::bases(tree);
     let outermost = Scope::outermost(Context {
@@ -65,6 +70,7 @@ pub(crate) fn generate_for(tree: &Tree, runtime: &str) -> Result<String, Vec<Dia
         layouts: &layouts,
         bases: &bases,
         left_out: &left_out,
+        starts_calls,
     });
     if !diagnostics.is_empty() {
         return Err(diagnostics);

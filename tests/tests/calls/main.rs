@@ -25,6 +25,7 @@ mod references;
 mod refused_servants;
 mod server_threads;
 mod shared_memory;
+mod started;
 mod system_calls;
 mod templates;
 mod timing;

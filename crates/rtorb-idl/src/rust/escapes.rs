@@ -8,6 +8,7 @@ use proc_macro2::Ident;
 
 use super::abstract_values::{self, VALUE_BASE};
 use super::operations::{self, RUST_METHODS, TO_STRING};
+use super::started_calls::{START_METHODS, calls_ident};
 use super::{bits, names, structs, unions, values};
 use crate::diagnostic::Diagnostic;
 use crate::renames::{Declared, RUST_NAME};
@@ -19,11 +20,15 @@ use crate::tree::{
 
 /// Gives every declaration of `tree` a Rust name of its own, except the items in `left_out`. Returns a diagnostic for each name
 /// that is chosen but is wrong or taken.
-pub(super) fn settle(tree: &mut Tree, left_out: &BTreeMap<ItemId, String>) -> Vec<Diagnostic> {
+pub(super) fn settle(
+    tree: &mut Tree,
+    left_out: &BTreeMap<ItemId, String>,
+    starts_calls: bool,
+) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let kept: Vec<ItemId> = tree.ids().filter(|id| !left_out.contains_key(id)).collect();
     for id in bases_first(tree, &kept) {
-        settle_inside(tree, id, &mut found);
+        settle_inside(tree, id, starts_calls, &mut found);
     }
     let among = |items: &[ItemId]| -> Vec<ItemId> {
         let kept = items.iter().filter(|id| !left_out.contains_key(id));
@@ -33,13 +38,18 @@ pub(super) fn settle(tree: &mut Tree, left_out: &BTreeMap<ItemId, String>) -> Ve
     if abstract_values::uses_value_base(tree) {
         outermost.reserve(Types, VALUE_BASE, "`ValueBase` of CORBA", None);
     }
-    settle_among(tree, &among(&tree.roots), outermost, left_out, &mut found);
+    let roots = among(&tree.roots);
+    let context = (left_out, starts_calls);
+    settle_among(tree, &roots, outermost, context, &mut found);
     for &id in &kept {
         let scope = among(&tree.item(id).items);
-        settle_among(tree, &scope, Taken::default(), left_out, &mut found);
+        settle_among(tree, &scope, Taken::default(), context, &mut found);
     }
     found
 }
+
+/// The items that are left out, each with the reason, and whether calls can be started.
+type Chosen<'t> = (&'t BTreeMap<ItemId, String>, bool);
 
 /// The names of one scope or declaration, each with its first origin.
 #[derive(Default)]
@@ -210,7 +220,7 @@ fn settle_among(
     tree: &mut Tree,
     scope: &[ItemId],
     mut taken: Taken,
-    left_out: &BTreeMap<ItemId, String>,
+    context: Chosen<'_>,
     found: &mut Vec<Diagnostic>,
 ) {
     for &id in scope {
@@ -227,12 +237,12 @@ fn settle_among(
     for id in order {
         let is_chosen = tree.item(id).chosen().is_some();
         let wanted = if is_chosen {
-            item_claims(tree, id, left_out)
+            item_claims(tree, id, context)
         } else {
             taken.escaped(|escape| {
                 let item = &mut tree.items[id.0 as usize];
                 escape.into_iter().for_each(|name| item.choose(name));
-                item_claims(tree, id, left_out)
+                item_claims(tree, id, context)
             })
         };
         taken.claim(wanted, tree.item(id).location, found);
@@ -240,7 +250,7 @@ fn settle_among(
 }
 
 /// The names of an item in its scope: its own, and those of what is generated beside it.
-fn item_claims(tree: &Tree, id: ItemId, left_out: &BTreeMap<ItemId, String>) -> Vec<Claim> {
+fn item_claims(tree: &Tree, id: ItemId, (left_out, starts_calls): Chosen<'_>) -> Vec<Claim> {
     let item = tree.item(id);
     let Item { name, kind, .. } = item;
     let rust = names::item_ident(item);
@@ -255,6 +265,10 @@ fn item_claims(tree: &Tree, id: ItemId, left_out: &BTreeMap<ItemId, String>) -> 
         ItemKind::Interface(interface) if interface.flavour != InterfaceFlavour::Local => {
             let servant = format!("the servant trait of `{name}`");
             claims.push(Claim::new(Types, &names::servant_ident(item), servant));
+            if starts_calls {
+                let calls = format!("the started calls of `{name}`");
+                claims.push(Claim::new(Types, &calls_ident(item), calls));
+            }
         }
         ItemKind::Valuetype(_) if values::has_operations(tree, id) => {
             let operations = format!("the operations of `{name}`");
@@ -290,7 +304,7 @@ fn item_claims(tree: &Tree, id: ItemId, left_out: &BTreeMap<ItemId, String>) -> 
 }
 
 /// Settles the names of the members, enumerators, methods and parameters of one item.
-fn settle_inside(tree: &mut Tree, id: ItemId, found: &mut Vec<Diagnostic>) {
+fn settle_inside(tree: &mut Tree, id: ItemId, starts_calls: bool, found: &mut Vec<Diagnostic>) {
     let mut taken = Taken::default();
     match &tree.item(id).kind {
         ItemKind::Valuetype(value) => {
@@ -309,7 +323,7 @@ fn settle_inside(tree: &mut Tree, id: ItemId, found: &mut Vec<Diagnostic>) {
         }
         _ => {}
     }
-    settle_methods(tree, id, found);
+    settle_methods(tree, id, starts_calls, found);
     match &mut tree.items[id.0 as usize].kind {
         ItemKind::Struct { members } | ItemKind::Exception { members } => {
             taken.settle(members, |member| vec![field_claim(member)], found);
@@ -361,12 +375,17 @@ fn accessors(declared: &dyn Declared, is_set: bool) -> Vec<Claim> {
 
 /// Settles the methods of an interface or valuetype, and their parameters. Names that it inherits never yield; operations yield
 /// to attributes, which have two methods.
-fn settle_methods(tree: &mut Tree, id: ItemId, found: &mut Vec<Diagnostic>) {
+fn settle_methods(tree: &mut Tree, id: ItemId, starts_calls: bool, found: &mut Vec<Diagnostic>) {
     let mut taken = Taken::default();
     let is_reference = matches!(tree.item(id).kind, ItemKind::Interface(_));
     for method in RUST_METHODS
         .into_iter()
         .chain(is_reference.then_some(TO_STRING))
+        .chain(
+            START_METHODS
+                .into_iter()
+                .filter(|_| is_reference && starts_calls),
+        )
     {
         taken.reserve(Values, method, "a method of every reference", None);
     }

@@ -6,7 +6,7 @@ use quote::{format_ident, quote};
 use super::operations::{self, Argument, Call};
 use super::scope::Scope;
 use super::types::{self, Lending};
-use super::{documentation, errors, names, servants, timings, type_codes};
+use super::{documentation, errors, names, servants, started_calls, timings, type_codes};
 use crate::tree::{ItemId, Tree, Type};
 
 /// The reference type, the servant trait and the error enums of the interface `id`.
@@ -38,6 +38,9 @@ pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let is_abstract = types::is_abstract_interface(scope.tree, id).then(|| quote!(@abstract));
     let typed = type_codes::typed(scope, id);
     let methods = methods(scope, id);
+    let started = scope
+        .starts_calls
+        .then(|| started_calls::generate(scope, id));
     let base_paths = bases.iter().map(|&base| scope.path(base));
     let upcasts =
         (!bases.is_empty()).then(|| quote!(::rtorb::codegen::upcasts!(#name: #(#base_paths),*);));
@@ -61,6 +64,7 @@ pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
         ::rtorb::codegen::policies!(#name);
         #typed
         #methods
+        #started
         #upcasts
     }
 }
@@ -160,7 +164,7 @@ fn servant_call(scope: Scope<'_>, call: &Call<'_>, object: &TokenStream) -> Toke
 }
 
 /// The closure that writes the arguments.
-fn arguments(tree: &Tree, call: &Call<'_>) -> TokenStream {
+pub(super) fn arguments(tree: &Tree, call: &Call<'_>) -> TokenStream {
     let [w] = names::fresh(["w"], &call.argument_names());
     let encode = call.arguments.iter().map(|argument| {
         let value = lent_value(tree, argument);
@@ -196,7 +200,7 @@ pub(super) fn in_turn(w: &Ident, steps: &[TokenStream]) -> TokenStream {
 }
 
 /// The closure that reads the results.
-fn results(call: &Call<'_>) -> TokenStream {
+pub(super) fn results(call: &Call<'_>) -> TokenStream {
     let decode = quote!(::rtorb::codegen::Decode::decode(r));
     if let Some(check) = call.check_message(&quote!(r)) {
         let each = std::iter::repeat_n(quote!(#decode?), call.results.len());
@@ -217,7 +221,7 @@ fn results(call: &Call<'_>) -> TokenStream {
 }
 
 /// The closure that reads a user exception. It returns `None` for an undeclared one.
-fn exceptions(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
+pub(super) fn exceptions(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
     let error = call.error(scope);
     let arms = errors::variants(scope.tree, &call.raises).into_iter().map(|(variant, id)| {
         let exception = scope.path(id);

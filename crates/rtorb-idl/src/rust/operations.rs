@@ -210,13 +210,17 @@ impl<'t> Call<'t> {
 
     /// `Result<..., ...>`
     fn result(&self, scope: Scope<'_>) -> TokenStream {
+        let (result, error) = (self.returned(scope), self.error(scope));
+        quote!(::core::result::Result<#result, #error>)
+    }
+
+    /// The type of the results.
+    pub(super) fn returned(&self, scope: Scope<'_>) -> TokenStream {
         let results: Vec<_> = self.results.iter().map(|ty| scope.owned(ty)).collect();
-        let result = match results.as_slice() {
+        match results.as_slice() {
             [one] => one.clone(),
             several => quote!((#(#several),*)),
-        };
-        let error = self.error(scope);
-        quote!(::core::result::Result<#result, #error>)
+        }
     }
 
     /// `fn name(...) -> Self`, for a factory.
@@ -231,7 +235,13 @@ impl<'t> Call<'t> {
         quote!(#head -> #made where Self: ::core::marker::Sized)
     }
 
-    fn head(&self, scope: Scope<'_>, method: &Ident, receiver: &TokenStream) -> TokenStream {
+    /// `fn method(receiver, ...)`
+    pub(super) fn head(
+        &self,
+        scope: Scope<'_>,
+        method: &Ident,
+        receiver: &TokenStream,
+    ) -> TokenStream {
         let names = self.argument_names();
         let types = self
             .arguments

@@ -21,6 +21,8 @@ pub(super) struct Context<'t> {
     pub(super) bases: &'t BTreeSet<ItemId>,
     /// Items that are omitted because they cannot be generated and are not used, with the reason.
     pub(super) left_out: &'t BTreeMap<ItemId, String>,
+    /// True if calls can be started.
+    pub(super) starts_calls: bool,
 }
 
 /// The Rust module that code is generated into.

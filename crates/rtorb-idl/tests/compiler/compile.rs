@@ -102,3 +102,28 @@ fn names_the_chosen_runtime_and_no_standard_library() {
     );
     std::fs::remove_dir_all(dir).expect("it is ours");
 }
+
+#[test]
+fn calls_can_be_started_only_where_the_build_script_asks_for_it() {
+    let dir = out_dir("started");
+    let idl = "interface Motor { long turn(in long degrees); oneway void nudge(); void start(); };";
+    std::fs::write(dir.join("motor.idl"), idl).expect("there is a disk");
+    let text = |compiler: Compiler| {
+        let compiled = compiler.out_dir(&dir).try_compile(&dir.join("motor.idl"));
+        compiled.map(|it| std::fs::read_to_string(it.output).expect("it is written"))
+    };
+    let plain = text(Compiler::new()).expect("the text is right");
+    assert!(plain.contains("fn start(&self)") && !plain.contains("Starter"));
+    let off = text(Compiler::new().start_calls(false)).expect("the text is right");
+    assert_eq!(off, plain);
+    let started = text(Compiler::new().start_calls(true)).expect("the text is right");
+    assert!(started.contains("struct MotorCalls<'o>(::rtorb::codegen::Starter<'o>)"));
+    assert!(started.contains("fn start_(&self)"), "an operation yields");
+    let turns = started.matches("fn turn(").count() - plain.matches("fn turn(").count();
+    let nudges = started.matches("fn nudge(").count() - plain.matches("fn nudge(").count();
+    assert_eq!((turns, nudges), (1, 0), "a oneway has no reply");
+    let embedded = Compiler::new().start_calls(true).runtime("rtorb_embedded");
+    let refused = text(embedded).expect_err("that ORB has no started calls");
+    assert!(refused.to_string().contains("start_calls"), "{refused}");
+    std::fs::remove_dir_all(dir).expect("it is there");
+}
