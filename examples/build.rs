@@ -4,4 +4,7 @@ fn main() {
     rtorb_idl::compile("idl/motor.idl"); // of the example timed-motor
     rtorb_idl::compile("idl/neighbours.idl"); // of the examples neighbours and reservation
     rtorb_idl::compile("idl/overload.idl"); // of the example overload
+    rtorb_idl::Compiler::new()
+        .start_calls(true)
+        .compile("idl/plotter.idl"); // of the examples in-flight and block-on
 }

@@ -8,6 +8,7 @@ mod neighbours;
 mod overload;
 mod readme;
 mod reservation;
+mod started;
 
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};

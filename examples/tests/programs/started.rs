@@ -1,0 +1,46 @@
+//! The examples of docs/how-to/asynchronous-calls.md: they run, and the page shows what they do.
+
+use crate::measured;
+
+#[test]
+fn calls_in_flight_are_compared_with_threads() {
+    let program = env!("CARGO_BIN_EXE_in-flight");
+    let printed =
+        measured(program, &["--json", "--calls", "2000"], &[]).expect("it needs no right");
+    let begins = printed.starts_with("{\"in_flight\": 100, \"calls_per_s\": ");
+    assert!(
+        begins && printed.contains(", \"blocking_calls_per_s\": "),
+        "{printed}"
+    );
+    assert!(
+        printed.ends_with(", \"heap_calls_per_call\": 0}\n"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn tasks_run_on_one_thread_without_a_runtime() {
+    let program = env!("CARGO_BIN_EXE_block-on");
+    let printed = measured(program, &["--best-effort"], &[]).expect("it needs no right");
+    assert_eq!(printed, "the motors stand at 270 degrees together\n");
+    // With its priority, where the host allows that.
+    measured(program, &[], &["RLIMIT_RTPRIO", "CAP_SYS_NICE"]);
+}
+
+#[test]
+fn the_page_has_the_code_of_the_examples() {
+    let read = |path: &str| {
+        let path = format!("{}/../{path}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).expect("it is in the repository")
+    };
+    let page = read("docs/how-to/asynchronous-calls.md");
+    let example = read("examples/src/bin/block-on.rs");
+    for begin in ["/// Runs a future on", "/// Turns all motors"] {
+        let (_, code) = example.split_once(begin).expect("the example has it");
+        let (code, _) = code.split_once("\n}\n").expect("a function ends");
+        assert!(page.contains(&format!("{begin}{code}\n}}\n")), "{begin}");
+    }
+    let interface = read("examples/idl/plotter.idl");
+    let (_, interface) = interface.split_once("\n").expect("a comment");
+    assert!(page.contains(interface.trim()));
+}
