@@ -351,12 +351,12 @@ fn events_of_a_job_by_deadline_have_the_priority_of_the_analysis() {
     let checked = analysed(&mixed);
     let plan = Plan::of(&mixed, &checked, (1_000_000_000, 1)).unwrap();
     let tick = &plan.components[1].behaviours[0];
-    let to = tick.calls.iter().map(|call| (call.to, call.deadline_ns));
+    let mut to = tick.calls.iter().map(|call| (call.to, call.deadline_ns));
     let sent = To::Event {
         channel: 0,
         source: 2,
     };
-    assert_eq!(to.last(), Some((sent, None)));
+    assert_eq!(to.next_back(), Some((sent, None)));
     let components = checked.loading.components.iter();
     let mut priorities = components.flat_map(|one| &one.priorities);
     let assigned = priorities.find(|(name, _)| name == "other.tick").unwrap();
