@@ -20,7 +20,7 @@ pub const STUDY: Study<Receiver> = Study {
     amounts: Amounts {
         glance: 100,
         emulated: 100,
-        quick: [6, 200],
+        quick: [6, 100],
         full: [10, 2_500],
         samples: "run_ms",
     },
