@@ -5,6 +5,7 @@
 use rtorb::thread::{SchedPolicy, ThreadConfig};
 use rtorb::{ConnectionStrategy, Orb, ReplyDriver, SystemException, WaitStrategy};
 use rtorb_examples::{Serving, server};
+use std::io::{Write as _, stdout};
 use std::pin::pin;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::task::{Context, Poll};
@@ -69,9 +70,10 @@ fn main() -> anyhow::Result<()> {
     let turning = move || block_on(&replies, turn_all(&motors, 90));
     let thread = rtorb_os::thread::spawn("plotter", &config, turning)?;
     let sum = thread.join().expect("no panic");
-    println!(
+    writeln!(
+        stdout(),
         "the motors stand at {} degrees together",
         sum.expect("it ends")?
-    );
+    )?;
     serving.end()
 }

@@ -8,6 +8,7 @@ use rtorb_examples::{Serving, arguments, server};
 use rtorb_instruments::heap::{CountingAllocator, process_heap_calls};
 use rtorb_os::sched::{apply_affinity, current_affinity};
 use std::collections::VecDeque;
+use std::io::{Write as _, stdout};
 use std::thread;
 use std::time::Instant;
 
@@ -82,15 +83,20 @@ fn main() -> anyhow::Result<()> {
     let blocking_per_s = blocking(&motor, calls)?;
     let per_call = heap_calls as f64 / calls as f64;
     if is_json {
-        println!(
+        writeln!(
+            stdout(),
             "{{\"in_flight\": {IN_FLIGHT}, \"calls_per_s\": {started_per_s:.0}, \"blocking_calls_per_s\": {blocking_per_s:.0}, \
              \"heap_calls_per_call\": {per_call}}}"
-        );
+        )?;
     } else {
-        println!(
+        writeln!(
+            stdout(),
             "{IN_FLIGHT} calls in flight:  {started_per_s:>9.0} calls/s, {per_call} heap calls a call"
-        );
-        println!("{IN_FLIGHT} threads that call: {blocking_per_s:>9.0} calls/s");
+        )?;
+        writeln!(
+            stdout(),
+            "{IN_FLIGHT} threads that call: {blocking_per_s:>9.0} calls/s"
+        )?;
     }
     serving.end()
 }
