@@ -46,7 +46,7 @@ pub struct Limits {
     /// Connections that the client threads of an ORB share, with `multiplexed` and `banded`. Beyond it, a connection on which no
     /// thread waits is closed; if there is none, NO_RESOURCES.
     pub shared_connections_max: usize,
-    /// Calls that were started and have not ended, or whose results have not been taken ([`Call`](crate::Call)). One more ends at once
+    /// Calls that were started and have not ended, or whose results have not been taken (`Call`). One more ends at once
     /// with NO_RESOURCES. Each place that was used once keeps the memory of its largest request and reply, at least
     /// 8 KiB.
     pub started_calls_max: usize,
