@@ -47,7 +47,7 @@ pub(crate) struct BehaviourPlan {
     pub(crate) name: String,
     /// What makes it run.
     pub(crate) begins: Begins,
-    /// Of one that has one of its own. By deadline, it is the priority of its calls to other CPUs.
+    /// The priority of a behaviour that has its own thread or job; `None` for others. On a CPU by deadline, its calls to other CPUs have it.
     pub(crate) priority: Option<u8>,
     /// The relative deadline that orders the jobs of a root on a CPU that schedules by deadline, in ns.
     pub(crate) deadline_ns: u64,

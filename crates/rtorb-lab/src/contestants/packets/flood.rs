@@ -1,4 +1,4 @@
-//! A flood: small datagrams at a bounded rate, in bursts, for which nobody waits at the other end.
+//! A flood: bursts of small datagrams at a bounded rate. Nobody reads them at the other end.
 
 use std::net::UdpSocket;
 use std::sync::Arc;

@@ -146,8 +146,8 @@ thread_local! {
     static OF_JOB: Cell<Option<Priority>> = const { Cell::new(None) };
 }
 
-/// The CORBA priority of the calls of a job by deadline: that which the analysis gives it on other CPUs. Its thread has the native priority
-/// of a level, which says nothing there.
+/// The CORBA priority of the calls of a job by deadline. The analysis gives it for other CPUs, where the native priority of the job's level
+/// means nothing.
 #[derive(Debug)]
 pub(super) struct OfJob;
 
