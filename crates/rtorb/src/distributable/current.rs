@@ -281,7 +281,14 @@ pub(crate) fn adopt(
         implicit: SchedulingParameter::from_wire(arrived.implicit, now_ns)?,
         priority_before: None,
     };
-    let visit = Visit::begin(ThreadId::from_bytes(arrived.thread_id), origin);
+    let id = ThreadId::from_bytes(arrived.thread_id);
+    // A collocated call is cancelled with the request whose servant makes it.
+    let origin = origin.or_else(|| {
+        let of_caller =
+            |thread: &CurrentThread| thread.visit.0.origin.filter(|_| thread.id() == id);
+        current(|thread| thread.and_then(of_caller))
+    });
+    let visit = Visit::begin(id, origin);
     let thread = CurrentThread::new(visit, segment, true);
     Ok(Some(AdoptedThread::enter(thread)))
 }

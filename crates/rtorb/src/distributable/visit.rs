@@ -10,8 +10,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Visit {
     pub(crate) id: ThreadId,
-    /// The request that brought the thread here; `None` where the thread began.
-    origin: Option<Origin>,
+    /// The request that brought the thread to this process; `None` where the thread began.
+    pub(super) origin: Option<Origin>,
     is_cancelled: AtomicBool,
     /// The call that waits for its reply.
     calling: Mutex<Option<ActiveCall>>,
@@ -104,20 +104,24 @@ pub(crate) fn cancel(id: ThreadId) -> bool {
     !of_thread.is_empty()
 }
 
-/// Cancels the thread that a request brought here, if the request is being served.
+/// Cancels the visit of the thread that a request brought here, if the request is being served.
+///
+/// Other visits of the thread in this process are where it came from, or get cancellations of their own from its calls.
 pub(crate) fn cancel_request(origin: Origin) {
-    cancel_threads_where(|visit| visit.origin == Some(origin));
+    cancel_visits_where(|visit| visit.origin == Some(origin));
 }
 
-/// Cancels all threads that requests of a connection brought here: its client is gone.
+/// Cancels all visits that requests of a connection began: its client is gone.
+///
+/// A visit may have its reply already, and the client have closed the connection for that reason. So this cancels the visit, and not
+/// its thread, which goes on elsewhere.
 pub(crate) fn cancel_all_of(session: usize) {
-    cancel_threads_where(|visit| visit.origin.is_some_and(|origin| origin.session == session));
+    cancel_visits_where(|visit| visit.origin.is_some_and(|origin| origin.session == session));
 }
 
-fn cancel_threads_where(is_meant: impl Fn(&Visit) -> bool) {
-    for visit in visits_where(is_meant) {
-        cancel(visit.id);
-    }
+fn cancel_visits_where(is_meant: impl Fn(&Visit) -> bool) {
+    let meant = visits_where(is_meant);
+    meant.iter().for_each(|visit| visit.cancel());
 }
 
 /// Returns visits, so that they are cancelled without the lock of all visits: a cancellation sends.

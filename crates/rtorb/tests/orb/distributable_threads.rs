@@ -20,7 +20,7 @@ use rtorb_wire::giop::{
     DISTRIBUTABLE_THREAD, RequestHeader, SegmentParameter, ThreadContext, Version,
 };
 use std::net::SocketAddr;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -399,8 +399,15 @@ const THREAD: [u8; 16] = *b"a thread of ours";
 
 /// A request of a distributable thread, and the CancelRequest for it.
 fn request_and_cancel(key: &[u8], id: u32) -> (Vec<u8>, Vec<u8>) {
+    let mut cancel = Stream::new(CANCEL_REQUEST, 2, false);
+    cancel.ulong(id);
+    (request_of(THREAD, key, id), cancel.message())
+}
+
+/// A request of a distributable thread.
+fn request_of(thread_id: [u8; 16], key: &[u8], id: u32) -> Vec<u8> {
     let context = ThreadContext {
-        thread_id: THREAD,
+        thread_id,
         segment: "raw".into(),
         parameter: SegmentParameter::None,
         implicit: SegmentParameter::None,
@@ -417,9 +424,7 @@ fn request_and_cancel(key: &[u8], id: u32) -> (Vec<u8>, Vec<u8>) {
         .octets(key)
         .string("pass_on");
     request.ulong(1).ulong(DISTRIBUTABLE_THREAD).octets(&data);
-    let mut cancel = Stream::new(CANCEL_REQUEST, 2, false);
-    cancel.ulong(id);
-    (request.message(), cancel.message())
+    request.message()
 }
 
 /// A connection to a server, and the key of an object there.
@@ -472,6 +477,32 @@ fn a_client_that_is_gone_cancels_its_threads() {
     until("the thread has ended", || {
         current.lookup(id).is_none().then_some(())
     });
+}
+
+#[test]
+fn a_client_that_is_gone_does_not_cancel_what_its_thread_does_elsewhere() {
+    let served = Served::by(Orb::builder());
+    let (relay, arrived) = waiting_station(&served);
+    let current = current_of(&served.orb);
+    current
+        .begin_scheduling_segment("here", None, None)
+        .expect("a segment");
+    let id = current.id().expect("a thread");
+    let (mut connection, key) = connected(&served, &relay);
+    connection.send(&request_of(id.to_bytes(), &key, 1));
+    assert_eq!(arrived.recv_timeout(LONG), Ok(id));
+    drop(connection);
+    served
+        .root
+        .deactivate(relay.as_object())
+        .expect("it is active");
+    let dropped = arrived.recv_timeout(LONG);
+    assert_eq!(
+        dropped,
+        Err(RecvTimeoutError::Disconnected),
+        "the servant ends"
+    );
+    assert_eq!(current.check(), Ok(()));
 }
 
 #[test]

@@ -515,10 +515,14 @@ fn a_waker_may_drop_other_calls_of_a_connection_that_ends() {
         let others = Mutex::new([1, 2].map(|number| echo(&object, number)).into());
         let waker = Waker::from(Arc::new(Dropping(others, Mutex::new(sender))));
         let mut call = echo(&object, 3);
-        if poll(&mut call, &waker).is_pending() {
-            woken.recv_timeout(LONG).expect("the waker returns");
-        }
-        let failed = call.wait().expect_err("the server ends");
+        let ended = match poll(&mut call, &waker) {
+            Poll::Ready(ended) => ended,
+            Poll::Pending => {
+                woken.recv_timeout(LONG).expect("the waker returns");
+                call.wait()
+            }
+        };
+        let failed = ended.expect_err("the server ends");
         assert_eq!(failed.kind, ExceptionKind::CommFailure, "{failed}");
     }
 }

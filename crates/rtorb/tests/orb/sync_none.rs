@@ -45,7 +45,9 @@ fn a_server_that_does_not_read_gets_every_accepted_oneway_whole_once_it_does() {
             let object = server.object(Orb::builder(), connection);
             object.validate_connection().expect("the server answers");
             let mut accepted = clog(&object, octets);
-            assert_eq!(object.flush(), Ok(false));
+            if octets >= NEVER_FITS {
+                assert_eq!(object.flush(), Ok(false));
+            }
             server.read();
             until("the rest is sent", || flushed(&object).then_some(()));
             let last = payload(accepted.len(), octets);
@@ -231,14 +233,14 @@ fn a_connection_that_keeps_something_is_closed_for_another_only_as_the_last_choi
             opened.expect("there is one to close");
         };
         open(0);
-        clog(&objects[0], 50_000);
+        clog(&objects[0], NEVER_FITS);
         open(1);
         // In the place of the second, which was used last but keeps nothing.
         open(2);
         assert_eq!(objects[0].flush(), Ok(false), "{connection}");
         let closed = objects[1].flush().map(|_| ());
         expect_transient(closed, SyncScope::UNCONNECTED);
-        clog(&objects[2], 50_000);
+        clog(&objects[2], NEVER_FITS);
         open(3);
         let closed = objects[0].flush().map(|_| ());
         expect_transient(closed, SyncScope::UNCONNECTED);
@@ -484,6 +486,10 @@ fn push(object: &ObjectRef, octets: &[u8]) -> Result<(), SystemException> {
 }
 
 /// Sends until one is refused: what was accepted.
+/// More octets than the buffers of both hosts have room for. Less may be sent to the end also if the server does not read: the kernel
+/// may be late to move octets from one buffer to the other.
+const NEVER_FITS: usize = 1 << 20;
+
 fn clog(object: &ObjectRef, octets: usize) -> Vec<Vec<u8>> {
     let mut accepted = Vec::new();
     loop {
