@@ -37,7 +37,7 @@ pub use deadline::{with_deadline, without_deadline};
 pub use exception::{CompletionStatus, ExceptionKind, SystemException};
 pub use limits::Limits;
 pub use orb::{ObjectKeyError, Orb, OrbBuilder, OrbConfig, OrbError, ReplyDriver};
-pub use poa::{AdmittedServant, Poa, PoaError, PoaPolicies, ServantAdmission};
+pub use poa::{AdmittedServant, Poa, PoaError, PoaPolicies, ServantActivator, ServantAdmission};
 pub use reference::{Call, ObjectRef, SyncScope};
 #[doc(inline)]
 pub use rtorb_core::Interface;

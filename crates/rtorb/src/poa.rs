@@ -4,6 +4,7 @@
 //! and for a million.
 
 mod adapter;
+mod adapter_activator;
 mod adapters;
 mod admission;
 mod changed_priority;
@@ -15,6 +16,7 @@ mod policies;
 mod published;
 mod rt_poa;
 mod rt_policies;
+mod servant_activator;
 
 pub use crate::server::PoaManagerState;
 pub use crate::server::ServerCall;
@@ -24,6 +26,7 @@ pub use manager::PoaManager;
 pub use policies::{IdAssignment, Lifespan, PoaPolicies};
 #[doc(inline)]
 pub use rtorb_core::ServedBy;
+pub use servant_activator::ServantActivator;
 
 pub(crate) use adapters::Adapters;
 pub use admission::{AdmittedServant, ServantAdmission};

@@ -50,7 +50,7 @@ pub(crate) use names::{LocatedId, NameCache, Unbindable};
 pub(crate) use object_table::{ActiveObject, ObjectTable};
 pub(crate) use reading::{Next, Reading};
 pub(crate) use request::TakenRequest;
-pub(crate) use servant::{ObjectAdapter, Servant};
+pub(crate) use servant::{AdapterActivation, ObjectAdapter, Servant};
 pub(crate) use server_core::{ServerCore, ServerState, bind, next_upcall, not_opened};
 pub(crate) use session::Session;
 pub(crate) use thread_priority::ThreadPriority;

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use rtorb::{ExceptionKind, Orb, PoaPolicies, SystemException};
+use rtorb::{ExceptionKind, Orb, PoaPolicies, ServantActivator, SystemException};
 use rtorb_tests::ours::Ours;
 use rtorb_tests::snapshots::bits::{Rights, State};
 
@@ -60,5 +60,38 @@ fn objects_without_activation_have_readable_keys() -> Result<(), Box<dyn Error>>
     let nobody: Greeter = poa.create_reference_with_id("nobody")?;
     let refused = nobody.greet("Rust").expect_err("there is no such object");
     assert_eq!(refused.kind, ExceptionKind::ObjectNotExist);
+    Ok(())
+}
+
+/// Makes the servant of a host when its first request comes.
+struct Hosts;
+
+impl ServantActivator for Hosts {
+    type Servant = Host;
+
+    fn incarnate(&self, id: &[u8]) -> Result<Host, SystemException> {
+        match id {
+            b"ada" => Ok(Host { name: "Ada" }),
+            _ => Err(ExceptionKind::ObjectNotExist.into()),
+        }
+    }
+}
+
+#[test]
+fn adapters_and_objects_are_made_when_they_are_called() -> Result<(), Box<dyn Error>> {
+    let ours = Ours::serve();
+    let root = ours.orb.root_poa()?;
+    root.set_adapter_activator(|root, name| {
+        let Ok(floor) = root.create_poa(name, PoaPolicies::PERSISTENT) else {
+            return false;
+        };
+        floor.set_servant_activator::<Greeter, _>(Hosts).is_ok()
+    });
+    let object = format!("corbaloc:iiop:1.2@{}/First/ada", ours.address());
+    let object = Orb::builder().build()?.string_to_object(&object)?;
+    assert_eq!(
+        Greeter::narrow(&object)?.greet("Rust")?,
+        "Hello, Rust! I am Ada."
+    );
     Ok(())
 }

@@ -93,7 +93,9 @@ local! {
         /// The ORB is shut down (the standard's code 4).
         SHUT_DOWN = OMG | 4, "the ORB is shut down: keep it until the last call, or build another";
         /// A locator is placed too late (the standard's code 6).
-        HAS_OBJECTS = OMG | 6, "the adapter has a locator or objects already: place one locator, before any object";
+        HAS_OBJECTS = OMG | 6,
+            "the adapter has a locator, a default servant or an activator already, or it has objects: place one of them, and a locator \
+             before any object";
         /// An object has another priority (the standard's code 18).
         PRIORITY_SETTLED = OMG | 18, "the object has another priority already, which its references contain: keep that";
         /// An adapter uses the pool.
@@ -166,6 +168,9 @@ local! {
     Transient {
         /// A queue is full, or an adapter discards its requests (the standard's code 1).
         NO_ROOM = OMG | 1, "the server's queue is full, or its adapter discards requests at present: try again later";
+        /// An object is called again before its last servant has ended.
+        BEING_ETHEREALIZED = RTORB | 0x12,
+            "the object was deactivated, and its servant has not ended yet: try again, and the server makes another one";
         /// A service has too many changes in progress.
         SERVICE_BUSY = RTORB | 0x10, "the service has as many changes in progress as it may: try again later";
         /// A service is not connected yet.
@@ -244,6 +249,8 @@ local! {
         FILTER_PANICKED = RTORB | 0x12, "a request filter of the server panicked: read its standard error";
         /// A locator panicked.
         LOCATOR_PANICKED = RTORB | 0x13, "the server's locator of objects panicked: read its standard error";
+        /// A servant activator panicked.
+        ACTIVATOR_PANICKED = RTORB | 0x14, "the server's servant activator panicked: read its standard error";
     }
     Internal {
         /// A state that cannot be.

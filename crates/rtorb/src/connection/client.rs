@@ -117,7 +117,7 @@ pub(crate) struct WeakClient {
 }
 
 impl WeakClient {
-    fn upgrade(&self) -> Option<Client> {
+    pub(crate) fn upgrade(&self) -> Option<Client> {
         Some(Client {
             core: Arc::clone(&self.core),
             host: self.host.upgrade()?,

@@ -37,6 +37,7 @@ use crate::warning::{Warning, WarningHook, Warnings};
 use core::sync::atomic::AtomicBool;
 use core::{fmt, mem};
 use rtorb_os::Refused;
+use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
@@ -283,6 +284,7 @@ impl OrbBuilder {
                 epoch: epoch(),
                 upcall: next_upcall(),
                 objects: ObjectTable::new(client.limits.objects_max),
+                activation: SetOnce::new(),
                 buffers: Buffers::new(client.limits.spare_buffers_max),
                 client: WeakClient {
                     core: Arc::clone(&client),

@@ -1,5 +1,6 @@
 //! An object adapter: activates servants and makes references to their objects.
 
+use super::adapter_activator::AdapterActivator;
 use super::adapters::Adapters;
 use super::manager::PoaManager;
 use super::published::{self, Published};
@@ -59,6 +60,7 @@ pub(crate) struct Adapter {
     children: Mutex<HashMap<String, Arc<Adapter>>>,
     /// The objects by id. Only activation and deactivation use this table; requests do not.
     pub(super) objects: Mutex<Objects>,
+    pub(super) activator: Mutex<Option<Arc<AdapterActivator>>>,
 }
 
 #[derive(Debug, Default)]
@@ -68,8 +70,31 @@ pub(super) struct Objects {
     pub(super) promised: HashMap<Vec<u8>, Priority>,
     next_id: u64,
     pub(super) destroyed: bool,
-    /// The table entry of the servant locator. An adapter with a locator has no active objects.
-    pub(super) locator: Option<Key>,
+    /// What serves the objects that are not active.
+    pub(super) others: Option<ServantSource>,
+}
+
+/// What serves the objects of an adapter that are not active: a servant locator, a default servant or a servant activator.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ServantSource {
+    pub(super) place: Key,
+    retention: ServantRetention,
+}
+
+/// Whether an adapter whose servants come from elsewhere has active objects too (CORBA 3, 11.3.7.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ServantRetention {
+    /// Active objects are served by their own servants.
+    Retain,
+    /// It has no active objects.
+    NonRetain,
+}
+
+/// An object that was activated.
+pub(super) struct PlacedObject {
+    key: Vec<u8>,
+    /// The priority in references to it.
+    priority: Option<Priority>,
 }
 
 /// Id and priority of an object to be activated.
@@ -277,30 +302,40 @@ impl Poa {
             manager: Arc::clone(&self.adapter.manager),
             children: Mutex::default(),
             objects: Mutex::default(),
+            activator: Mutex::default(),
         });
         children.insert(name.to_owned(), Arc::clone(&adapter));
         Ok(self.with_adapter(adapter))
     }
 
-    /// The adapter with that name under this one.
+    /// The adapter with that name under this one. If there is none, this adapter's activator may make it.
     ///
     /// # Errors
     /// [`PoaError::AdapterNonExistent`].
     pub fn find_poa(&self, name: &str) -> Result<Self, PoaError> {
+        let child = self.child(name);
+        child
+            .or_else(|| self.activate_child(name))
+            .ok_or(PoaError::AdapterNonExistent)
+    }
+
+    /// Returns the adapter with that name under this one.
+    pub(super) fn child(&self, name: &str) -> Option<Self> {
         let adapter = self.adapter.children.lock().get(name).cloned();
-        let adapter = adapter.ok_or(PoaError::AdapterNonExistent)?;
-        Ok(self.with_adapter(adapter))
+        adapter.map(|adapter| self.with_adapter(adapter))
     }
 
     /// Destroys this adapter and its children, and deactivates all their objects. Its name can then be used again.
     pub fn destroy(&self) {
-        let (by_id, locator) = {
+        let (by_id, others) = {
             let mut objects = self.adapter.objects.lock();
             if core::mem::replace(&mut objects.destroyed, true) {
                 return;
             }
-            (core::mem::take(&mut objects.by_id), objects.locator.take())
+            (core::mem::take(&mut objects.by_id), objects.others.take())
         };
+        let activator = self.adapter.activator.lock().take();
+        drop(activator);
         // A destroyed adapter accepts no new children, so these are all of them.
         let children = core::mem::take(&mut *self.adapter.children.lock());
         for adapter in children.into_values() {
@@ -309,7 +344,7 @@ impl Poa {
         for (id, place) in by_id {
             self.withdraw(&id, place);
         }
-        if let Some(place) = locator {
+        if let Some(ServantSource { place, .. }) = others {
             let adapter = ObjectKey::named(&self.adapter.path, b"");
             self.core.server.objects.remove_locator(&adapter, place);
         }
@@ -412,54 +447,19 @@ impl Poa {
     /// Activates a servant as an object of the interface with that repository id.
     pub(super) fn place(
         &self,
-        Activation { id, priority }: Activation<'_>,
+        activation: Activation<'_>,
         repository_id: &str,
         servant: Box<dyn Servant>,
     ) -> Result<ObjectRef, PoaError> {
-        let table = &self.core.server.objects;
-        // A refused servant is dropped after the lock is released: its destructor may call this adapter.
-        let mut servant = Some(servant);
-        let mut objects = self.adapter.objects.lock();
-        if objects.destroyed {
-            return Err(destroyed().into());
-        }
-        if objects.locator.is_some() {
-            return Err(PoaError::WrongPolicy);
-        }
-        if id.is_some_and(|id| objects.by_id.contains_key(id)) {
-            return Err(PoaError::ObjectAlreadyActive);
-        }
-        let priority = objects.settle(id, priority)?;
-        let call_priority = self.adapter.rt.call_priority(&self.core, priority)?;
-        let lifespan = self.adapter.policies.lifespan;
-        let id = match id {
-            Some(id) => id.to_vec(),
-            None => objects.make_id(lifespan, self.core.server.epoch),
-        };
-        let activate = |_| {
-            let servant = servant.take().expect("a slab makes an entry at most once");
-            self.active_object(servant, id.clone(), call_priority)
-        };
-        let place = table.insert_with(activate).ok_or(local::OBJECTS_FULL)?;
-        let key = match lifespan {
-            Lifespan::Transient => ObjectKey::transient(self.core.server.epoch, place),
-            Lifespan::Persistent => {
-                let key = ObjectKey::named(&self.adapter.path, &id);
-                if !table.name(key.clone(), place) {
-                    table.remove(place);
-                    return Err(PoaError::ObjectAlreadyActive);
-                }
-                key
-            }
-        };
-        objects.by_id.insert(id, place);
+        let PlacedObject { key, priority } = self.adapter.place(&self.core, activation, servant)?;
         Ok(self.reference(repository_id, &key, priority))
     }
 
-    /// Installs a servant locator, which serves all objects of the adapter.
-    pub(super) fn place_locator<I: Interface<Object = ObjectRef>>(
+    /// Installs what serves the objects that are not active.
+    pub(super) fn place_others<I: Interface<Object = ObjectRef>>(
         &self,
         servant: Box<dyn Servant>,
+        retention: ServantRetention,
     ) -> Result<(), PoaError> {
         self.check_persistent()?;
         let core = &self.core;
@@ -470,16 +470,18 @@ impl Poa {
         if objects.destroyed {
             return Err(destroyed().into());
         }
-        if objects.locator.is_some() || !objects.by_id.is_empty() {
+        let is_alone = retention == ServantRetention::Retain || objects.by_id.is_empty();
+        if objects.others.is_some() || !is_alone {
             return Err(local::HAS_OBJECTS.into());
         }
-        let locator = |_| {
+        let others = |_| {
             let servant = servant.take().expect("a slab makes an entry at most once");
-            self.active_object(servant, Vec::new(), priority)
+            self.adapter.active_object(servant, Vec::new(), priority)
         };
         let adapter = ObjectKey::named(&self.adapter.path, b"");
-        let place = core.server.objects.insert_locator(adapter, locator);
-        objects.locator = Some(place.ok_or(local::OBJECTS_FULL)?);
+        let place = core.server.objects.insert_locator(adapter, others);
+        let place = place.ok_or(local::OBJECTS_FULL)?;
+        objects.others = Some(ServantSource { place, retention });
         Ok(())
     }
 
@@ -494,24 +496,6 @@ impl Poa {
     /// WrongPolicy if the adapter is transient: its objects have no key before they are active.
     pub(super) fn check_persistent(&self) -> Result<(), PoaError> {
         PoaError::wrong_policy_unless(self.adapter.policies.lifespan == Lifespan::Persistent)
-    }
-
-    /// The table entry of an object, or of a servant locator, of this adapter.
-    fn active_object(
-        &self,
-        servant: Box<dyn Servant>,
-        id: Vec<u8>,
-        priority: CallPriority,
-    ) -> ActiveObject {
-        ActiveObject {
-            traits: SetOnce::new(),
-            servant,
-            adapter: Arc::clone(&self.adapter) as Arc<dyn ObjectAdapter>,
-            manager: Arc::clone(&self.adapter.manager),
-            id,
-            priority,
-            pool: self.adapter.rt.pool_id(),
-        }
     }
 
     /// A reference to the object with that id of a persistent adapter.
@@ -620,7 +604,77 @@ impl Adapter {
             manager: Arc::default(),
             children: Mutex::default(),
             objects: Mutex::default(),
+            activator: Mutex::default(),
         }
+    }
+
+    /// Makes a servant an active object.
+    pub(super) fn place(
+        self: &Arc<Self>,
+        orb: &Adapters,
+        Activation { id, priority }: Activation<'_>,
+        servant: Box<dyn Servant>,
+    ) -> Result<PlacedObject, PoaError> {
+        let table = &orb.server.objects;
+        // A refused servant is dropped after the lock is released: its destructor may call this adapter.
+        let mut servant = Some(servant);
+        let mut objects = self.objects.lock();
+        if objects.destroyed {
+            return Err(destroyed().into());
+        }
+        let others = objects.others.map(|others| others.retention);
+        PoaError::wrong_policy_unless(others != Some(ServantRetention::NonRetain))?;
+        if id.is_some_and(|id| objects.by_id.contains_key(id)) {
+            return Err(PoaError::ObjectAlreadyActive);
+        }
+        let priority = objects.settle(id, priority)?;
+        let call_priority = self.rt.call_priority(orb, priority)?;
+        let lifespan = self.policies.lifespan;
+        let id = match id {
+            Some(id) => id.to_vec(),
+            None => objects.make_id(lifespan, orb.server.epoch),
+        };
+        let activate = |_| {
+            let servant = servant.take().expect("a slab makes an entry at most once");
+            self.active_object(servant, id.clone(), call_priority)
+        };
+        let place = table.insert_with(activate).ok_or(local::OBJECTS_FULL)?;
+        let key = match lifespan {
+            Lifespan::Transient => ObjectKey::transient(orb.server.epoch, place),
+            Lifespan::Persistent => {
+                let key = ObjectKey::named(&self.path, &id);
+                if !table.name(key.clone(), place) {
+                    table.remove(place);
+                    return Err(PoaError::ObjectAlreadyActive);
+                }
+                key
+            }
+        };
+        objects.by_id.insert(id, place);
+        Ok(PlacedObject { key, priority })
+    }
+
+    /// The table entry of an object, or of what serves the others, of this adapter.
+    fn active_object(
+        self: &Arc<Self>,
+        servant: Box<dyn Servant>,
+        id: Vec<u8>,
+        priority: CallPriority,
+    ) -> ActiveObject {
+        ActiveObject {
+            traits: SetOnce::new(),
+            servant,
+            adapter: Arc::clone(self) as Arc<dyn ObjectAdapter>,
+            manager: Arc::clone(&self.manager),
+            id,
+            priority,
+            pool: self.rt.pool_id(),
+        }
+    }
+
+    /// Returns the ORB; `None` once it has ended.
+    pub(super) fn orb(&self) -> Option<Arc<Adapters>> {
+        self.orb.upgrade()
     }
 
     /// An id that no object of the adapter has.

@@ -56,7 +56,8 @@ impl Poa {
         adapter.rt.change_server_priority(&self.core, priority)?;
         let new = adapter.rt.call_priority(&self.core, None)?;
         let table = &self.core.server.objects;
-        let places = objects.by_id.values().chain(&objects.locator);
+        let others = objects.others.as_ref().map(|others| &others.place);
+        let places = objects.by_id.values().chain(others);
         active = places.filter_map(|place| table.get(*place)).collect();
         for object in active.iter().filter(|object| !object.priority.is_own()) {
             object.priority.change_to(&new);

@@ -1,6 +1,6 @@
-//! Servant locators, which make the servant of an object for each request.
+//! Servant locators and default servants, which serve objects that are not active.
 
-use super::adapter::Poa;
+use super::adapter::{Poa, ServantRetention};
 use super::admission::AdmittedServant;
 use super::{PoaError, ServedBy, begin, timing_of};
 use crate::exception::{SystemException, local};
@@ -32,17 +32,45 @@ impl Poa {
         S: 'static,
         L: Fn(&[u8]) -> Result<S, SystemException> + Send + Sync + 'static,
     {
+        self.locate::<I, S, L>(locate, ServantRetention::NonRetain)
+    }
+
+    /// Serves all objects of this adapter that are not active by one default servant (USE_DEFAULT_SERVANT of CORBA 3, 11.3.7.6).
+    /// Objects that the adapter activates have their own servants.
+    ///
+    /// A servant in C++ asks PortableServer::Current for the id of the object that is called. Here `servant` gets it, and returns
+    /// the default servant for this id: the id, and a pointer to shared data. All else is as for a
+    /// [servant locator](Self::set_servant_locator).
+    ///
+    /// # Errors
+    /// [`PoaError::WrongPolicy`] unless the adapter is persistent; BAD_INV_ORDER 6 if its other objects are served by something
+    /// else; NO_RESOURCES if `Limits::objects_max` objects are active.
+    pub fn set_default_servant<I, S, L>(&self, servant: L) -> Result<(), PoaError>
+    where
+        I: ServedBy<S, Object = ObjectRef> + 'static,
+        S: 'static,
+        L: Fn(&[u8]) -> Result<S, SystemException> + Send + Sync + 'static,
+    {
+        self.locate::<I, S, L>(servant, ServantRetention::Retain)
+    }
+
+    fn locate<I, S, L>(&self, locate: L, retention: ServantRetention) -> Result<(), PoaError>
+    where
+        I: ServedBy<S, Object = ObjectRef> + 'static,
+        S: 'static,
+        L: Fn(&[u8]) -> Result<S, SystemException> + Send + Sync + 'static,
+    {
         let locator = Locator {
             _admitted: self.core.admit(I::timings())?,
             locate,
             timing: ServantTiming::new(I::timings().len(), self.enforcement()),
             servant: PhantomData,
         };
-        self.place_locator::<I>(Box::new(Tie::<I, _>::new(locator)))
+        self.place_others::<I>(Box::new(Tie::<I, _>::new(locator)), retention)
     }
 }
 
-/// Locates the servant of each request, for all objects of an adapter.
+/// Locates the servant of each request, for the objects of an adapter that are not active.
 struct Locator<S, L> {
     /// Dropped with the locator.
     _admitted: Option<AdmittedServant>,

@@ -13,7 +13,8 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(super) struct Names {
     table: Mutex<Table>,
-    /// The number of bound keys that were removed. A cache of an older version may still contain one whose object exists.
+    /// Counts what makes caches wrong: a bound key that was removed while its object exists, and an object that was added where a
+    /// locator has served it before.
     version: AtomicU32,
 }
 
@@ -77,8 +78,14 @@ impl Names {
         match table.leads.get(&key) {
             Some(&NamedTarget::To(taken)) if is_alive(taken) => return false,
             Some(NamedTarget::As(_)) => return false,
-            _ => table.leads.insert(key, NamedTarget::To(place)),
-        };
+            _ => {}
+        }
+        let has_locator = object_key::split(&key)
+            .is_some_and(|(adapter, _)| table.locators.contains_key(adapter));
+        table.leads.insert(key, NamedTarget::To(place));
+        if has_locator {
+            self.version.fetch_add(1, Ordering::Release);
+        }
         true
     }
 
@@ -318,6 +325,18 @@ mod tests {
         assert!(names.unbind(b"N"));
         assert_eq!(cache.find(b"N", &names), None);
         assert_eq!(names.find(b"N"), None);
+    }
+
+    #[test]
+    fn a_thread_finds_an_object_that_was_added_where_a_locator_had_served_it() {
+        let names = Names::default();
+        let mut cache = NameCache::default();
+        names.add_locator(b"A/".to_vec(), place(1));
+        cache.keep(b"A/x", &names.find(b"A/x").expect("it is located"));
+        assert!(names.add(b"A/x".to_vec(), place(2), |_| true));
+        assert_eq!(cache.find(b"A/x", &names), None);
+        assert_eq!(cache.find_locator(b"A/x"), None);
+        assert_eq!(names.find(b"A/x"), Some(found(place(2), None)));
     }
 
     fn place(index: u32) -> Key {

@@ -48,3 +48,9 @@ pub(crate) trait ObjectAdapter: Send + Sync {
     /// Returns the reference for a client that called an object at a wrong endpoint; nil once the ORB has ended.
     fn forward(&self, object: &ActiveObject, object_key: &[u8]) -> Ior;
 }
+
+/// Makes the adapters of requests whose adapter does not exist.
+pub(crate) trait AdapterActivation: Send + Sync {
+    /// Asks the adapter activators for the adapter with that path from the root. Returns true if they have made it.
+    fn activate(&self, path: &[u8]) -> bool;
+}

@@ -4,6 +4,7 @@ use super::buffers::Buffers;
 use super::connection_counts::ConnectionCounters;
 use super::listeners::Server;
 use super::object_table::ObjectTable;
+use super::servant::AdapterActivation;
 use crate::connection::WeakClient;
 use crate::endpoint::{Endpoint, ListenEndpoint};
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
@@ -36,6 +37,8 @@ pub(crate) struct ServerCore {
     /// The ORB's number in the process, in the upper half.
     pub(crate) upcall: u64,
     pub(crate) objects: ObjectTable,
+    /// Set by the first adapter activator.
+    pub(crate) activation: SetOnce<Box<dyn AdapterActivation>>,
     /// Receive buffers for connections that have none.
     pub(crate) buffers: Buffers,
     /// The client of references in requests.

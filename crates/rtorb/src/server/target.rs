@@ -2,7 +2,7 @@
 
 use super::thread_priority::ThreadPriority;
 use crate::realtime::{CallPriority, ThreadpoolId};
-use crate::server::object_key::ObjectKey;
+use crate::server::object_key::{self, ObjectKey};
 use crate::server::{ActiveObject, NameCache, ServerCore};
 use rtorb_os::slab::SlabGuard;
 
@@ -17,8 +17,26 @@ pub(super) fn find<'o>(
     match ObjectKey::parse(key) {
         ObjectKey::Transient { epoch, place } if epoch == orb.epoch => orb.objects.get(place),
         ObjectKey::Transient { .. } => None,
-        ObjectKey::Named(name) => orb.objects.get_named(name, names),
+        ObjectKey::Named(name) => orb
+            .objects
+            .get_named(name, names)
+            .or_else(|| find_activated(orb, name, names)),
     }
+}
+
+/// Returns the object with that key if an adapter activator makes its adapter now.
+#[cold]
+fn find_activated<'o>(
+    orb: &'o ServerCore,
+    key: &[u8],
+    names: &mut NameCache,
+) -> Option<SlabGuard<'o, ActiveObject>> {
+    let activation = orb.activation.get()?;
+    let (path, _) = object_key::split(key)?;
+    if !activation.activate(path.strip_suffix(b"/")?) {
+        return None;
+    }
+    orb.objects.get_named(key, names)
 }
 
 /// Returns true if threads of another pool or lane serve the object: the client called a wrong endpoint.

@@ -31,6 +31,7 @@ mod rt_propagation;
 mod rt_upcalls;
 mod scribbled_segments;
 mod segments;
+mod servant_managers;
 mod server_faults;
 mod shared_memory;
 mod slow_clients;
