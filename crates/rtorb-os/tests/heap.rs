@@ -15,6 +15,10 @@ fn faults_of_using(bytes: usize) -> PageFaults {
 }
 
 fn main() {
+    if cfg!(any(thread_sanitizer, address_sanitizer)) {
+        println!("skipped: a sanitizer has a heap of its own");
+        return;
+    }
     let config = ThreadConfig::default();
     assert!(
         faults_of_using(2 << 20).minor > 0,
