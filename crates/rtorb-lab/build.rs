@@ -5,7 +5,7 @@ use std::path::Path;
 fn main() {
     rtorb_idl::compile("idl/benchmark.idl");
     let cubit = rtorb_idl::project::file("cubit.idl");
-    rtorb_idl::compile(&cubit);
+    rtorb_idl::Compiler::new().start_calls(true).compile(&cubit);
     // The programs of omniORB are compiled with the same file.
     println!("cargo::rustc-env=CUBIT_IDL={}", cubit.display());
     rtorb_idl::compile("idl/demux.idl");

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::exit_status::FAILED;
 use crate::named_file;
-use crate::orb_options::{ClientOptions, ServerOptions, option_error};
+use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage};
 use crate::output::{line, note, print_json};
 use crate::reference::{self, CallOptions};
 
@@ -54,7 +54,7 @@ struct Serve {
     client: ClientOptions,
 }
 
-/// Time single calls to a Cubit, and check every result.
+/// Time calls to a Cubit, single ones or many in flight, and check every result.
 #[derive(Debug, Args)]
 struct BenchArguments {
     /// Object reference: an IOR:, a corbaloc: or corbaname: URL, or a file that contains one.
@@ -66,6 +66,11 @@ struct BenchArguments {
     /// Number of calls to time.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=4_000_000))]
     count: u32,
+    /// Keep so many calls in flight on one connection, 1 to 1024. Each is timed from its start until its result is taken, the oldest
+    /// first. Unless other options choose, the connection strategy is multiplexed and the wait strategy leader_followers. Not for
+    /// oneway, which has no reply.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    in_flight: Option<u16>,
     /// Number of elements of a sequence [default: 16 octets, 4 longs or 4 structs].
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     len: Option<u32>,
@@ -121,10 +126,21 @@ impl Serve {
 
 impl BenchArguments {
     fn run(&self) -> anyhow::Result<ExitCode> {
-        let orb = self.calling.orb()?;
+        if self.in_flight.is_some() && self.op == Operation::Oneway {
+            return Err(usage(
+                "a oneway has no reply, so that it is not in flight: choose another --op, or leave out --in-flight",
+            ));
+        }
+        let orb = match self.in_flight {
+            Some(_) => self.calling.starting_orb()?,
+            None => self.calling.orb()?,
+        };
         let object = reference::object(&orb, &self.reference)?;
         let object = reference::with_deadline(object, self.deadline);
-        let bench = Bench::new(&object).map_err(|exception| anyhow!("{exception}"))?;
+        let mut bench = Bench::new(&object).map_err(|exception| anyhow!("{exception}"))?;
+        if let Some(calls) = self.in_flight {
+            bench = bench.keeping_in_flight(calls.into());
+        }
         let len = self.len.map_or(self.op.default_len(), |len| len as usize);
         let count = self.count as usize;
         let burst = Burst {
@@ -152,21 +168,27 @@ impl BenchArguments {
         recorder.record_all(&samples.times_ns);
         let times = recorder.statistics();
         if self.json {
-            return print_json(&json!({
+            let mut answer = json!({
                 "operation": burst.operation.name(),
                 "count": recorder.count(),
                 "len": burst.len,
                 "wrong": samples.wrong,
                 "calls_per_second": samples.calls_per_second(),
                 "latency_ns": times,
-            }));
+            });
+            if let Some(calls) = self.in_flight {
+                answer["in_flight"] = calls.into();
+            }
+            return print_json(&answer);
         }
-        let name = burst.operation;
+        let (name, wrong) = (burst.operation, samples.wrong);
         line(format!(
-            "{name}: {} calls, {} wrong results",
-            recorder.count(),
-            samples.wrong
+            "{name}: {} calls, {wrong} wrong results",
+            recorder.count()
         ))?;
+        if let (Some(calls), Some(rate)) = (self.in_flight, samples.calls_per_second()) {
+            line(format!("{calls} in flight: {rate:.0} calls/s"))?;
+        }
         let rows = [
             ("min", times.min),
             ("mean", times.mean),

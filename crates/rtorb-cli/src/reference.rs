@@ -6,7 +6,9 @@ use anyhow::anyhow;
 use clap::Args;
 use rtorb::exception::local;
 use rtorb::rt::Priority;
-use rtorb::{ExceptionKind, ObjectRef, Orb, OrbBuilder, SystemException};
+use rtorb::{
+    ConnectionStrategy, ExceptionKind, ObjectRef, Orb, OrbBuilder, SystemException, WaitStrategy,
+};
 use rtorb_dynamic::inspect::is_of_tao;
 use rtorb_sched::text_file::shortened;
 
@@ -41,6 +43,22 @@ impl CallOptions {
     /// Builds the ORB, and sets the priority of the calling thread.
     pub(crate) fn orb(&self) -> anyhow::Result<Orb> {
         self.build(self.choices.apply(builder()))
+    }
+
+    /// Builds an ORB that starts calls: its threads share connections, as the options choose.
+    pub(crate) fn starting_orb(&self) -> anyhow::Result<Orb> {
+        let shared = ConnectionStrategy::Multiplexed {
+            wait: WaitStrategy::LeaderFollowers,
+        };
+        let orb = self.build(self.choices.apply(builder().connection(shared)))?;
+        let connection = orb.strategies().connection;
+        if connection.wait() == WaitStrategy::Read {
+            return Err(usage(format!(
+                "calls in flight share a connection, which {connection} does not let them: choose --connection multiplexed or banded, \
+                 with --wait leader_followers, reactor or connection_thread"
+            )));
+        }
+        Ok(orb)
     }
 
     /// Builds an ORB that also serves, and sets the priority of the calling thread.

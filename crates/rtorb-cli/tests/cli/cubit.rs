@@ -2,10 +2,13 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rtorb_lab::contestants::client_orb_builder;
 use rtorb_lab::contestants::cubit::Bench;
+use rtorb_tests::fake::{FakeServer, yes};
 use rustix::process::Signal;
 
 use crate::support::{CubitServer, Running, json, rtorb};
@@ -193,6 +196,95 @@ fn misuse_is_told_with_what_is_known() {
         &["cubit", "bench", "IOR:00", "--op", "long", "--count", "0"],
         &["count"],
     );
+}
+
+#[test]
+fn calls_in_flight_share_one_connection_and_keep_their_number() {
+    const IN_FLIGHT: usize = 7;
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let most = Arc::clone(&waiting);
+    // It is a Cubit. It replies once as many requests as may be in flight have come, the newest first, and to one request at a time afterwards.
+    let server = FakeServer::new(move |_, mut peer| {
+        let is_a = peer.request().expect("it is asked for its type");
+        peer.send(&yes(is_a));
+        let first: Vec<_> = (0..IN_FLIGHT).map_while(|_| peer.request()).collect();
+        most.fetch_add(first.len(), Ordering::SeqCst);
+        first.iter().rev().for_each(|id| peer.send(&yes(*id)));
+        while let Some(id) = peer.request() {
+            peer.send(&yes(id));
+        }
+    });
+    let reference = server.reference();
+    let arguments = ["cubit", "bench", &reference, "--count", "40", "--json"];
+    let assert = rtorb()
+        .args(arguments)
+        .args(["--in-flight", "7"])
+        .assert()
+        .success();
+    let answer = json(&assert.get_output().stdout);
+    assert_eq!(answer["in_flight"], 7);
+    assert_eq!(
+        (&answer["count"], &answer["wrong"]),
+        (&40.into(), &0.into())
+    );
+    assert!(answer["calls_per_second"].is_number(), "{answer}");
+    assert_eq!(waiting.load(Ordering::SeqCst), IN_FLIGHT, "one connection");
+}
+
+#[test]
+fn every_operation_with_a_reply_is_kept_in_flight_by_every_wait_strategy() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = CubitServer::start(folder.path(), &[]);
+    let bench = |options: &[&str]| {
+        let arguments = ["cubit", "bench", server.reference(), "--in-flight", "16"];
+        rtorb().args(arguments).args(options).assert().success()
+    };
+    for operation in OPERATIONS.iter().filter(|it| **it != "oneway") {
+        let assert = bench(&["--op", operation, "--count", "50", "--json"]);
+        let answer = json(&assert.get_output().stdout);
+        assert_eq!(
+            (&answer["count"], &answer["wrong"]),
+            (&50.into(), &0.into())
+        );
+    }
+    for wait in ["leader_followers", "reactor", "connection_thread"] {
+        for connection in ["multiplexed", "banded"] {
+            let strategies = ["--connection", connection, "--wait", wait];
+            let calling = ["--count", "20", "--deadline", "60s", "--priority", "3"];
+            let assert = bench(&[&strategies[..], &calling, &["--best-effort"]].concat());
+            let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+            assert!(text.contains("void: 20 calls, 0 wrong results"), "{text}");
+            assert!(text.contains("16 in flight: "), "{text}");
+        }
+    }
+}
+
+#[test]
+fn calls_in_flight_that_cannot_be_are_misuse() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = CubitServer::start(folder.path(), &[]);
+    for (options, word) in [
+        (&["--in-flight", "0"][..], "1..=1024"),
+        (&["--in-flight", "1025"], "1..=1024"),
+        (&["--in-flight", "2", "--op", "oneway"], "no reply"),
+        (
+            &["--in-flight", "2", "--connection", "exclusive"],
+            "multiplexed",
+        ),
+        (&["--in-flight", "2", "--wait", "read"], "leader_followers"),
+        (
+            &["--in-flight", "2", "--preset", "default"],
+            "leader_followers",
+        ),
+    ] {
+        let assert = rtorb()
+            .args(["cubit", "bench", server.reference(), "--count", "1"])
+            .args(options)
+            .assert()
+            .code(2);
+        let text = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+        assert!(text.contains(word), "{options:?}: {text}");
+    }
 }
 
 #[test]

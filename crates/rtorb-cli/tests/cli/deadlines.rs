@@ -20,6 +20,7 @@ fn calls_in_time_succeed_and_calls_that_miss_it_say_so() {
     let reference = server.reference();
     let bench = ["cubit", "bench", reference, "--count", "10", "--json"];
     let call = ["call", reference, "cube_long", "3"];
+    let in_flight = [&bench[..], &["--in-flight", "4"]].concat();
     let (bench, call) = (bench.as_slice(), call.as_slice());
     let benched = rtorb()
         .args(bench)
@@ -34,7 +35,7 @@ fn calls_in_time_succeed_and_calls_that_miss_it_say_so() {
         .success();
     assert_eq!(json(&called.get_output().stdout), 27);
     server.running.signal(Signal::STOP);
-    for arguments in [bench, call] {
+    for arguments in [bench, &in_flight, call] {
         let missed = rtorb()
             .args(arguments)
             .args(["--deadline", "5ms"])

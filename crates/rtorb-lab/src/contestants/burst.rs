@@ -3,6 +3,7 @@
 //! Every contestant, in whatever language, is driven alike, and stays warm while the others have their turn. A client that cannot make
 //! a burst says why and goes on.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
@@ -128,6 +129,46 @@ impl Samples {
         Ok(())
     }
 
+    /// As [`time`](Self::time), with so many calls in flight, and not at a rate. A call is timed from before its `start` until `end` has
+    /// its result, which is taken once it is the oldest call.
+    ///
+    /// # Errors
+    /// The first error of a call, with the number of the call that met it. The calls behind it are dropped.
+    pub fn time_in_flight<C, T, E: fmt::Display>(
+        &mut self,
+        burst: &Burst,
+        in_flight: usize,
+        mut start: impl FnMut() -> C,
+        mut end: impl FnMut(C) -> Result<T, E>,
+        is_right: impl Fn(&T) -> bool,
+    ) -> Result<(), String> {
+        let mut begun = VecDeque::with_capacity(in_flight);
+        for (kind, calls) in [("warm-up call", burst.warm_up), ("call", burst.count)] {
+            self.times_ns.clear();
+            self.wrong = 0;
+            let begin_ns = monotonic_ns();
+            for index in 0..calls {
+                while begun.len() < in_flight.min(calls - index) {
+                    begun.push_back((monotonic_ns(), start()));
+                }
+                let Some((before_ns, call)) = begun.pop_front() else {
+                    return Err("no call is to be in flight".to_owned());
+                };
+                let result = end(call);
+                let after_ns = monotonic_ns();
+                let result = result.map_err(|error| format!("{kind} {index}: {error}"))?;
+                self.wrong += u64::from(!is_right(&result));
+                self.times_ns.push(after_ns - before_ns);
+                if after_ns - begin_ns > burst.budget_ns {
+                    break;
+                }
+            }
+            begun.clear();
+            self.elapsed_ns = monotonic_ns() - begin_ns;
+        }
+        Ok(())
+    }
+
     /// Calls a second over the elapsed time; `None` when nothing was measured.
     #[must_use]
     pub fn calls_per_second(&self) -> Option<f64> {
@@ -222,6 +263,31 @@ mod tests {
             .time(&burst, || Ok::<(), String>(()), |()| true)
             .unwrap();
         assert_eq!(samples.times_ns.len(), 1);
+    }
+
+    #[test]
+    fn so_many_calls_are_in_flight_and_the_oldest_is_taken_first() {
+        let in_flight = std::cell::Cell::new(0_usize);
+        let (mut started, mut ended, mut most) = (0, 0, 0);
+        let start = || {
+            in_flight.set(in_flight.get() + 1);
+            started += 1;
+            started
+        };
+        let end = |call: usize| -> Result<usize, String> {
+            most = most.max(in_flight.get());
+            in_flight.set(in_flight.get() - 1);
+            ended += 1;
+            assert_eq!(call, ended);
+            Ok(call)
+        };
+        let mut samples = Samples::for_burst(&BURST);
+        let is_right = |call: &usize| call.is_multiple_of(2);
+        samples
+            .time_in_flight(&BURST, 4, start, end, is_right)
+            .unwrap();
+        assert_eq!((started, ended, most, in_flight.get()), (13, 13, 4, 0));
+        assert_eq!((samples.times_ns.len(), samples.wrong), (10, 5));
     }
 
     /// The first call takes three periods. The next ones begin late, and their times have the lateness.

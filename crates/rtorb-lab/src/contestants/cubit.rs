@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rtorb::any::Any;
-use rtorb::{ObjectRef, Orb, OrbBuilder, OrbError, PoaPolicies, SystemException};
+use rtorb::{Call, ObjectRef, Orb, OrbBuilder, OrbError, PoaPolicies, SystemException};
 use rtorb_os::clock::thread_cpu_ns;
 use rtorb_wire::cdr::{Decode, Encode, Reader, Writer};
 
@@ -130,6 +130,16 @@ pub fn open(builder: OrbBuilder, policies: PoaPolicies) -> Result<Server, OrbErr
 #[derive(Debug)]
 pub struct Bench {
     cubit: Cubit,
+    /// The number of started calls that it keeps in flight; `None` makes calls that block.
+    in_flight: Option<usize>,
+}
+
+/// The two ways to call a method with the same arguments.
+struct Method<C, S> {
+    /// Makes a call that blocks.
+    call: C,
+    /// Starts a call.
+    start: S,
 }
 
 impl Bench {
@@ -140,7 +150,15 @@ impl Bench {
     pub fn new(object: &ObjectRef) -> Result<Self, SystemException> {
         Ok(Self {
             cubit: Cubit::narrow(object)?,
+            in_flight: None,
         })
+    }
+
+    /// The same client, which starts calls and keeps so many in flight. It times no oneways, and nothing at a rate.
+    #[must_use]
+    pub fn keeping_in_flight(mut self, calls: usize) -> Self {
+        self.in_flight = Some(calls);
+        self
     }
 
     /// Times a burst.
@@ -152,21 +170,31 @@ impl Bench {
         if burst.verb != Verb::Call && !burst.operation.is_sequence() {
             return Err("only sequences have work and marshalling of their own".to_owned());
         }
+        let cubit = &self.cubit;
         match burst.operation {
             Operation::LongSequence => {
                 let input: Vec<i32> = (0..burst.len).map(|index| (index * 7 + 3) as i32).collect();
-                let call = || self.cubit.cube_long_sequence(&input);
-                sequence(&mut samples, burst, &input, cube_longs, call)?;
+                let method = Method {
+                    call: || cubit.cube_long_sequence(&input),
+                    start: || cubit.start().cube_long_sequence(&input),
+                };
+                self.sequence(&mut samples, burst, &input, cube_longs, method)?;
             }
             Operation::OctetSequence => {
                 let input: Vec<u8> = (0..burst.len).map(|index| (index * 7 + 3) as u8).collect();
-                let call = || self.cubit.cube_octet_sequence(&input);
-                sequence(&mut samples, burst, &input, cube_octets, call)?;
+                let method = Method {
+                    call: || cubit.cube_octet_sequence(&input),
+                    start: || cubit.start().cube_octet_sequence(&input),
+                };
+                self.sequence(&mut samples, burst, &input, cube_octets, method)?;
             }
             Operation::ManySequence => {
                 let input: Vec<Many> = (0..burst.len).map(some_many).collect();
-                let call = || self.cubit.cube_many_sequence(&input);
-                sequence(&mut samples, burst, &input, cube_manies, call)?;
+                let method = Method {
+                    call: || cubit.cube_many_sequence(&input),
+                    start: || cubit.start().cube_many_sequence(&input),
+                };
+                self.sequence(&mut samples, burst, &input, cube_manies, method)?;
             }
             _ => self.simple(&mut samples, burst)?,
         }
@@ -185,36 +213,30 @@ impl Bench {
         let cubit = &self.cubit;
         let many = some_many(4);
         let cubed = cube_many(&many);
+        /// Times a method with these arguments.
+        macro_rules! time {
+            ($method:ident($($argument:expr),*), $is_right:expr) => {{
+                let call = || cubit.$method($($argument),*);
+                let start = || cubit.start().$method($($argument),*);
+                self.time(samples, burst, Method { call, start }, $is_right)
+            }};
+        }
         match burst.operation {
             Operation::Oneway => self.oneway(samples, burst),
-            Operation::Void => samples.time(burst, || cubit.cube_void(), |()| true),
-            Operation::Octet => {
-                samples.time(burst, || cubit.cube_octet(7), |o| *o == cube_octet(7))
-            }
-            Operation::Short => {
-                samples.time(burst, || cubit.cube_short(-117), |s| *s == cube_short(-117))
-            }
-            Operation::Long => {
-                samples.time(burst, || cubit.cube_long(-117), |l| *l == cube_long(-117))
-            }
-            Operation::Struct => samples.time(
-                burst,
-                || cubit.cube_struct(&many),
-                |answer| *answer == cubed,
-            ),
+            Operation::Void => time!(cube_void(), |()| true),
+            Operation::Octet => time!(cube_octet(7), |o| *o == cube_octet(7)),
+            Operation::Short => time!(cube_short(-117), |s| *s == cube_short(-117)),
+            Operation::Long => time!(cube_long(-117), |l| *l == cube_long(-117)),
+            Operation::Struct => time!(cube_struct(&many), |answer| *answer == cubed),
             Operation::Union => {
                 let values = Oneof::Cm(many);
-                samples.time(
-                    burst,
-                    || cubit.cube_union(&values),
-                    |answer| *answer == Oneof::Cm(cubed),
-                )
+                time!(cube_union(&values), |answer| *answer == Oneof::Cm(cubed))
             }
             Operation::Any => {
                 let values = Any::from_value(&-117i32).map_err(|error| error.to_string())?;
                 let is_right =
                     |answer: &Any| answer.extract::<i32>().is_ok_and(|l| l == cube_long(-117));
-                samples.time(burst, || cubit.cube_any(&values), is_right)
+                time!(cube_any(&values), is_right)
             }
             sequence => Err(format!("{sequence} is no simple operation")),
         }
@@ -222,6 +244,9 @@ impl Bench {
 
     /// The samples are the times of sending; the elapsed time ends when the server has served the last.
     fn oneway(&self, samples: &mut Samples, burst: &Burst) -> Result<(), String> {
+        if self.in_flight.is_some() {
+            return Err("a oneway has no reply, so that it is not in flight".to_owned());
+        }
         let begin_ns = rtorb_os::clock::monotonic_ns();
         samples.time(burst, || self.cubit.cube_oneway(), |()| true)?;
         // Served after everything that was sent before it on the same connection.
@@ -231,33 +256,48 @@ impl Bench {
         samples.elapsed_ns = rtorb_os::clock::monotonic_ns() - begin_ns;
         Ok(())
     }
-}
 
-/// The three verbs on one kind of sequence.
-fn sequence<T>(
-    samples: &mut Samples,
-    burst: &Burst,
-    input: &[T],
-    work: impl Fn(&[T]) -> Vec<T>,
-    call: impl Fn() -> Result<Vec<T>, SystemException>,
-) -> Result<(), String>
-where
-    T: PartialEq,
-    [T]: Encode,
-    Vec<T>: Decode,
-{
-    let expected = work(input);
-    match burst.verb {
-        Verb::Call => samples.time(burst, call, |answer| *answer == expected),
-        Verb::Work => samples.time(
-            burst,
-            || Ok::<_, String>(work(std::hint::black_box(input))),
-            |answer| *answer == expected,
-        ),
-        Verb::Marshal => {
-            let mut buffer = Vec::new();
-            let round_trip = || write_and_read(input, &mut buffer);
-            samples.time(burst, round_trip, |answer: &Vec<T>| answer == input)
+    /// The three verbs on one kind of sequence.
+    fn sequence<T>(
+        &self,
+        samples: &mut Samples,
+        burst: &Burst,
+        input: &[T],
+        work: impl Fn(&[T]) -> Vec<T>,
+        method: Method<impl Fn() -> Result<Vec<T>, SystemException>, impl Fn() -> Call<Vec<T>>>,
+    ) -> Result<(), String>
+    where
+        T: PartialEq,
+        [T]: Encode,
+        Vec<T>: Decode,
+    {
+        let expected = work(input);
+        match burst.verb {
+            Verb::Call => self.time(samples, burst, method, |answer| *answer == expected),
+            Verb::Work => samples.time(
+                burst,
+                || Ok::<_, String>(work(std::hint::black_box(input))),
+                |answer| *answer == expected,
+            ),
+            Verb::Marshal => {
+                let mut buffer = Vec::new();
+                let round_trip = || write_and_read(input, &mut buffer);
+                samples.time(burst, round_trip, |answer: &Vec<T>| answer == input)
+            }
+        }
+    }
+
+    /// Times calls of a method: one after another, or in flight.
+    fn time<T>(
+        &self,
+        samples: &mut Samples,
+        burst: &Burst,
+        method: Method<impl Fn() -> Result<T, SystemException>, impl Fn() -> Call<T>>,
+        is_right: impl Fn(&T) -> bool,
+    ) -> Result<(), String> {
+        match self.in_flight {
+            None => samples.time(burst, method.call, is_right),
+            Some(calls) => samples.time_in_flight(burst, calls, method.start, Call::wait, is_right),
         }
     }
 }
