@@ -25,31 +25,38 @@ pub(super) fn settle(
     left_out: &BTreeMap<ItemId, String>,
     starts_calls: bool,
 ) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
     let kept: Vec<ItemId> = tree.ids().filter(|id| !left_out.contains_key(id)).collect();
-    for id in bases_first(tree, &kept) {
-        settle_inside(tree, id, starts_calls, &mut found);
-    }
-    let among = |items: &[ItemId]| -> Vec<ItemId> {
-        let kept = items.iter().filter(|id| !left_out.contains_key(id));
-        kept.copied().collect()
+    let mut escapes = Escapes {
+        tree,
+        left_out,
+        starts_calls,
+        found: Vec::new(),
     };
+    for id in bases_first(escapes.tree, &kept) {
+        escapes.settle_inside(id);
+    }
     let mut outermost = Taken::default();
-    if abstract_values::uses_value_base(tree) {
+    if abstract_values::uses_value_base(escapes.tree) {
         outermost.reserve(Types, VALUE_BASE, "`ValueBase` of CORBA", None);
     }
-    let roots = among(&tree.roots);
-    let context = (left_out, starts_calls);
-    settle_among(tree, &roots, outermost, context, &mut found);
+    let roots = escapes.tree.roots.clone();
+    escapes.settle_among(&roots, outermost);
     for &id in &kept {
-        let scope = among(&tree.item(id).items);
-        settle_among(tree, &scope, Taken::default(), context, &mut found);
+        let scope = escapes.tree.item(id).items.clone();
+        escapes.settle_among(&scope, Taken::default());
     }
-    found
+    escapes.found
 }
 
-/// The items that are left out, each with the reason, and whether calls can be started.
-type Chosen<'t> = (&'t BTreeMap<ItemId, String>, bool);
+/// The settling of all names.
+struct Escapes<'t> {
+    tree: &'t mut Tree,
+    /// The items that are left out, each with the reason.
+    left_out: &'t BTreeMap<ItemId, String>,
+    /// True if references have methods that start calls.
+    starts_calls: bool,
+    found: Vec<Diagnostic>,
+}
 
 /// The names of one scope or declaration, each with its first origin.
 #[derive(Default)]
@@ -215,143 +222,224 @@ fn bases_first(tree: &Tree, items: &[ItemId]) -> Vec<ItemId> {
     with_bases.filter(|&id| seen.insert(id)).collect()
 }
 
-/// Settles the names of the items of one scope, beside those that are taken. Items that no other names depend on yield.
-fn settle_among(
-    tree: &mut Tree,
-    scope: &[ItemId],
-    mut taken: Taken,
-    context: Chosen<'_>,
-    found: &mut Vec<Diagnostic>,
-) {
-    for &id in scope {
-        check_chosen(&mut tree.items[id.0 as usize], found);
-    }
-    let rank = |id: &ItemId| match &tree.item(*id).kind {
-        _ if tree.item(*id).chosen().is_some() => 0,
-        ItemKind::Module => 1,
-        ItemKind::Interface(_) | ItemKind::Undefined { .. } | ItemKind::Valuetype(_) => 2,
-        _ => 3,
-    };
-    let mut order = scope.to_vec();
-    order.sort_by_key(rank);
-    for id in order {
-        let is_chosen = tree.item(id).chosen().is_some();
-        let wanted = if is_chosen {
-            item_claims(tree, id, context)
-        } else {
-            taken.escaped(|escape| {
-                let item = &mut tree.items[id.0 as usize];
-                escape.into_iter().for_each(|name| item.choose(name));
-                item_claims(tree, id, context)
-            })
+impl Escapes<'_> {
+    /// Settles the names of the items of one scope, beside those that are taken. Items that no other names depend on yield.
+    fn settle_among(&mut self, scope: &[ItemId], mut taken: Taken) {
+        let kept = scope.iter().filter(|id| !self.left_out.contains_key(id));
+        let mut order: Vec<ItemId> = kept.copied().collect();
+        for id in &order {
+            check_chosen(&mut self.tree.items[id.0 as usize], &mut self.found);
+        }
+        let rank = |id: &ItemId| match &self.tree.item(*id).kind {
+            _ if self.tree.item(*id).chosen().is_some() => 0,
+            ItemKind::Module => 1,
+            ItemKind::Interface(_) | ItemKind::Undefined { .. } | ItemKind::Valuetype(_) => 2,
+            _ => 3,
         };
-        taken.claim(wanted, tree.item(id).location, found);
+        order.sort_by_key(rank);
+        for id in order {
+            let is_chosen = self.tree.item(id).chosen().is_some();
+            let wanted = if is_chosen {
+                self.item_claims(id)
+            } else {
+                taken.escaped(|escape| {
+                    let item = &mut self.tree.items[id.0 as usize];
+                    escape.into_iter().for_each(|name| item.choose(name));
+                    self.item_claims(id)
+                })
+            };
+            taken.claim(wanted, self.tree.item(id).location, &mut self.found);
+        }
     }
-}
 
-/// The names of an item in its scope: its own, and those of what is generated beside it.
-fn item_claims(tree: &Tree, id: ItemId, (left_out, starts_calls): Chosen<'_>) -> Vec<Claim> {
-    let item = tree.item(id);
-    let Item { name, kind, .. } = item;
-    let rust = names::item_ident(item);
-    if let ItemKind::Other { .. } = kind {
-        return Vec::new();
-    }
-    if let ItemKind::Constant { .. } = kind {
-        return vec![Claim::own(Values, &rust, item)];
-    }
-    let mut claims = vec![Claim::own(Types, &rust, item)];
-    match kind {
-        ItemKind::Interface(interface) if interface.flavour != InterfaceFlavour::Local => {
-            let servant = format!("the servant trait of `{name}`");
-            claims.push(Claim::new(Types, &names::servant_ident(item), servant));
-            if starts_calls {
-                let calls = format!("the started calls of `{name}`");
-                claims.push(Claim::new(Types, &calls_ident(item), calls));
-            }
+    /// The names of an item in its scope: its own, and those of what is generated beside it.
+    fn item_claims(&self, id: ItemId) -> Vec<Claim> {
+        let tree = &*self.tree;
+        let item = tree.item(id);
+        let Item { name, kind, .. } = item;
+        let rust = names::item_ident(item);
+        if let ItemKind::Other { .. } = kind {
+            return Vec::new();
         }
-        ItemKind::Valuetype(_) if values::has_operations(tree, id) => {
-            let operations = format!("the operations of `{name}`");
-            let ident = values::operations_ident(item);
-            claims.push(Claim::new(Types, &ident, operations));
+        if let ItemKind::Constant { .. } = kind {
+            return vec![Claim::own(Values, &rust, item)];
         }
-        _ => {}
-    }
-    let is_tuple_struct = matches!(
-        kind,
-        ItemKind::Interface(_)
-            | ItemKind::Undefined { .. }
-            | ItemKind::ValueBox { .. }
-            | ItemKind::Bitmask(_)
-            | ItemKind::Bitset(_)
-    );
-    let is_unit_struct = matches!(kind, ItemKind::Struct { members } | ItemKind::Exception { members } if members.is_empty());
-    if is_tuple_struct || is_unit_struct {
-        claims.push(Claim::own(Values, &rust, item));
-    }
-    for call in operations::own(tree, id) {
-        if !call.raises.is_empty() {
-            let error = format!("the error type of `{}`", call.wire_name);
-            claims.push(Claim::new(Types, &call.error_ident(tree), error));
-        }
-    }
-    let is_module = matches!(kind, ItemKind::Module);
-    if !is_module && item.items.iter().any(|inner| !left_out.contains_key(inner)) {
-        let module = format!("the module of the declarations inside `{name}`");
-        claims.push(Claim::new(Types, &names::module_ident(item), module));
-    }
-    claims
-}
-
-/// Settles the names of the members, enumerators, methods and parameters of one item.
-fn settle_inside(tree: &mut Tree, id: ItemId, starts_calls: bool, found: &mut Vec<Diagnostic>) {
-    let mut taken = Taken::default();
-    match &tree.item(id).kind {
-        ItemKind::Valuetype(value) => {
-            for &base in &value.bases {
-                let inherited = structs::members(tree, base).into_iter();
-                let inherited = inherited.map(|member| (field_claim(member), member.location));
-                for (claim, location) in inherited.collect::<Vec<_>>() {
-                    taken.claim(vec![claim], location, found);
+        let mut claims = vec![Claim::own(Types, &rust, item)];
+        match kind {
+            ItemKind::Interface(interface) if interface.flavour != InterfaceFlavour::Local => {
+                let servant = format!("the servant trait of `{name}`");
+                claims.push(Claim::new(Types, &names::servant_ident(item), servant));
+                if self.starts_calls {
+                    let calls = format!("the started calls of `{name}`");
+                    claims.push(Claim::new(Types, &calls_ident(item), calls));
                 }
             }
-        }
-        ItemKind::Union(union) if unions::has_no_member_variant(union) => {
-            let location = Some(tree.item(id).location);
-            let variant = "the variant without a member";
-            taken.reserve(Values, unions::NO_MEMBER, variant, location);
-        }
-        _ => {}
-    }
-    settle_methods(tree, id, starts_calls, found);
-    match &mut tree.items[id.0 as usize].kind {
-        ItemKind::Struct { members } | ItemKind::Exception { members } => {
-            taken.settle(members, |member| vec![field_claim(member)], found);
-        }
-        ItemKind::Valuetype(value) => {
-            let members = value.state.iter_mut().map(|state| &mut state.member);
-            taken.settle(members, |member| vec![field_claim(member)], found);
-        }
-        ItemKind::Union(union) => {
-            let members = union.cases.iter_mut().map(|case| &mut case.member);
-            taken.settle(members, |member| vec![variant_claim(member)], found);
-        }
-        ItemKind::Enum { enumerators } => {
-            taken.settle(enumerators, |one| vec![variant_claim(one)], found);
-        }
-        ItemKind::Bitmask(mask) => {
-            taken.reserve(Values, bits::CONTAINS, "a method of every bitmask", None);
-            let claim = |flag: &Flag| vec![Claim::own(Values, &names::constant_ident(flag), flag)];
-            taken.settle(&mut mask.flags, claim, found);
-        }
-        ItemKind::Bitset(set) => {
-            for method in RUST_METHODS {
-                taken.reserve(Values, method, "a method of every Rust type", None);
+            ItemKind::Valuetype(_) if values::has_operations(tree, id) => {
+                let operations = format!("the operations of `{name}`");
+                let ident = values::operations_ident(item);
+                claims.push(Claim::new(Types, &ident, operations));
             }
-            let methods = |field: &BitField| accessors(field, true);
-            taken.settle(&mut set.fields, methods, found);
+            _ => {}
         }
-        _ => {}
+        let is_tuple_struct = matches!(
+            kind,
+            ItemKind::Interface(_)
+                | ItemKind::Undefined { .. }
+                | ItemKind::ValueBox { .. }
+                | ItemKind::Bitmask(_)
+                | ItemKind::Bitset(_)
+        );
+        let is_unit_struct = matches!(kind, ItemKind::Struct { members } | ItemKind::Exception { members } if members.is_empty());
+        if is_tuple_struct || is_unit_struct {
+            claims.push(Claim::own(Values, &rust, item));
+        }
+        for call in operations::own(tree, id) {
+            if !call.raises.is_empty() {
+                let error = format!("the error type of `{}`", call.wire_name);
+                claims.push(Claim::new(Types, &call.error_ident(tree), error));
+            }
+        }
+        let is_module = matches!(kind, ItemKind::Module);
+        if !is_module
+            && item
+                .items
+                .iter()
+                .any(|inner| !self.left_out.contains_key(inner))
+        {
+            let module = format!("the module of the declarations inside `{name}`");
+            claims.push(Claim::new(Types, &names::module_ident(item), module));
+        }
+        claims
+    }
+
+    /// Settles the names of the members, enumerators, methods and parameters of one item.
+    fn settle_inside(&mut self, id: ItemId) {
+        self.settle_methods(id);
+        let (tree, found) = (&mut *self.tree, &mut self.found);
+        let mut taken = Taken::default();
+        match &tree.item(id).kind {
+            ItemKind::Valuetype(value) => {
+                for &base in &value.bases {
+                    let inherited = structs::members(tree, base).into_iter();
+                    let inherited = inherited.map(|member| (field_claim(member), member.location));
+                    for (claim, location) in inherited.collect::<Vec<_>>() {
+                        taken.claim(vec![claim], location, found);
+                    }
+                }
+            }
+            ItemKind::Union(union) if unions::has_no_member_variant(union) => {
+                let location = Some(tree.item(id).location);
+                let variant = "the variant without a member";
+                taken.reserve(Values, unions::NO_MEMBER, variant, location);
+            }
+            _ => {}
+        }
+        match &mut tree.items[id.0 as usize].kind {
+            ItemKind::Struct { members } | ItemKind::Exception { members } => {
+                taken.settle(members, |member| vec![field_claim(member)], found);
+            }
+            ItemKind::Valuetype(value) => {
+                let members = value.state.iter_mut().map(|state| &mut state.member);
+                taken.settle(members, |member| vec![field_claim(member)], found);
+            }
+            ItemKind::Union(union) => {
+                let members = union.cases.iter_mut().map(|case| &mut case.member);
+                taken.settle(members, |member| vec![variant_claim(member)], found);
+            }
+            ItemKind::Enum { enumerators } => {
+                taken.settle(enumerators, |one| vec![variant_claim(one)], found);
+            }
+            ItemKind::Bitmask(mask) => {
+                taken.reserve(Values, bits::CONTAINS, "a method of every bitmask", None);
+                let claim =
+                    |flag: &Flag| vec![Claim::own(Values, &names::constant_ident(flag), flag)];
+                taken.settle(&mut mask.flags, claim, found);
+            }
+            ItemKind::Bitset(set) => {
+                for method in RUST_METHODS {
+                    taken.reserve(Values, method, "a method of every Rust type", None);
+                }
+                let methods = |field: &BitField| accessors(field, true);
+                taken.settle(&mut set.fields, methods, found);
+            }
+            _ => {}
+        }
+    }
+
+    /// Settles the methods of an interface or valuetype, and their parameters. Names that it inherits never yield; operations yield
+    /// to attributes, which have two methods.
+    fn settle_methods(&mut self, id: ItemId) {
+        let starts_calls = self.starts_calls;
+        let (tree, found) = (&mut *self.tree, &mut self.found);
+        let mut taken = Taken::default();
+        let is_reference = matches!(tree.item(id).kind, ItemKind::Interface(_));
+        let of_references = is_reference.then_some(TO_STRING).into_iter();
+        let starting = START_METHODS
+            .into_iter()
+            .filter(|_| is_reference && starts_calls);
+        for method in RUST_METHODS
+            .into_iter()
+            .chain(of_references)
+            .chain(starting)
+        {
+            taken.reserve(Values, method, "a method of every reference", None);
+        }
+        for base in operations::ancestors(tree, id) {
+            for call in operations::own(tree, base) {
+                let claim = Claim::new(Values, &call.method, format!("`{}`", call.wire_name));
+                taken.claim(vec![claim], call.location, found);
+            }
+        }
+        let (attributes, operations, factories) = match &mut tree.items[id.0 as usize].kind {
+            ItemKind::Interface(interface) => {
+                let Interface {
+                    attributes,
+                    operations,
+                    ..
+                } = interface;
+                (attributes, operations, &mut [][..])
+            }
+            ItemKind::Valuetype(value) => {
+                let Valuetype {
+                    attributes,
+                    operations,
+                    factories,
+                    ..
+                } = value;
+                (attributes, operations, factories.as_mut_slice())
+            }
+            _ => return,
+        };
+        let methods = |attribute: &Attribute| accessors(attribute, !attribute.readonly);
+        taken.settle(attributes, methods, found);
+        for operations in [operations.as_mut_slice(), factories] {
+            taken.settle(
+                operations.iter_mut(),
+                |operation| {
+                    vec![Claim::own(
+                        Values,
+                        &names::value_ident(operation),
+                        operation,
+                    )]
+                },
+                found,
+            );
+            for operation in operations {
+                let parameters = operation.parameters.iter_mut();
+                let received = parameters.filter(|parameter| parameter.direction != Direction::Out);
+                Taken::default().settle(
+                    received,
+                    |parameter| {
+                        vec![Claim::own(
+                            Values,
+                            &names::value_ident(parameter),
+                            parameter,
+                        )]
+                    },
+                    found,
+                );
+            }
+        }
     }
 }
 
@@ -371,78 +459,4 @@ fn accessors(declared: &dyn Declared, is_set: bool) -> Vec<Claim> {
         Claim::new(Values, &names::set_ident(declared), description)
     });
     std::iter::once(get).chain(set).collect()
-}
-
-/// Settles the methods of an interface or valuetype, and their parameters. Names that it inherits never yield; operations yield
-/// to attributes, which have two methods.
-fn settle_methods(tree: &mut Tree, id: ItemId, starts_calls: bool, found: &mut Vec<Diagnostic>) {
-    let mut taken = Taken::default();
-    let is_reference = matches!(tree.item(id).kind, ItemKind::Interface(_));
-    for method in RUST_METHODS
-        .into_iter()
-        .chain(is_reference.then_some(TO_STRING))
-        .chain(
-            START_METHODS
-                .into_iter()
-                .filter(|_| is_reference && starts_calls),
-        )
-    {
-        taken.reserve(Values, method, "a method of every reference", None);
-    }
-    for base in operations::ancestors(tree, id) {
-        for call in operations::own(tree, base) {
-            let claim = Claim::new(Values, &call.method, format!("`{}`", call.wire_name));
-            taken.claim(vec![claim], call.location, found);
-        }
-    }
-    let (attributes, operations, factories) = match &mut tree.items[id.0 as usize].kind {
-        ItemKind::Interface(interface) => {
-            let Interface {
-                attributes,
-                operations,
-                ..
-            } = interface;
-            (attributes, operations, &mut [][..])
-        }
-        ItemKind::Valuetype(value) => {
-            let Valuetype {
-                attributes,
-                operations,
-                factories,
-                ..
-            } = value;
-            (attributes, operations, factories.as_mut_slice())
-        }
-        _ => return,
-    };
-    let methods = |attribute: &Attribute| accessors(attribute, !attribute.readonly);
-    taken.settle(attributes, methods, found);
-    for operations in [operations.as_mut_slice(), factories] {
-        taken.settle(
-            operations.iter_mut(),
-            |operation| {
-                vec![Claim::own(
-                    Values,
-                    &names::value_ident(operation),
-                    operation,
-                )]
-            },
-            found,
-        );
-        for operation in operations {
-            let parameters = operation.parameters.iter_mut();
-            let received = parameters.filter(|parameter| parameter.direction != Direction::Out);
-            Taken::default().settle(
-                received,
-                |parameter| {
-                    vec![Claim::own(
-                        Values,
-                        &names::value_ident(parameter),
-                        parameter,
-                    )]
-                },
-                found,
-            );
-        }
-    }
 }

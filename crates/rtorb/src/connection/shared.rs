@@ -182,21 +182,9 @@ impl SharedConnection {
         results: Results<'_>,
     ) -> Result<Outcome, CallError> {
         with_call_slot(|slot| {
-            let request_id = self.state.next_shared_request_id();
-            let needs_code_sets = self.state.needs_code_sets();
+            let caller = self.caller(invocation, &slot.waiter, others);
             let mut w = invocation.writer(core::mem::take(&mut slot.out));
-            let written = invocation.encode(&mut w, request_id, needs_code_sets, arguments);
-            let caller = Caller {
-                request_id,
-                waiter: &slot.waiter,
-                deadline_ns: invocation.deadline.at_ns(),
-                others,
-                is_oneway: invocation.response == Response::None,
-                fragment_bytes: invocation.core.fragment_bytes,
-            };
-            let sent = written
-                .map_err(|error| CallError::Exception(error.into()))
-                .and_then(|()| Ok(self.send(&caller, &w)?));
+            let sent = self.send_request(invocation, &caller, &mut w, arguments);
             slot.out = w.into_buffer();
             sent?;
             if caller.is_oneway {
@@ -207,7 +195,8 @@ impl SharedConnection {
                 _ => self.await_reply(&caller),
             };
             if !is_delivered {
-                self.send_cancel(&invocation.cancel_request(request_id), Mutex::try_lock);
+                let cancel = invocation.cancel_request(caller.request_id);
+                self.send_cancel(&cancel, Mutex::try_lock);
                 // If the server is stuck with this request, later requests on this connection would be stuck too.
                 ReplySource::retire(&**self);
                 return Err(ReplyError::TimedOut.into());
@@ -217,7 +206,7 @@ impl SharedConnection {
                 return Err(error.into());
             }
             let bytes = &delivery.message[..delivery.bytes];
-            read_whole_reply(invocation, request_id, bytes, results)
+            read_whole_reply(invocation, caller.request_id, bytes, results)
         })
     }
 
@@ -228,24 +217,13 @@ impl SharedConnection {
         slot: &mut CallSlot,
         arguments: Arguments<'_, 'a>,
     ) -> Result<PendingCall, CallError> {
-        let request_id = self.state.next_shared_request_id();
-        let needs_code_sets = self.state.needs_code_sets();
+        let caller = self.caller(invocation, &slot.waiter, Others::Any);
         let mut w = invocation.writer(core::mem::take(&mut slot.out));
-        let written = invocation.encode(&mut w, request_id, needs_code_sets, arguments);
-        let caller = Caller {
-            request_id,
-            waiter: &slot.waiter,
-            deadline_ns: invocation.deadline.at_ns(),
-            others: Others::Any,
-            is_oneway: false,
-            fragment_bytes: invocation.core.fragment_bytes,
-        };
-        let sent = written
-            .map_err(|error| CallError::Exception(error.into()))
-            .and_then(|()| Ok(self.send(&caller, &w)?));
+        let sent = self.send_request(invocation, &caller, &mut w, arguments);
         let request_bytes;
         (slot.out, request_bytes) = w.finish_whole();
         sent?;
+        let request_id = caller.request_id;
         Ok(PendingCall {
             source: Arc::<Self>::clone(self),
             waiter: Arc::clone(&slot.waiter),
@@ -256,6 +234,40 @@ impl SharedConnection {
             byte_order: invocation.core.byte_order,
             deadline: invocation.deadline,
         })
+    }
+
+    /// The calling thread of a request, which gets the next id.
+    #[inline]
+    fn caller<'s>(
+        &self,
+        invocation: &Invocation<'_>,
+        waiter: &'s Arc<Waiter>,
+        others: Others,
+    ) -> Caller<'s> {
+        Caller {
+            request_id: self.state.next_shared_request_id(),
+            waiter,
+            deadline_ns: invocation.deadline.at_ns(),
+            others,
+            is_oneway: invocation.response == Response::None,
+            fragment_bytes: invocation.core.fragment_bytes,
+        }
+    }
+
+    /// Writes a request, and sends it.
+    #[inline]
+    fn send_request<'a>(
+        &self,
+        invocation: &Invocation<'_>,
+        caller: &Caller<'_>,
+        w: &mut Writer<'a>,
+        arguments: Arguments<'_, 'a>,
+    ) -> Result<(), CallError> {
+        let needs_code_sets = self.state.needs_code_sets();
+        let written = invocation.encode(w, caller.request_id, needs_code_sets, arguments);
+        written
+            .map_err(|error| CallError::Exception(error.into()))
+            .and_then(|()| Ok(self.send(caller, w)?))
     }
 
     /// Waits for the reply to a request. Returns false if the deadline passed first.
