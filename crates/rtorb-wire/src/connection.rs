@@ -6,14 +6,16 @@
 mod client;
 mod deadline;
 mod outbox;
+mod pending;
 mod reassembly;
 mod receiver;
 mod server;
 mod server_connection;
 
-pub use client::{ClientState, Pending, Reply, ReplyError};
+pub use client::{ClientState, Reply, ReplyError};
 pub use deadline::{Deadline, timeout_ns};
 pub use outbox::{Outbox, OutboxError};
+pub use pending::Pending;
 pub use receiver::{Message, ReceiveError, ReceiveLimits, Receiver, Side};
 pub use server::CodeSetState;
 pub use server_connection::{ServerConnection, ServerPhase};

@@ -1,4 +1,4 @@
-//! The client side of a connection: request ids, code sets, pending replies, what a reply means.
+//! The client side of a connection: request ids, code sets, what a reply means.
 
 use super::ReceiveError;
 use crate::exception::{self, CompletionStatus, ExceptionKind, OMG};
@@ -9,7 +9,6 @@ use crate::giop::{
 use crate::ior::Ior;
 use crate::{Decode, DecodeError, Reader};
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// The client's state of one connection.
@@ -305,78 +304,6 @@ impl From<ReceiveError> for ReplyError {
     }
 }
 
-/// The requests of one connection that wait for replies, each with a value of the driver.
-///
-/// Their number is bounded by the numbers of threads that call and of started calls.
-#[derive(Debug)]
-pub struct Pending<T> {
-    requests: Vec<(u32, T)>,
-    /// True once no more requests may be added.
-    is_retired: bool,
-    end: Option<ReplyError>,
-}
-
-impl<T> Default for Pending<T> {
-    fn default() -> Self {
-        Self {
-            requests: Vec::new(),
-            is_retired: false,
-            end: None,
-        }
-    }
-}
-
-//= GIOP 1.2 §15.5.2
-//# A client may send further requests before a reply arrives. Replies may arrive in any order and are matched by their ids.
-impl<T> Pending<T> {
-    /// Adds a request that is about to be sent.
-    pub fn insert(&mut self, request_id: u32, value: T) {
-        self.requests.push((request_id, value));
-    }
-
-    /// Removes a request whose reply has arrived or whose thread no longer waits.
-    pub fn remove(&mut self, request_id: u32) -> Option<T> {
-        let place = self.requests.iter().position(|it| it.0 == request_id)?;
-        Some(self.requests.remove(place).1)
-    }
-
-    /// The driver's value of a request.
-    pub fn get_mut(&mut self, request_id: u32) -> Option<&mut T> {
-        let found = self.requests.iter_mut().find(|it| it.0 == request_id);
-        found.map(|it| &mut it.1)
-    }
-
-    /// The driver's values, those of the oldest requests first.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.requests.iter().map(|it| &it.1)
-    }
-
-    /// True if no request waits.
-    pub fn is_empty(&self) -> bool {
-        self.requests.is_empty()
-    }
-
-    /// True while requests may be sent.
-    pub fn is_open(&self) -> bool {
-        self.end.is_none() && !self.is_retired
-    }
-
-    /// Closes the connection to further requests. Those that wait stay.
-    pub fn retire(&mut self) {
-        self.is_retired = true;
-    }
-
-    /// Ends the connection with `why`, unless it has ended already. Returns the driver's values of the requests that wait.
-    pub fn end(&mut self, why: ReplyError) -> impl Iterator<Item = T> {
-        let requests = match self.end {
-            Some(_) => Vec::new(),
-            None => core::mem::take(&mut self.requests),
-        };
-        self.end.get_or_insert(why);
-        requests.into_iter().map(|it| it.1)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -445,20 +372,5 @@ mod tests {
             state.next_request_id(),
         ];
         assert_eq!(ids, [0, 2, 4]);
-    }
-
-    #[test]
-    fn a_retired_connection_keeps_those_that_wait() {
-        let mut pending = Pending::default();
-        pending.insert(2, 'a');
-        pending.insert(4, 'b');
-        pending.retire();
-        assert!(!pending.is_open());
-        assert_eq!(pending.remove(2), Some('a'));
-        assert_eq!(pending.remove(2), None);
-        assert_eq!(pending.get_mut(4), Some(&mut 'b'));
-        assert_eq!(pending.iter().collect::<Vec<_>>(), [&'b']);
-        assert_eq!(pending.end(ReplyError::Ended).collect::<Vec<_>>(), ['b']);
-        assert!(pending.is_empty());
     }
 }

@@ -123,7 +123,7 @@ impl Pair {
             giop::encode_body(w, version, |w| w.octets(&body))?;
             giop::end_message(w)
         });
-        self.pending.insert(request_id, body);
+        assert!(self.pending.insert(request_id, body));
     }
 
     /// Receives some bytes at the server, and carries out what is complete.

@@ -126,13 +126,11 @@ impl Client {
             bytes: self.outbox.len(),
         });
         if !call.is_oneway {
-            self.pending.insert(
+            let waiting = Waiting {
+                call: number,
                 request_id,
-                Waiting {
-                    call: number,
-                    request_id,
-                },
-            );
+            };
+            assert!(self.pending.insert(request_id, waiting));
         }
     }
 

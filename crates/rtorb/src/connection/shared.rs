@@ -32,6 +32,7 @@ use rtorb_wire::Writer;
 use rtorb_wire::connection::{ClientState, Pending, Receiver, Reply, ReplyError, Side};
 use rtorb_wire::giop::Response;
 use rustix::io::Errno;
+use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
 /// A connection of all client threads of a channel.
@@ -61,21 +62,15 @@ pub(super) struct SharedConnection {
 /// The threads and tasks that wait on a connection.
 #[derive(Debug)]
 struct WaitingThreads {
-    pending: Pending<Entry>,
+    pending: Pending<Arc<Waiter>>,
+    /// The pending requests whose threads can read, and wait to be made the leader. The first has waited longest.
+    followers: VecDeque<u32>,
     /// Tasks whose calls have ended, and that are woken once the lock is free.
     woken: Vec<Waker>,
     /// True while one of the threads reads for all.
     has_leader: bool,
-    /// Requests for the connection's own thread to send. Each has an entry in `pending`, oneways too.
+    /// Requests for the connection's own thread to send. Each is pending, oneways too.
     queue: SendQueue,
-}
-
-/// A thread that waits for its reply, or a started call.
-#[derive(Debug)]
-struct Entry {
-    waiter: Arc<Waiter>,
-    /// True if a thread waits that can read. It cannot while it is still sending, and nobody may wait for a started call.
-    is_sent: bool,
 }
 
 /// A thread of the application looks at other connections after it has read from one this often.
@@ -105,7 +100,7 @@ struct Caller<'s> {
 }
 
 impl Caller<'_> {
-    fn check_admission(&self, pending: &Pending<Entry>) -> Result<(), ReplyError> {
+    fn check_admission(&self, pending: &Pending<Arc<Waiter>>) -> Result<(), ReplyError> {
         let is_admitted = self.others == Others::Any || pending.is_empty();
         if pending.is_open() && is_admitted {
             Ok(())
@@ -113,21 +108,52 @@ impl Caller<'_> {
             Err(ReplyError::ClosedBefore)
         }
     }
+}
 
-    fn entry(&self) -> Entry {
-        Entry {
-            waiter: Arc::clone(self.waiter),
-            is_sent: false,
+impl WaitingThreads {
+    /// Adds a request that is about to be sent.
+    ///
+    /// # Errors
+    /// [`ReplyError::ClosedBefore`] if a request with its id is still pending: it may be sent with the next id.
+    #[inline]
+    fn add(&mut self, caller: &Caller<'_>) -> Result<(), ReplyError> {
+        if self
+            .pending
+            .insert(caller.request_id, Arc::clone(caller.waiter))
+        {
+            Ok(())
+        } else {
+            Err(ReplyError::ClosedBefore)
+        }
+    }
+
+    /// Removes a request that is pending no longer. Returns who waits for its reply.
+    #[inline]
+    fn remove(&mut self, request_id: u32) -> Option<Arc<Waiter>> {
+        if !self.followers.is_empty() {
+            self.forget_follower(request_id);
+        }
+        self.pending.remove(request_id)
+    }
+
+    /// Makes the follower that has waited longest the leader. Returns false if there is none.
+    fn lead_next(&mut self) -> bool {
+        let next = self.followers.pop_front();
+        let next = next.and_then(|request_id| self.pending.get(request_id));
+        next.inspect(|waiter| waiter.lead()).is_some()
+    }
+
+    fn forget_follower(&mut self, request_id: u32) {
+        if let Some(place) = self.followers.iter().position(|it| *it == request_id) {
+            self.followers.remove(place);
         }
     }
 }
 
-impl Entry {
-    /// Ends the wait without a reply. Returns the task to wake.
-    #[must_use]
-    fn deliver_error(&self, why: ReplyError) -> Option<Waker> {
-        self.waiter.deliver(|delivery| delivery.error = Some(why))
-    }
+/// Ends a wait without a reply. Returns the task to wake.
+#[must_use]
+fn deliver_error(waiter: &Waiter, why: ReplyError) -> Option<Waker> {
+    waiter.deliver(|delivery| delivery.error = Some(why))
 }
 
 impl SharedConnection {
@@ -150,6 +176,7 @@ impl SharedConnection {
             sending: Mutex::new(()),
             waiting: Mutex::new(WaitingThreads {
                 pending: Pending::default(),
+                followers: VecDeque::new(),
                 woken: Vec::new(),
                 has_leader: false,
                 queue: match wait {
@@ -401,20 +428,21 @@ impl SharedConnection {
         self.stream.shut();
         self.refuse_queued(waiting);
         // Under the lock, so that a thread that gives up its request finds the reason delivered.
+        waiting.followers.clear();
         let ended = waiting.pending.end(why);
-        let woken = ended.filter_map(|entry| entry.deliver_error(why));
+        let woken = ended.filter_map(|waiter| deliver_error(&waiter, why));
         waiting.woken.extend(woken);
     }
 
     /// Adds a request to the pending ones before it is sent, if a thread waits for its reply.
     fn register(&self, caller: &Caller<'_>) -> Result<(), ReplyError> {
-        let pending = &mut self.waiting.lock().pending;
-        caller.check_admission(pending)?;
-        if !caller.is_oneway {
-            caller.waiter.begin();
-            pending.insert(caller.request_id, caller.entry());
+        let mut waiting = self.waiting.lock();
+        caller.check_admission(&waiting.pending)?;
+        if caller.is_oneway {
+            return Ok(());
         }
-        Ok(())
+        caller.waiter.begin();
+        waiting.add(caller)
     }
 
     /// Receives available bytes and delivers each whole reply. Returns false if there are no bytes.
@@ -436,11 +464,7 @@ impl SharedConnection {
     /// started calls now.
     fn leave_lead(&self) -> bool {
         let mut waiting = self.waiting.lock();
-        let next = waiting.pending.iter().find(|entry| entry.is_sent);
-        if let Some(next) = next {
-            next.waiter.lead();
-        }
-        waiting.has_leader = next.is_some();
+        waiting.has_leader = waiting.lead_next();
         !waiting.has_leader && !waiting.pending.is_empty()
     }
 
@@ -454,9 +478,9 @@ impl SharedConnection {
             #[cfg(simulation)]
             let request_id =
                 request_id ^ u32::from(rtorb_os::simulation::is_planted("reply-swapped"));
-            let entry = self.waiting.lock().pending.remove(request_id);
-            if let Some(entry) = entry {
-                let task = entry.waiter.deliver(|delivery| {
+            let waiter = self.waiting.lock().remove(request_id);
+            if let Some(waiter) = waiter {
+                let task = waiter.deliver(|delivery| {
                     delivery.bytes = receiver.take(&mut delivery.message);
                     delivery.error = None;
                 });
@@ -493,18 +517,15 @@ impl ReplySource for SharedConnection {
     }
 
     fn take_lead(&self, request_id: u32) -> Lead {
-        let mut waiting = self.waiting.lock();
-        let has_leader = waiting.has_leader;
-        match waiting.pending.get_mut(request_id) {
-            None => Lead::NotNeeded,
-            Some(entry) if has_leader => {
-                entry.is_sent = true;
-                Lead::Occupied
-            }
-            Some(_) => {
-                waiting.has_leader = true;
-                Lead::Taken
-            }
+        let waiting = &mut *self.waiting.lock();
+        if waiting.pending.get(request_id).is_none() {
+            Lead::NotNeeded
+        } else if waiting.has_leader {
+            waiting.followers.push_back(request_id);
+            Lead::Occupied
+        } else {
+            waiting.has_leader = true;
+            Lead::Taken
         }
     }
 
@@ -521,9 +542,7 @@ impl ReplySource for SharedConnection {
     }
 
     fn step_back(&self, request_id: u32) {
-        if let Some(entry) = self.waiting.lock().pending.get_mut(request_id) {
-            entry.is_sent = false;
-        }
+        self.waiting.lock().forget_follower(request_id);
     }
 
     fn read_for_tasks(&self) -> bool {
@@ -556,8 +575,8 @@ impl ReplySource for SharedConnection {
     }
 
     fn give_up(&self, request_id: u32) -> bool {
-        self.with_waiting(|waiting| match waiting.pending.remove(request_id) {
-            Some(entry) => !self.give_up_queued(waiting, request_id, &entry),
+        self.with_waiting(|waiting| match waiting.remove(request_id) {
+            Some(waiter) => !self.give_up_queued(waiting, request_id, &waiter),
             None => false,
         })
     }
@@ -568,8 +587,8 @@ impl ReplySource for SharedConnection {
         let turn_by_ns = Some(monotonic_ns().saturating_add(CANCEL_TURN_NS));
         self.send_cancel(cancel, |sending| lock_until(sending, turn_by_ns));
         // The reply to a request that is not pending any more is dropped.
-        let entry = self.waiting.lock().pending.remove(cancel.request_id);
-        let task = entry.and_then(|entry| entry.deliver_error(ReplyError::TimedOut));
+        let waiter = self.waiting.lock().remove(cancel.request_id);
+        let task = waiter.and_then(|waiter| deliver_error(&waiter, ReplyError::TimedOut));
         task.into_iter().for_each(Waker::wake);
     }
 

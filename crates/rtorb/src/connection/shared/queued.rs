@@ -4,10 +4,11 @@
 //! sent.
 
 use super::super::send_queue::{QueueBounds, QueueError, RequestProgress, SendQueue};
-use super::{Caller, Entry, Others, SharedConnection, WaitingThreads};
+use super::{Caller, Others, SharedConnection, WaitingThreads, deliver_error};
 use crate::limits::Limits;
 use crate::wait::connection_thread::{MessageInProgress, Remaining, ThreadSignal};
 use crate::wait::read::failed;
+use crate::wait::waiter::Waiter;
 use rtorb_wire::Writer;
 use rtorb_wire::connection::ReplyError;
 use rustix::io::Errno;
@@ -62,8 +63,11 @@ impl SharedConnection {
             let was_empty = waiting.queue.is_empty();
             match waiting.queue.push(id, is_oneway, message, fragment_bytes) {
                 Ok(()) => {
-                    waiting.pending.insert(id, caller.entry());
-                    return Ok(was_empty);
+                    let added = waiting.add(caller);
+                    if added.is_err() {
+                        waiting.queue.give_up_newest();
+                    }
+                    return added.map(|()| was_empty);
                 }
                 Err(QueueError::NoMemory) => {
                     return Err(ReplyError::SendFailed {
@@ -119,10 +123,10 @@ impl SharedConnection {
         let mut waiting = self.waiting.lock();
         let sent = waiting.queue.finish();
         if let Some(sent) = sent.filter(|sent| sent.is_oneway) {
-            let entry = waiting.pending.remove(sent.request_id);
-            if let Some(entry) = entry {
+            let waiter = waiting.remove(sent.request_id);
+            if let Some(waiter) = waiter {
                 // A thread waits for it: only calls with a reply are started.
-                let _ = entry.waiter.deliver(|delivery| delivery.error = None);
+                let _ = waiter.deliver(|delivery| delivery.error = None);
             }
         }
         self.room.notify_all(&self.waiting);
@@ -134,8 +138,9 @@ impl SharedConnection {
     fn fail_sending(&self, errno: Errno) {
         self.with_waiting(|waiting| {
             let begun = waiting.queue.finish();
-            if let Some(entry) = begun.and_then(|begun| waiting.pending.remove(begun.request_id)) {
-                let task = entry.deliver_error(self.state.send_failed(errno.raw_os_error()));
+            if let Some(waiter) = begun.and_then(|begun| waiting.remove(begun.request_id)) {
+                let why = self.state.send_failed(errno.raw_os_error());
+                let task = deliver_error(&waiter, why);
                 waiting.woken.extend(task);
             }
             self.end_with(waiting, failed(errno));
@@ -146,10 +151,9 @@ impl SharedConnection {
     /// another one.
     pub(super) fn refuse_queued(&self, waiting: &mut WaitingThreads) {
         while let Some(unsent) = waiting.queue.give_up_newest() {
-            if let Some(entry) = waiting.pending.remove(unsent.request_id) {
-                waiting
-                    .woken
-                    .extend(entry.deliver_error(ReplyError::ClosedBefore));
+            if let Some(waiter) = waiting.remove(unsent.request_id) {
+                let task = deliver_error(&waiter, ReplyError::ClosedBefore);
+                waiting.woken.extend(task);
             }
         }
         self.room.notify_all(&self.waiting);
@@ -160,15 +164,14 @@ impl SharedConnection {
         &self,
         waiting: &mut WaitingThreads,
         request_id: u32,
-        entry: &Entry,
+        waiter: &Waiter,
     ) -> bool {
         match waiting.queue.give_up(request_id) {
             None => return false,
             Some(RequestProgress::Unsent) => {
                 self.room.notify_all(&self.waiting);
-                waiting
-                    .woken
-                    .extend(entry.deliver_error(ReplyError::NotSent));
+                let task = deliver_error(waiter, ReplyError::NotSent);
+                waiting.woken.extend(task);
             }
             Some(progress) => {
                 if progress == RequestProgress::Stuck {
@@ -176,9 +179,8 @@ impl SharedConnection {
                     self.refuse_queued(waiting);
                 }
                 self.retire_with(waiting);
-                waiting
-                    .woken
-                    .extend(entry.deliver_error(ReplyError::SendTimedOut));
+                let task = deliver_error(waiter, ReplyError::SendTimedOut);
+                waiting.woken.extend(task);
             }
         }
         true
