@@ -25,16 +25,16 @@ pub(crate) fn await_reply(
     match waiter.wait(deadline_ns) {
         WakeReason::Replied => true,
         WakeReason::Leading => lead(source, waiter, request_id, deadline_ns),
-        WakeReason::Late if source.give_up(request_id) => {
+        WakeReason::Late => {
+            let is_given_up = source.give_up(request_id);
+            if !is_given_up {
+                waiter.await_delivery();
+            }
             if waiter.is_leading() {
                 // It was made the leader at the last moment: another has to be.
                 source.pass_lead();
             }
-            false
-        }
-        WakeReason::Late => {
-            waiter.await_delivery();
-            true
+            !is_given_up
         }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// A waiting thread or task. The thread that reads for all delivers replies to it.
 #[derive(Debug, Default)]
 pub(crate) struct Waiter {
-    /// The state: one of the constants below. Only this thread sleeps on this word, so a wake-up wakes no other thread.
+    /// The state: the sum of some of the constants below. Only this thread sleeps on this word, so a wake-up wakes no other thread.
     state: AtomicU32,
     pub(crate) delivery: Mutex<Delivery>,
     /// True if another thread may cancel the wait.
@@ -47,10 +47,12 @@ pub(crate) enum WakeReason {
 
 /// The thread is awake, and nothing is delivered.
 const AWAKE: u32 = 0;
-/// The thread sleeps, and nothing is delivered. A change of this state must wake it.
+/// The thread sleeps. A change of this state must wake it.
 const ASLEEP: u32 = 1;
+/// The reply was delivered, or the reason why there is none. This happens once, after the request was removed from the pending ones.
 const REPLIED: u32 = 2;
-const LEADING: u32 = 3;
+/// The thread was made the leader. It has to make another one the leader, also if its reply was delivered before it woke.
+const LEADING: u32 = 4;
 
 impl Waiter {
     /// Begins to wait for another reply.
@@ -82,7 +84,7 @@ impl Waiter {
         let mut delivery = self.delivery.lock();
         put(&mut delivery);
         let task = delivery.task.take();
-        let is_asleep = self.set(REPLIED);
+        let is_asleep = self.add(REPLIED);
         drop(delivery);
         self.wake_if(is_asleep);
         task
@@ -110,45 +112,46 @@ impl Waiter {
         drop(task);
     }
 
-    /// Makes the thread the leader and wakes it.
+    /// Makes the thread the leader and wakes it. It is not the leader yet.
     pub(crate) fn lead(&self) {
-        let is_asleep = self.set(LEADING);
+        let is_asleep = self.add(LEADING);
         self.wake_if(is_asleep);
     }
 
-    /// Notes that the thread leads no longer, and has no reply yet.
+    /// Notes that the thread leads no longer.
     pub(crate) fn end_lead(&self) {
-        let _ = self
-            .state
-            .compare_exchange(LEADING, AWAKE, Ordering::AcqRel, Ordering::Relaxed);
+        self.state.fetch_and(!LEADING, Ordering::AcqRel);
     }
 
     /// Returns true if the reply was delivered.
     pub(crate) fn has_reply(&self) -> bool {
-        self.state.load(Ordering::Acquire) == REPLIED
+        self.state.load(Ordering::Acquire) & REPLIED != 0
     }
 
-    /// Returns true if the thread is the leader and has no reply.
+    /// Returns true if the thread was made the leader.
     pub(crate) fn is_leading(&self) -> bool {
-        self.state.load(Ordering::Acquire) == LEADING
+        self.state.load(Ordering::Acquire) & LEADING != 0
     }
 
     /// Sleeps until a reply or the lead arrives, at the latest until `deadline_ns` of the monotonic clock.
     pub(crate) fn wait(&self, deadline_ns: Option<u64>) -> WakeReason {
+        let mut in_time = true;
         loop {
             let state =
                 self.state
                     .compare_exchange(AWAKE, ASLEEP, Ordering::AcqRel, Ordering::Acquire);
-            match state {
-                Err(REPLIED) => return WakeReason::Replied,
-                Err(LEADING) => return WakeReason::Leading,
-                _ => {}
+            let state = state.map_or_else(|known| known, |_| ASLEEP);
+            if state & LEADING != 0 {
+                self.state.fetch_and(!ASLEEP, Ordering::AcqRel);
+                return WakeReason::Leading;
             }
-            let in_time = futex::wait(&self.state, ASLEEP, deadline_ns);
-            match self.state.load(Ordering::Acquire) {
-                AWAKE | ASLEEP if !in_time => return WakeReason::Late,
-                _ => {}
+            if state & REPLIED != 0 {
+                return WakeReason::Replied;
             }
+            if !in_time {
+                return WakeReason::Late;
+            }
+            in_time = futex::wait(&self.state, ASLEEP, deadline_ns);
         }
     }
 
@@ -156,21 +159,22 @@ impl Waiter {
     pub(crate) fn await_delivery(&self) {
         loop {
             let state = self.state.load(Ordering::Acquire);
-            if state == REPLIED {
+            if state & REPLIED != 0 {
                 return;
             }
+            let asleep = state | ASLEEP;
             let slept =
                 self.state
-                    .compare_exchange(state, ASLEEP, Ordering::AcqRel, Ordering::Relaxed);
+                    .compare_exchange(state, asleep, Ordering::AcqRel, Ordering::Relaxed);
             if slept.is_ok() {
-                futex::wait(&self.state, ASLEEP, None);
+                futex::wait(&self.state, asleep, None);
             }
         }
     }
 
-    /// Changes the state. Returns true if the thread sleeps, and must be woken.
+    /// Adds to the state. Returns true if the thread sleeps, and must be woken.
     #[inline]
-    fn set(&self, state: u32) -> bool {
+    fn add(&self, state: u32) -> bool {
         #[cfg(simulation)]
         if rtorb_os::simulation::is_planted("wake-lost")
             && self.state.load(Ordering::Acquire) == AWAKE
@@ -179,7 +183,7 @@ impl Waiter {
             self.state.store(state, Ordering::Release);
             return false;
         }
-        self.state.swap(state, Ordering::AcqRel) == ASLEEP
+        self.state.fetch_add(state, Ordering::AcqRel) & ASLEEP != 0
     }
 
     #[inline]
@@ -210,4 +214,33 @@ pub(crate) fn with_call_slot<T>(work: impl FnOnce(&mut CallSlot) -> T) -> T {
     let done = work(&mut slot);
     let _ = SLOT.try_with(|place| place.set(Some(slot)));
     done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_is_made_the_leader_learns_it_although_its_reply_comes_before_it_wakes() {
+        let waiter = Waiter::default();
+        waiter.lead();
+        assert!(waiter.deliver(|_| ()).is_none());
+        assert_eq!(waiter.wait(None), WakeReason::Leading);
+        assert!(waiter.has_reply());
+        waiter.end_lead();
+        assert_eq!(waiter.wait(None), WakeReason::Replied);
+    }
+
+    #[test]
+    fn a_wait_that_was_too_short_is_repeated() {
+        let waiter = Waiter::default();
+        assert_eq!(waiter.wait(Some(0)), WakeReason::Late);
+        assert_eq!(waiter.wait(Some(0)), WakeReason::Late);
+        waiter.lead();
+        assert_eq!(waiter.wait(Some(0)), WakeReason::Leading);
+        waiter.end_lead();
+        assert_eq!(waiter.wait(Some(0)), WakeReason::Late);
+        assert!(waiter.deliver(|_| ()).is_none());
+        assert_eq!(waiter.wait(Some(0)), WakeReason::Replied);
+    }
 }
