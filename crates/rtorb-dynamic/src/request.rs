@@ -1,14 +1,14 @@
 //! Requests that are made at run time: two-way, one-way, and deferred.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
 
 use rtorb::any::Value;
 use rtorb::exception::TextCodeSet;
-use rtorb::thread::ThreadConfig;
 use rtorb::type_code::{Kind, Shape, TypeCode};
-use rtorb::{ExceptionKind, ObjectRef, Orb, SystemException};
-use rtorb_os::Refused;
-use rtorb_os::thread::{JoinHandle, spawn};
+use rtorb::{ExceptionKind, ObjectRef, SystemException, UntypedCall};
 use rtorb_wire::{DecodeError, EncodeError, Reader, Writer};
 
 use crate::interface::Operation;
@@ -121,22 +121,22 @@ impl Request {
             .invoke_oneway(&self.operation.name, |w| self.write(w))
     }
 
-    /// Invokes the operation on a new thread, which waits for the reply. The thread has the CORBA priority of the caller, if the
-    /// caller has one.
+    /// Sends the request, with the priority of the calling thread, and returns before the reply comes. A oneway has ended then.
     ///
-    /// # Errors
-    /// [`Refused`], if the host refuses the thread.
-    pub fn defer(&self, orb: &Orb, thread: &ThreadConfig) -> Result<Deferred, Refused> {
-        let request = self.clone();
-        let current = orb.rt_current();
-        let priority = current.the_priority().ok();
-        let invoke = move || {
-            if let Some(priority) = priority {
-                current.set_the_priority(priority)?;
-            }
-            request.invoke()
+    /// It is a started call ([`rtorb::Call`]), which needs connection strategy `multiplexed` or `banded`: no thread is started for it, and
+    /// who reads the reply depends on the wait strategy. An exception of sending is the result, as is INV_POLICY with other strategies.
+    pub fn defer(&self) -> Deferred {
+        let state = if self.operation.is_oneway {
+            DeferredState::Sent(self.send())
+        } else {
+            let name = &self.operation.name;
+            DeferredState::Started(self.object.start_untyped(name, |w| self.write(w)))
         };
-        spawn("rtorb-deferred", thread, invoke).map(|reply| Deferred { reply })
+        Deferred {
+            state,
+            operation: Arc::clone(&self.operation),
+            types: Arc::clone(&self.types),
+        }
     }
 
     /// The argument or member with the character that could not be sent: `argument 2 (who).nickname`. `None` if an exception is
@@ -235,24 +235,63 @@ pub(crate) fn read_exception(
     })
 }
 
-/// A request whose reply is awaited on a thread of its own.
+/// A request that was sent, and whose reply is taken later. Dropping it gives the call up.
+#[must_use = "a request that is dropped is given up"]
 #[derive(Debug)]
 pub struct Deferred {
-    reply: JoinHandle<Option<Result<Results, Failure>>>,
+    state: DeferredState,
+    operation: Arc<Operation>,
+    types: Arc<Types>,
+}
+
+#[derive(Debug)]
+enum DeferredState {
+    /// A oneway was sent, or could not be.
+    Sent(Result<(), SystemException>),
+    Started(UntypedCall),
 }
 
 impl Deferred {
-    /// True once [`wait`](Self::wait) does not block.
-    pub fn is_ready(&self) -> bool {
-        self.reply.is_finished()
+    /// Returns true if the reply is there: `poll_response` of CORBA. It receives what has arrived, so that a loop of it ends.
+    pub fn is_ready(&mut self) -> bool {
+        match &mut self.state {
+            DeferredState::Sent(_) => true,
+            DeferredState::Started(call) => call.wait_until_ready(Instant::now()),
+        }
     }
 
-    /// Waits for the reply.
+    /// Waits for the reply: `get_response` of CORBA.
     ///
     /// # Errors
     /// As [`Request::invoke`].
     pub fn wait(self) -> Result<Results, Failure> {
-        let reply = self.reply.join().ok().flatten();
-        reply.unwrap_or_else(|| Err(SystemException::from(ExceptionKind::Internal).into()))
+        let (operation, types) = (&self.operation, &self.types);
+        match self.state {
+            DeferredState::Sent(sent) => Ok(sent.map(|()| Results::NONE)?),
+            DeferredState::Started(call) => call.wait(
+                |r| read_results(operation, types, r),
+                |id, r| read_exception(operation, types, id, r).map(Some),
+            ),
+        }
+    }
+}
+
+impl Future for Deferred {
+    type Output = Result<Results, Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self {
+            state,
+            operation,
+            types,
+        } = &mut *self;
+        match state {
+            DeferredState::Sent(sent) => Poll::Ready(Ok(sent.clone().map(|()| Results::NONE)?)),
+            DeferredState::Started(call) => call.poll(
+                context,
+                |r| read_results(operation, types, r),
+                |id, r| read_exception(operation, types, id, r).map(Some),
+            ),
+        }
     }
 }

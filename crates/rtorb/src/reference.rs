@@ -16,6 +16,7 @@ mod started_call;
 mod started_request;
 mod sync_scope;
 mod timeout;
+mod untyped_call;
 
 use crate::connection::{Client, Route};
 use crate::endpoint::Endpoint;
@@ -37,6 +38,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 pub use sync_scope::SyncScope;
 use timeout::Timeout;
+pub use untyped_call::UntypedCall;
 
 /// A reference to an object of any interface; cheap to clone.
 ///

@@ -1,16 +1,19 @@
 //! Requests and servants without generated code, through real connections.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, LazyLock};
+use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 
 use rtorb::any::Value;
-use rtorb::thread::ThreadConfig;
 use rtorb::type_code::TypeCode;
-use rtorb::{ExceptionKind, ObjectRef, Orb};
+use rtorb::{ConnectionStrategy, ExceptionKind, Limits, ObjectRef, Orb, WaitStrategy};
 use rtorb_dynamic::search::{Search, SearchError};
 use rtorb_dynamic::walk::Part;
-use rtorb_dynamic::{Failure, Operation, Request, Results, Servant, Types, activate, repository};
+use rtorb_dynamic::{
+    Deferred, Failure, Operation, Request, Results, Servant, Types, activate, repository,
+};
 use rtorb_tests::scratch::Scratch;
 use serde_json::{Value as Json, json};
 
@@ -109,6 +112,9 @@ impl Servant for Crane {
     }
 }
 
+/// The most requests that are deferred at a time.
+const STARTED_MAX: usize = 50;
+
 /// An ORB with a crane, and the reference of another ORB to it.
 struct Yard {
     server: Orb,
@@ -125,7 +131,12 @@ impl Yard {
         let crane = activate(&poa, interface, &TYPES, servant(&server)).unwrap();
         let running = server.clone();
         let thread = Some(std::thread::spawn(move || running.run().unwrap()));
-        let client = Orb::builder().build().unwrap();
+        let shared = ConnectionStrategy::Multiplexed {
+            wait: WaitStrategy::LeaderFollowers,
+        };
+        let limits = Limits::with(|limits| limits.started_calls_max = STARTED_MAX);
+        let client = Orb::builder().connection(shared).limits(limits);
+        let client = client.build().unwrap();
         let crane = client
             .string_to_object(&server.object_to_string(&crane))
             .unwrap();
@@ -237,8 +248,11 @@ fn attributes_oneways_and_deferred_requests_are_calls() {
     let (_, noted) = yard.request("noted", &[]);
     // The oneway and the request use one connection, so they arrive in this order.
     assert_eq!(noted.invoke().unwrap().returns, Value::Long(9));
-    let deferred = noted.defer(&yard.client, &ThreadConfig::default()).unwrap();
-    assert_eq!(deferred.wait().unwrap().returns, Value::Long(9));
+    assert_eq!(noted.defer().wait().unwrap().returns, Value::Long(9));
+    let (_, note) = yard.request("note", &[json!(10)]);
+    let mut note = note.defer();
+    assert!(note.is_ready());
+    assert_eq!(note.wait(), Ok(Results::NONE));
     assert_eq!(yard.crane.is_a("IDL:Yard/Party:1.0"), Ok(true));
     assert_eq!(yard.crane.is_a("IDL:Yard/Point:1.0"), Ok(false));
     let unknown = yard
@@ -246,6 +260,64 @@ fn attributes_oneways_and_deferred_requests_are_calls() {
         .invoke("no_such", |_| Ok(()), |_| Ok(()))
         .unwrap_err();
     assert_eq!(unknown.kind, ExceptionKind::BadOperation);
+}
+
+/// Polls a deferred request until it has ended; `read` receives its reply.
+fn polled(deferred: Deferred, read: impl Fn()) -> Result<Results, Failure> {
+    let mut deferred = pin!(deferred);
+    loop {
+        match deferred
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
+            Poll::Ready(ended) => return ended,
+            Poll::Pending => read(),
+        }
+    }
+}
+
+#[test]
+fn deferred_requests_are_started_calls_whose_replies_anyone_receives() {
+    let yard = Yard::new(|_| Crane::default());
+    let (mixed, request) = yard.request("mixed", &[json!(3), json!(4)]);
+    let ended =
+        |results: Result<Results, Failure>| mixed.results_to_json(&TYPES, &results.unwrap());
+    let expected = json!({"return": 12, "both": 7, "text": "given=3"});
+    let deferred: Vec<_> = (0..STARTED_MAX).map(|_| request.defer()).collect();
+    // They are started calls.
+    let Err(Failure::System(refused)) = request.defer().wait() else {
+        panic!("there is one too many");
+    };
+    assert_eq!(refused.kind, ExceptionKind::NoResources);
+    for one in deferred {
+        assert_eq!(ended(one.wait()), Ok(expected.clone()));
+    }
+    let replies = yard.client.reply_driver().unwrap();
+    let read = || assert!(replies.run_once(None));
+    assert_eq!(ended(polled(request.defer(), read)), Ok(expected.clone()));
+    // Nobody else receives its reply.
+    let mut one = request.defer();
+    while !one.is_ready() {}
+    assert_eq!(ended(one.wait()), Ok(expected));
+}
+
+#[test]
+fn a_deferred_request_ends_with_the_exception_of_its_call() {
+    let yard = Yard::new(|_| Crane::default());
+    let (refuse, request) = yard.request("refuse", &[json!(1)]);
+    let refused = request.defer().wait().unwrap_err();
+    let expected = json!({"exception": "IDL:Yard/Refused:1.0", "reason": "full", "code": 1});
+    assert_eq!(refused.to_json(&TYPES), Ok(expected));
+    let exclusive = Orb::builder().build().unwrap();
+    let crane = exclusive.string_to_object(&yard.crane.to_string()).unwrap();
+    let inputs = refuse.inputs_from_json(&TYPES, &[json!(1)]).unwrap();
+    let request = Request::new(&crane, &refuse, &TYPES, inputs).unwrap();
+    let mut deferred = request.defer();
+    assert!(deferred.is_ready());
+    let Err(Failure::System(refused)) = deferred.wait() else {
+        panic!("calls are started on shared connections");
+    };
+    assert_eq!(refused.kind, ExceptionKind::InvPolicy);
 }
 
 #[test]

@@ -1,15 +1,13 @@
 //! A call as a value: it is started, and its result is taken later.
 
 use super::ObjectRef;
-use super::started_request::StartedRequest;
-use crate::exception::{CompletionStatus, ExceptionKind, SystemException, local};
+use super::untyped_call::UntypedCall;
+use crate::exception::SystemException;
 use crate::realtime::Priority;
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
-use rtorb_wire::connection::Deadline;
-use rtorb_wire::giop::ReplyStatus;
 use rtorb_wire::{DecodeError, EncodeError, Reader, Writer};
 use std::time::Instant;
 
@@ -47,7 +45,7 @@ use std::time::Instant;
 /// ```
 #[must_use = "a call that is dropped is given up"]
 pub struct Call<T, E = SystemException> {
-    request: StartedRequest,
+    call: UntypedCall,
     result: ReadResult<T>,
     raised: ReadRaised<E>,
 }
@@ -120,7 +118,7 @@ impl Starter<'_> {
         raised: fn(&str, &mut Reader<'_>) -> Result<Option<E>, DecodeError>,
     ) -> Call<T, E> {
         Call {
-            request: StartedRequest::start(self.object, self.at, operation, &arguments),
+            call: UntypedCall::start(self.object, self.at, operation, &arguments),
             result,
             raised,
         }
@@ -131,7 +129,7 @@ impl<T, E: From<SystemException>> Call<T, E> {
     /// Returns true if the result is there, so that [`wait`](Self::wait) does not wait. It may be that of a moved object: then the
     /// request goes there first.
     pub fn is_ready(&self) -> bool {
-        self.request.is_ready()
+        self.call.is_ready()
     }
 
     /// Waits for the result.
@@ -139,57 +137,20 @@ impl<T, E: From<SystemException>> Call<T, E> {
     /// # Errors
     /// As a call that was not started before: a user exception or a system exception; TIMEOUT once the deadline has passed.
     /// NO_RESOURCES if `Limits::started_calls_max` calls existed; INV_POLICY if the strategies of the ORB do not support started calls.
-    pub fn wait(mut self) -> Result<T, E> {
-        loop {
-            self.request.wait_until(None);
-            if let Some(result) = self.take() {
-                return result;
-            }
-        }
+    pub fn wait(self) -> Result<T, E> {
+        self.call.wait(self.result, self.raised)
     }
 
     /// Waits for the result until `until` at the latest. Returns `None` if it is not there by then; the call goes on.
     ///
     /// The result is taken once. Afterwards this returns BAD_INV_ORDER.
     pub fn wait_until(&mut self, until: Instant) -> Option<Result<T, E>> {
-        let left = until.saturating_duration_since(Instant::now());
-        let until_ns = Deadline::new(crate::clock::monotonic_ns(), Some(left)).at_ns();
-        loop {
-            if !self.request.wait_until(until_ns) {
-                return None;
-            }
-            if let Some(result) = self.take() {
-                return Some(result);
-            }
-        }
+        self.call.wait_until(until, self.result, self.raised)
     }
 
     /// Gives the call up, as dropping it does. The operation may be carried out all the same.
     pub fn cancel(self) {
         drop(self);
-    }
-
-    /// Reads the reply; `None` if the request was sent again instead.
-    fn take(&mut self) -> Option<Result<T, E>> {
-        let (result, raised) = (self.result, self.raised);
-        let mut reply = None;
-        let ended = self.request.take(&mut |status, r| {
-            reply = Some(match status {
-                ReplyStatus::NoException => Ok(result(r)?),
-                _ => {
-                    let id = r.str()?;
-                    Err(raised(&id, r)?.unwrap_or_else(|| {
-                        let unknown = SystemException::omg(ExceptionKind::Unknown, 1);
-                        unknown.with_completion(CompletionStatus::Yes).into()
-                    }))
-                }
-            });
-            Ok(())
-        })?;
-        Some(match ended {
-            Ok(()) => reply.unwrap_or_else(|| Err(local::CONTRADICTION.into())),
-            Err(exception) => Err(exception.into()),
-        })
     }
 }
 
@@ -197,21 +158,15 @@ impl<T, E: From<SystemException>> Future for Call<T, E> {
     type Output = Result<T, E>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        loop {
-            if !self.request.await_as_task(context.waker()) {
-                return Poll::Pending;
-            }
-            if let Some(result) = self.take() {
-                return Poll::Ready(result);
-            }
-        }
+        let (result, raised) = (self.result, self.raised);
+        self.call.poll(context, result, raised)
     }
 }
 
 impl<T, E> fmt::Debug for Call<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call")
-            .field("is_ready", &self.request.is_ready())
+            .field("is_ready", &self.call.is_ready())
             .finish_non_exhaustive()
     }
 }

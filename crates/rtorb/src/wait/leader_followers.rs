@@ -59,8 +59,9 @@ pub(crate) fn await_started(
             return true;
         }
     };
-    if leads {
-        read_until(source, waiter, until_ns);
+    if leads && !read_until(source, waiter, until_ns) {
+        // What has arrived by then, so that a loop of waits that do not wait ends too.
+        source.receive();
     }
     // First, so that this thread does not get the lead back.
     source.step_back(request_id);

@@ -54,7 +54,7 @@ pub(super) fn call(
                 .note(call, &body)
                 .map(|()| None),
             (1 | 2, Some(next)) => relay(&worker, call, next, timeout, &body).map(Some),
-            (3, _) => {
+            (3, _) if deferring.may_defer() => {
                 let asleep_us = random.choose(&[0, 50, 1_000]);
                 deferring.begin(&worker, call, asleep_us, timeout, &body);
                 continue;

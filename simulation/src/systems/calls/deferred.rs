@@ -6,8 +6,7 @@ use crate::systems::call_end::CallEnd;
 use crate::systems::worker::Worker;
 use crate::world;
 use rtorb::any::Value;
-use rtorb::thread::ThreadConfig;
-use rtorb::{ExceptionKind, Orb, SystemException};
+use rtorb::{ExceptionKind, Orb, SystemException, WaitStrategy};
 use rtorb_dynamic::{Deferred, Failure, Operation, Request, Types};
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +35,8 @@ impl WorkOperation {
 
 /// The deferred calls of one thread, and the ends of all its calls.
 pub(super) struct DeferredCalls {
-    orb: Orb,
+    /// The ORB supports started calls.
+    may_defer: bool,
     work: WorkOperation,
     begun: Vec<DeferredCall>,
     pub(super) ended: Vec<CallEnd>,
@@ -53,11 +53,15 @@ struct DeferredCall {
 impl DeferredCalls {
     pub(super) fn new(orb: &Orb, work: &WorkOperation) -> Self {
         Self {
-            orb: orb.clone(),
+            may_defer: orb.strategies().connection.wait() != WaitStrategy::Read,
             work: work.clone(),
             begun: Vec::new(),
             ended: Vec::new(),
         }
+    }
+
+    pub(super) fn may_defer(&self) -> bool {
+        self.may_defer
     }
 
     pub(super) fn begin(
@@ -79,13 +83,12 @@ impl DeferredCalls {
         let request = Request::new(&object, &self.work.operation, &self.work.types, inputs);
         let request = request.expect("the values are of their types");
         let begun_ns = world::now_ns();
-        let deferred = request.defer(&self.orb, &ThreadConfig::default());
         self.begun.push(DeferredCall {
             call,
             begun_ns,
             timeout,
             body: body.to_vec(),
-            deferred: deferred.expect("the host has a thread"),
+            deferred: request.defer(),
         });
     }
 
@@ -95,7 +98,7 @@ impl DeferredCalls {
             let DeferredCall {
                 call,
                 timeout,
-                deferred,
+                mut deferred,
                 ..
             } = begun;
             if random.one_in(4) {
