@@ -236,6 +236,57 @@ fn replies_that_a_leader_leaves_behind_are_read_by_the_application() {
     );
 }
 
+/// Holds the thread that wakes it until it is released.
+struct Holding(Mutex<Sender<()>>, Mutex<Receiver<()>>);
+
+impl Wake for Holding {
+    fn wake(self: Arc<Self>) {
+        let _ = self.0.lock().expect("nobody panics").send(());
+        let _ = self.1.lock().expect("nobody panics").recv_timeout(LONG);
+    }
+}
+
+/// The application learns that a reply came while a leader read, and that the leader has left it.
+#[test]
+fn a_reply_that_comes_while_a_leader_is_held_up_is_read_after_the_leader() {
+    let ((send, order), (sent, is_sent)) = (channel::<()>(), channel());
+    let order = Arc::new(Mutex::new(order));
+    let server = FakeServer::new(move |_, mut peer: Peer| {
+        let asked: Vec<_> = (0..3).map_while(|_| peer.message()).collect();
+        let order = order.lock().expect("nobody panics");
+        let _ = order.recv();
+        // In one piece: the leader has its own reply when it goes on.
+        peer.send(&[echoed(&asked[1]), echoed(&asked[0])].concat());
+        let _ = order.recv();
+        peer.send(&echoed(&asked[2]));
+        let _ = sent.send(());
+        peer.wait_for_end();
+    });
+    let orb = with(LEADING, Orb::builder());
+    let object = object_of(&orb, &server);
+    let replies = orb.reply_driver().expect("leaders read");
+    let [led, mut holding, left] = [1, 2, 3].map(|number| echo(&object, number));
+    let ((held, is_held), (release, released)) = (channel(), channel());
+    let waker = Waker::from(Arc::new(Holding(Mutex::new(held), Mutex::new(released))));
+    assert!(poll(&mut holding, &waker).is_pending());
+    thread::scope(|scope| {
+        let leader = scope.spawn(|| led.wait());
+        send.send(()).expect("the server waits for it");
+        is_held.recv_timeout(LONG).expect("the leader reads");
+        send.send(()).expect("the server waits for it");
+        is_sent.recv_timeout(LONG).expect("the server sends");
+        // It sees that the connection has a leader, until it sees nothing new.
+        while replies.run_once(Some(Instant::now() + SHORT)) {}
+        release.send(()).expect("the leader waits for it");
+        assert_eq!(leader.join().expect("it does not panic"), Ok(1));
+    });
+    while !left.is_ready() {
+        let has_read = replies.run_once(Some(Instant::now() + LONG));
+        assert!(has_read, "the leader says that it left");
+    }
+    assert_eq!((holding.wait(), left.wait()), (Ok(2), Ok(3)));
+}
+
 #[test]
 fn a_deadline_holds_although_nobody_waits() {
     for connection in supporting() {
@@ -310,6 +361,17 @@ fn a_call_goes_on_after_a_wait_that_was_too_short() {
 }
 
 #[test]
+fn waits_that_do_not_wait_receive_what_has_arrived() {
+    for connection in supporting() {
+        let (server, _) = reversing(1);
+        let object = object(connection, &server);
+        let mut call = echo(&object, 1);
+        let result = until("it ends", || call.wait_until(Instant::now()));
+        assert_eq!(result, Ok(1), "{connection}");
+    }
+}
+
+#[test]
 fn a_dropped_call_is_cancelled_and_its_place_is_free() {
     for connection in supporting() {
         let (server, came) = silent();
@@ -319,10 +381,11 @@ fn a_dropped_call_is_cancelled_and_its_place_is_free() {
         for turn in 0..3 {
             let mut call = echo(&object, 1);
             assert!(!call.is_ready(), "{connection}: {:?}", call.wait());
-            assert_eq!(came.recv_timeout(LONG), Ok((false, 2 * turn)));
+            let sent = came.recv_timeout(LONG).expect("it comes");
             assert!(poll(&mut call, Waker::noop()).is_pending());
             call.cancel();
             if sends_cancels(connection) {
+                assert_eq!(sent, (false, 2 * turn));
                 assert_eq!(came.recv_timeout(LONG), Ok((true, 2 * turn)));
             }
         }
@@ -524,6 +587,79 @@ fn a_waker_may_drop_other_calls_of_a_connection_that_ends() {
         };
         let failed = ended.expect_err("the server ends");
         assert_eq!(failed.kind, ExceptionKind::CommFailure, "{failed}");
+    }
+}
+
+/// Asks whether a call is ready, and starts another one, when it is woken.
+struct Starting {
+    object: ObjectRef,
+    known: Mutex<Call<u32>>,
+    started: Mutex<Sender<Call<u32>>>,
+}
+
+impl Wake for Starting {
+    fn wake(self: Arc<Self>) {
+        assert!(!self.known.lock().expect("nobody panics").is_ready());
+        let started = self.started.lock().expect("nobody panics");
+        let _ = started.send(echo(&self.object, 7));
+    }
+}
+
+impl Starting {
+    /// Such a waker, and the calls that it starts.
+    fn waker(object: &ObjectRef, known: Call<u32>) -> (Waker, Receiver<Call<u32>>) {
+        let (sender, started) = channel();
+        let starting = Self {
+            object: object.clone(),
+            known: Mutex::new(known),
+            started: Mutex::new(sender),
+        };
+        (Waker::from(Arc::new(starting)), started)
+    }
+}
+
+#[test]
+fn a_waker_may_ask_for_calls_and_start_others() {
+    for connection in supporting() {
+        let (release, order) = channel::<()>();
+        let order = Arc::new(Mutex::new(order));
+        let server = FakeServer::new(move |_, mut peer: Peer| {
+            assert!(peer.message().is_some(), "a call without a reply");
+            let asked = peer.message().expect("another call");
+            let _ = order.lock().expect("nobody panics").recv();
+            peer.send(&echoed(&asked));
+            while let Some(asked) = peer.message() {
+                peer.send(&echoed(&asked));
+            }
+        });
+        let orb = with(connection, Orb::builder());
+        let object = object_of(&orb, &server);
+        let (waker, started) = Starting::waker(&object, echo(&object, 1));
+        let mut call = echo(&object, 2);
+        assert!(poll(&mut call, &waker).is_pending());
+        release.send(()).expect("the server waits for it");
+        if let Ok(replies) = orb.reply_driver() {
+            while !call.is_ready() {
+                assert!(replies.run_once(Some(Instant::now() + LONG)));
+            }
+        }
+        let started = started.recv_timeout(LONG).expect("the waker returns");
+        assert_eq!(started.wait(), Ok(7), "{connection}");
+        assert_eq!(call.wait(), Ok(2), "{connection}");
+    }
+}
+
+#[test]
+fn a_waker_may_start_calls_when_a_deadline_passes() {
+    for connection in supporting() {
+        let (server, _came) = silent();
+        let object = object(connection, &server);
+        let (waker, started) = Starting::waker(&object, echo(&object, 1));
+        let mut call = echo(&object.with_timeout(10 * SHORT), 2);
+        if poll(&mut call, &waker).is_pending() {
+            let started = started.recv_timeout(LONG).expect("the waker returns");
+            assert!(!started.is_ready(), "{connection}: {:?}", started.wait());
+        }
     }
 }
 
