@@ -13,11 +13,14 @@ use rtorb_wire::{EncodeError, Writer};
 pub struct Reply<'m, R> {
     /// The ORB's side.
     pub responder: R,
-    version: Version,
-    request_id: u32,
+    /// The version of its message.
+    pub version: Version,
+    /// The id of the request.
+    pub request_id: u32,
     /// The time at which the client expects the reply.
     pub response: Response,
-    char_code_set: CharCodeSet,
+    /// The code set of its `char` data.
+    pub char_code_set: CharCodeSet,
     /// The data of the request's RTCorbaPriority, which the reply repeats.
     pub priority: Option<&'m [u8]>,
     /// True if the reply was sent.

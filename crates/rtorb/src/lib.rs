@@ -43,7 +43,7 @@ pub use reference::{Call, ObjectRef, SyncScope, UntypedCall};
 pub use rtorb_core::Interface;
 #[doc(no_inline)]
 pub use rtorb_wire::{any, cdr, ior, type_code, url};
-pub use server::{ConnectionCounts, CurrentCall};
+pub use server::{ConnectionCounts, CurrentCall, DeferredReplyCounts, Deferring, Responder};
 pub use strategies::{
     Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
     Strategies, UnknownStrategy, WaitStrategy,

@@ -50,6 +50,9 @@ pub struct Limits {
     /// with NO_RESOURCES. Each place that was used once keeps the memory of its largest request and reply, at least
     /// 8 KiB.
     pub started_calls_max: usize,
+    /// Replies that the servants of an ORB have deferred and not sent (`Responder`). One more call gets TRANSIENT, and
+    /// `Orb::requests_refused` counts it. Each place that was used once keeps the memory of its largest reply, up to 64 KiB.
+    pub deferred_replies_max: usize,
     /// Fragmented messages in progress on one connection. One more closes the connection.
     pub fragment_chains_max: usize,
     /// Static and dynamic threads of all thread pools that the application makes. Beyond it: NO_RESOURCES. An ORB with more threads
@@ -87,6 +90,9 @@ pub struct Limits {
     /// servants occupy all threads of the lane, or the reactive thread; not while another request of the client is in progress. A look at
     /// the connections takes a millisecond for each 64 of them. From 10 ms to a day.
     pub receive_timeout: Duration,
+    /// How long an ORB or a thread pool that ends waits for replies that its servants have deferred (`Responder`). Calls without a reply
+    /// then get NO_RESPONSE. From 0 to a day.
+    pub deferred_reply_time: Duration,
     /// How long a client may take to receive what its socket did not take at once; then the server closes the connection, later by as
     /// long as servants occupy all threads of the lane, or the reactive thread.
     ///
@@ -150,6 +156,7 @@ impl Default for Limits {
             thread_connections_max: 64,
             shared_connections_max: 256,
             started_calls_max: 1024,
+            deferred_replies_max: 1024,
             fragment_chains_max: 4,
             pool_threads_max: 1024,
             idle_thread_time: Duration::from_secs(10),
@@ -160,6 +167,7 @@ impl Default for Limits {
             idle_buffer_time: Duration::from_secs(300),
             spare_buffers_max: 64,
             receive_timeout: Duration::from_secs(60),
+            deferred_reply_time: Duration::from_secs(5),
             send_timeout: Duration::from_secs(5),
         }
     }

@@ -36,7 +36,9 @@ use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
 use crate::limits::Limits;
 use crate::poa::{Adapters, Poa};
 use crate::reference::ObjectRef;
-use crate::server::{ConnectionCounts, collocated, is_in_servant, is_in_upcall};
+use crate::server::{
+    ConnectionCounts, DeferredReplyCounts, collocated, is_in_servant, is_in_upcall,
+};
 use crate::strategies::Strategies;
 use crate::timing::{MissRatio, MissRatios, OperationCounts};
 use crate::trace::trace_event;
@@ -315,7 +317,8 @@ impl Orb {
     }
 
     /// Returns the number of requests that this ORB has refused with TRANSIENT 1, because the queue of their threads was full, or with
-    /// TRANSIENT, minor code `0x7274601b`, because as many waited as their operation allows (`@queue`).
+    /// TRANSIENT, minor code `0x7274601b`, because as many waited as their operation allows (`@queue`), or with minor code `0x7274601c`,
+    /// because as many replies were deferred as its limits allow.
     pub fn requests_refused(&self) -> u64 {
         self.core.adapters.server.state.refused()
     }
@@ -335,6 +338,11 @@ impl Orb {
     /// Returns the number of requests that their clients had cancelled before a servant was called. They were dropped.
     pub fn requests_cancelled(&self) -> u64 {
         self.core.adapters.server.state.cancelled()
+    }
+
+    /// Returns the counters of the replies that servants have deferred ([`Responder`](crate::Responder)).
+    pub fn deferred_replies(&self) -> DeferredReplyCounts {
+        self.core.adapters.server.deferred.snapshot()
     }
 
     /// Returns the ORB's strategies.

@@ -4,8 +4,8 @@
 //! the engine in `rtorb_core::upcall`, which calls the servant. `call` is the request for generated code. `cancellation` has cancelled
 //! requests. `buffers` is the pool of receive buffers. A `session` is the state of a connection that all its threads share, a
 //! `workspace` is the memory of a serving thread, and a `request` can be taken out of its connection. `dispatch` chooses the
-//! threads. `collocated` serves a request of the same ORB on the calling thread, without a connection, and `local_object` calls a servant
-//! there without a request.
+//! threads. `responder` is a reply that a servant sends later, and `deferred_replies` has all of an ORB. `collocated` serves a request of
+//! the same ORB on the calling thread, without a connection, and `local_object` calls a servant there without a request.
 
 mod answer;
 mod buffers;
@@ -17,6 +17,7 @@ pub(crate) mod collocated;
 mod connection;
 mod connection_counts;
 mod current_call;
+mod deferred_replies;
 mod event_loop;
 mod listeners;
 mod local_object;
@@ -27,6 +28,7 @@ pub(crate) mod object_key;
 mod object_table;
 mod reading;
 mod request;
+mod responder;
 mod servant;
 mod server_core;
 mod session;
@@ -41,6 +43,8 @@ pub use call::{PassThrough, ServerCall};
 pub(crate) use connection::ServedConnection;
 pub use connection_counts::ConnectionCounts;
 pub use current_call::CurrentCall;
+pub(crate) use deferred_replies::DeferredReplies;
+pub use deferred_replies::DeferredReplyCounts;
 pub(crate) use event_loop::{Event, EventLoop, Readiness};
 pub(crate) use listeners::{Admission, Look, Server, refuse};
 pub(crate) use local_object::{LocalObject, servant_panicked};
@@ -50,6 +54,7 @@ pub(crate) use names::{LocatedId, NameCache, Unbindable};
 pub(crate) use object_table::{ActiveObject, ObjectTable};
 pub(crate) use reading::{Next, Reading};
 pub(crate) use request::TakenRequest;
+pub use responder::{DeferReply, Deferring, Responder, WriteResult};
 pub(crate) use servant::{AdapterActivation, ObjectAdapter, Servant};
 pub(crate) use server_core::{ServerCore, ServerState, bind, next_upcall, not_opened};
 pub(crate) use session::Session;

@@ -59,7 +59,7 @@
 //! ```
 
 pub use crate::poa::ServedBy;
-pub use crate::server::{PassThrough, ServerCall};
+pub use crate::server::{DeferReply, PassThrough, ServerCall, WriteResult};
 pub use rtorb_core::unknown_operation;
 #[doc(inline)]
 pub use rtorb_wire::operation_table::OperationTable;

@@ -186,9 +186,18 @@ local! {
         /// As many requests of an operation wait as its `@queue` allows.
         QUEUE_FULL = RTORB | 0x1b,
             "as many calls of the operation wait at the server as its @queue allows: try again later, or call less often";
+        /// `Limits::deferred_replies_max` is reached.
+        REPLIES_FULL = RTORB | 0x1c,
+            "the server has deferred as many replies as it may: try again later, or raise its `Limits::deferred_replies_max`";
         /// A waiting request gave its place in a full queue to a more critical one.
         SHED = RTORB | 0x19,
             "the server is overloaded, and served more critical requests (@criticality) instead: try again later, or call less often";
+    }
+    NoResponse {
+        /// A servant dropped a responder, or its ORB ended before it answered.
+        NOT_ANSWERED = RTORB | 0x10,
+            "the servant has deferred its reply, and dropped its responder or did not answer before its server ended: find out in the \
+             server why it gave the call up";
     }
     Timeout {
         /// A change did not begin in time.

@@ -70,6 +70,13 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// Continues a stream that was [finished](Self::finish_whole) with these values, so that it can be sent.
+    pub fn of_whole(buffer: Vec<u8>, len: usize) -> Self {
+        let mut w = Self::new(buffer, usize::MAX);
+        w.at = len.min(w.buffer.len());
+        w
+    }
+
     /// Sets the byte order; without this, it is the order of this machine.
     #[must_use]
     pub fn with_order(mut self, order: ByteOrder) -> Self {

@@ -1,9 +1,9 @@
 //! The state of a server's connection: whether it is read, who may send on it, and how it ends.
 //!
 //! All threads that work for a connection share its [`ServerConnection`]. The *reader* receives bytes. *Repliers* serve the
-//! requests that the reader takes out. The *event loop* sends what the client does not take at once. The *closer* ends the
-//! connection. The state is one word, so that each transition is a single step for all of them. A method that finds no such
-//! transition changes nothing and returns false.
+//! requests that the reader takes out, and send replies that servants have deferred. The *event loop* sends what the client does
+//! not take at once. The *closer* ends the connection. The state is one word, so that each transition is a single step for all
+//! of them. A method that finds no such transition changes nothing and returns false.
 //!
 //! # Phases
 //!
@@ -61,6 +61,8 @@ pub struct ServerConnection {
     minor: AtomicU8,
     /// The bound on requests taken out; [`BULK_PACE`] while the next reply may be bulk.
     pace: AtomicU32,
+    /// The number of replies that servants have deferred and that are not sent yet.
+    deferred: AtomicU32,
 }
 
 /// Whether a server reads a connection, and what its event loop watches for.
@@ -112,6 +114,8 @@ const END_REPORTED: u32 = 1 << 28;
 const GIVING_WAY: u32 = 1 << 29;
 /// Set while a servant executes whose reply was early.
 const EXECUTING: u32 = 1 << 30;
+/// Set once a servant has deferred a reply: any thread may send from then on.
+const DEFERS: u32 = 1 << 31;
 
 /// The pace of a connection whose next reply may be bulk.
 const BULK_PACE: u32 = 1;
@@ -125,6 +129,7 @@ impl ServerConnection {
             minor: AtomicU8::new(NO_VERSION),
             // The first replies to a new client may be large.
             pace: AtomicU32::new(BULK_PACE),
+            deferred: AtomicU32::new(0),
         }
     }
 
@@ -176,6 +181,25 @@ impl ServerConnection {
         self.word.fetch_and(!EXECUTING, Ordering::AcqRel);
     }
 
+    /// Counts a reply that a servant defers. Call it before another thread may send the reply: from then on no thread
+    /// [sends alone](Self::sends_alone).
+    #[cold]
+    pub fn note_deferred(&self) {
+        self.word.fetch_or(DEFERS, Ordering::AcqRel);
+        self.deferred.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Counts off a [deferred](Self::note_deferred) reply that was sent or cannot be sent.
+    #[cold]
+    pub fn note_settled(&self) {
+        self.deferred.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// True while a deferred reply is not sent.
+    pub fn has_deferred(&self) -> bool {
+        self.deferred.load(Ordering::Acquire) != 0
+    }
+
     /// Notes that a part of a message has come, unless a request is in progress. The next whole message ends that.
     #[cold]
     pub fn note_partial(&self) {
@@ -217,15 +241,17 @@ impl ServerConnection {
         (minor != NO_VERSION).then_some(Version { major: 1, minor })
     }
 
-    /// True if no request is in progress and no reply waits to be sent.
+    /// True if no request is in progress, no reply is deferred, and none waits to be sent.
     pub fn is_idle(&self) -> bool {
-        self.is_answered() && self.load() & (TAKEN | UNSENT | EXECUTING) == 0
+        self.is_answered()
+            && self.load() & (TAKEN | UNSENT | EXECUTING) == 0
+            && !self.has_deferred()
     }
 
     /// True if the thread that reads may send without a lock: no other thread replies, and nothing waits to be sent.
     #[inline]
     pub fn sends_alone(&self) -> bool {
-        self.load() & (TAKEN | UNSENT) == 0
+        self.load() & (TAKEN | UNSENT | DEFERS) == 0
     }
 
     /// True while requests are taken out that have no reply yet.

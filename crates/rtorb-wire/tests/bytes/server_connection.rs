@@ -157,3 +157,17 @@ fn a_connection_is_idle_while_no_message_is_being_served() {
     state.give_way();
     assert!(state.is_ending() && state.gives_way() && state.is_idle());
 }
+
+#[test]
+fn a_connection_with_a_deferred_reply_is_not_idle_and_nobody_sends_alone_from_then_on() {
+    let state = ServerConnection::new();
+    assert!(state.is_idle() && state.sends_alone() && !state.has_deferred());
+    state.note_deferred();
+    state.note_deferred();
+    state.note_settled();
+    assert!(!state.is_idle() && !state.sends_alone() && state.has_deferred());
+    assert!(!state.hold(), "it is no request taken out");
+    state.note_settled();
+    assert!(state.is_idle() && !state.has_deferred());
+    assert!(!state.sends_alone(), "a thread may be about to send");
+}

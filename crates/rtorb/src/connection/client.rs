@@ -17,6 +17,7 @@ use core::fmt::Debug;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_wire::ByteOrder;
 use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::connection::Deadline;
 use rtorb_wire::giop::Version;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -100,6 +101,12 @@ pub(crate) trait CollocatedRequest {
 
     /// Reads the reply, a whole message.
     fn read(&mut self, reply: &[u8]) -> Result<Outcome, SystemException>;
+
+    /// Returns the deadline of a caller that begins to wait for a deferred reply: the one that its thread inherits, or the ORB's timeout.
+    fn deadline(&self) -> Deadline;
+
+    /// Returns the exception of a caller that has waited in vain until that deadline.
+    fn timed_out(&self, deadline: Deadline) -> SystemException;
 }
 
 /// The client side of an ORB, held by references. They keep their ORB alive.

@@ -5,9 +5,12 @@
 
 use super::client::CollocatedRequest;
 use super::invocation::{Arguments, Invocation, InvocationKind};
-use super::reply::{Outcome, Results, read_whole_reply};
+use super::reply::{Outcome, Results, no_reply, read_whole_reply};
+use crate::clock::monotonic_ns;
+use crate::deadline;
 use crate::exception::SystemException;
 use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::connection::{Deadline, ReplyError};
 use rtorb_wire::giop::Response;
 
 /// Returns true if an invocation may be served on the calling thread.
@@ -73,5 +76,16 @@ impl CollocatedRequest for Request<'_, '_, '_> {
         let invocation = self.invocation;
         read_whole_reply(invocation, REQUEST_ID, reply, self.results)
             .map_err(|error| error.into_exception(invocation))
+    }
+
+    fn deadline(&self) -> Deadline {
+        // A call with a timeout of its own goes by a connection.
+        let by_timeout = Deadline::after(monotonic_ns(), self.invocation.core.round_trip_ns);
+        by_timeout.no_later_than(deadline::inherited_ns())
+    }
+
+    fn timed_out(&self, deadline: Deadline) -> SystemException {
+        let endpoint = &self.invocation.route.endpoint.endpoint;
+        no_reply(ReplyError::TimedOut, endpoint, deadline)
     }
 }

@@ -135,7 +135,11 @@ impl CallError {
 
 /// Returns the system exception of a request without a usable reply, with its cause.
 #[cold]
-fn no_reply(error: ReplyError, endpoint: &Arc<Endpoint>, deadline: Deadline) -> SystemException {
+pub(super) fn no_reply(
+    error: ReplyError,
+    endpoint: &Arc<Endpoint>,
+    deadline: Deadline,
+) -> SystemException {
     let phase = match error {
         ReplyError::NotSent
         | ReplyError::SendTimedOut

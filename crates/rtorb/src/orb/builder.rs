@@ -21,7 +21,7 @@ use crate::realtime::{
     PriorityMapping, PriorityTransform, RtCore, ThreadpoolLane, Transforms,
     default_network_mapping,
 };
-use crate::server::{Buffers, ObjectTable, ServerCore, ServerState, next_upcall};
+use crate::server::{Buffers, DeferredReplies, ObjectTable, ServerCore, ServerState, next_upcall};
 use crate::strategies::{
     Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
     Strategies,
@@ -285,6 +285,7 @@ impl OrbBuilder {
                 upcall: next_upcall(),
                 objects: ObjectTable::new(client.limits.objects_max),
                 activation: SetOnce::new(),
+                deferred: DeferredReplies::new(client.limits.deferred_replies_max),
                 buffers: Buffers::new(client.limits.spare_buffers_max),
                 client: WeakClient {
                     core: Arc::clone(&client),

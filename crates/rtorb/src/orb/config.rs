@@ -251,10 +251,11 @@ macro_rules! limits {
 
 limits! {
     message_bytes_max, connections_max, connections_per_address_max, objects_max, adapters_max, bound_keys_max, thread_connections_max, shared_connections_max,
-    started_calls_max, client_periods_max, fragment_chains_max, forwards_max, collocated_depth_max, pool_threads_max, spare_buffers_max;
+    started_calls_max, deferred_replies_max, client_periods_max, fragment_chains_max, forwards_max, collocated_depth_max, pool_threads_max, spare_buffers_max;
     queued_requests_max: QueuedRequests => queued_requests_max,
     receive_timeout_ms: ReceiveTimeout => receive_timeout,
     send_timeout_ms: SendTimeout => send_timeout,
+    deferred_reply_time_ms: DeferredReplyTime => deferred_reply_time,
     idle_thread_time_ms: Milliseconds<0, { u64::MAX }> => idle_thread_time,
     idle_buffer_time_ms: IdleBufferTime => idle_buffer_time,
 }
@@ -263,13 +264,15 @@ limits! {
 type QueuedRequests = Count<1, { QUEUED_REQUESTS_MOST as u64 }>;
 /// The timeout of sending a reply. For the system, zero means no timeout.
 type SendTimeout = Milliseconds<1>;
+/// How long the end of an ORB waits for deferred replies.
+type DeferredReplyTime = Milliseconds<0>;
 /// The time in which a message must arrive.
 type ReceiveTimeout = Milliseconds<10>;
 /// How long a silent connection keeps its buffer.
 type IdleBufferTime = Milliseconds<10>;
 
 /// Returns the limits that are out of range, with the reasons.
-pub(super) fn limits_out_of_range(limits: &Limits) -> [(&'static str, Option<String>); 4] {
+pub(super) fn limits_out_of_range(limits: &Limits) -> [(&'static str, Option<String>); 5] {
     [
         (
             "limits.queued_requests_max",
@@ -282,6 +285,10 @@ pub(super) fn limits_out_of_range(limits: &Limits) -> [(&'static str, Option<Str
         (
             "limits.send_timeout",
             SendTimeout::new(limits.send_timeout).err(),
+        ),
+        (
+            "limits.deferred_reply_time",
+            DeferredReplyTime::new(limits.deferred_reply_time).err(),
         ),
         (
             "limits.idle_buffer_time",

@@ -1,5 +1,6 @@
 //! The server's side of a request for generated code: it reads arguments and writes a reply.
 
+use super::deferred_replies::{CallerWait, ReplyId};
 use super::server_core::ServerCore;
 use super::session::Session;
 use crate::exception::SystemException;
@@ -10,6 +11,7 @@ use rtorb_core::{Reply, Responder};
 use rtorb_wire::Writer;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::giop::{PassedReply, PassedRequest, RequestHeader, Version};
+use std::sync::Arc;
 
 /// One request being served.
 pub type ServerCall<'m> = rtorb_core::ServerCall<'m, OrbResponder<'m>>;
@@ -34,7 +36,7 @@ pub struct OrbResponder<'m> {
     arrived_ns: u64,
     /// The thread's buffer for replies.
     out: &'m mut Vec<u8>,
-    scratch: &'m mut Scratch,
+    pub(super) scratch: &'m mut Scratch,
     /// Its timing, if its operation is annotated.
     pub(super) timing: Option<TimedUpcall>,
     pub(super) outcome: ReplyOutcome,
@@ -199,16 +201,36 @@ impl<'m> PassThrough<'m> for ServerCall<'m> {
     }
 }
 
-/// Memory for sequences that is kept from request to request.
+/// Memory that is kept from request to request: for sequences, and for a caller in the same ORB whose reply is deferred.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     kept: Vec<Box<dyn Any + Send>>,
+    caller: Option<Arc<CallerWait>>,
+    /// The reply that the servant of a request deferred last.
+    pub(super) deferred: Option<ReplyId>,
 }
 
 /// The number of sequence types for which a thread keeps memory. The memory of others is freed.
 const TYPES_MAX: usize = 16;
 
 impl Scratch {
+    /// Returns where the calling thread will wait for the reply to its request.
+    #[cold]
+    pub(super) fn caller(&mut self) -> Arc<CallerWait> {
+        // A thread that answers may still have the last one.
+        match self.caller.as_mut().and_then(Arc::get_mut) {
+            Some(unused) => unused.reset(),
+            None => self.caller = None,
+        }
+        Arc::clone(self.caller.get_or_insert_default())
+    }
+
+    /// Takes the reply that the servant of a collocated request has deferred, and where the calling thread waits for it.
+    #[cold]
+    pub(super) fn take_deferred(&mut self) -> Option<(ReplyId, Arc<CallerWait>)> {
+        Some((self.deferred.take()?, Arc::clone(self.caller.as_ref()?)))
+    }
+
     fn take<T: Send + 'static>(&mut self) -> Vec<T> {
         self.find::<T>().map(core::mem::take).unwrap_or_default()
     }

@@ -4,12 +4,14 @@ use super::session::Session;
 use crate::clock::{monotonic_ns, sleep_until};
 use std::sync::Arc;
 
-/// Ends connections with CloseConnection. Call it when none of their requests is in progress.
+/// Ends connections with CloseConnection. Call it when none of their requests is in progress, but for replies that servants have
+/// deferred: for these it waits, at most [`Limits::deferred_reply_time`](crate::Limits::deferred_reply_time).
 ///
 /// Closing a socket with unread bytes resets the connection, and the client may lose the last messages. So bytes are received and
 /// discarded until the client's host has acknowledged all messages, for at most [`LINGER_NS`]. Unsent replies are sent until their
 /// own deadline.
 pub(super) fn close_all(mut sessions: Vec<Arc<Session>>) {
+    settle_deferred(&sessions);
     for session in &sessions {
         session.say_closing();
     }
@@ -29,6 +31,33 @@ const LINGER_NS: u64 = 500_000_000;
 
 /// The time between two checks of the closing connections, in nanoseconds.
 const ROUND_NS: u64 = 1_000_000;
+
+/// Waits for the deferred replies of connections, and sends NO_RESPONSE in the place of those that are missing then.
+fn settle_deferred(sessions: &[Arc<Session>]) {
+    let Some(first) = sessions.first() else {
+        return;
+    };
+    let wait = first.orb.limits.deferred_reply_time;
+    if !await_deferred(sessions, wait.as_nanos() as u64) {
+        for session in sessions {
+            session.orb.deferred.revoke(session);
+        }
+        // For replies that are being sent.
+        await_deferred(sessions, LINGER_NS);
+    }
+}
+
+/// Waits for the deferred replies of connections, at most this time. Returns true if all are sent.
+fn await_deferred(sessions: &[Arc<Session>], time_ns: u64) -> bool {
+    let deadline_ns = monotonic_ns().saturating_add(time_ns);
+    while sessions.iter().any(|session| session.state.has_deferred()) {
+        if monotonic_ns() >= deadline_ns {
+            return false;
+        }
+        sleep_until(monotonic_ns() + ROUND_NS);
+    }
+    true
+}
 
 /// Returns true if a connection can be closed.
 fn is_ended(session: &Session, is_late: bool) -> bool {

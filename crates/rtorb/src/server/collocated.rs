@@ -7,7 +7,7 @@ use super::thread_priority::ThreadPriority;
 use super::upcall;
 use super::workspace::Workspace;
 use crate::connection::{CollocatedRequest, Outcome};
-use crate::exception::{COLLOCATED_DEPTH, CompletionStatus, ExceptionKind, SystemException};
+use crate::exception::{COLLOCATED_DEPTH, CompletionStatus, ExceptionKind, SystemException, local};
 use crate::thread_state::THREAD;
 use core::cell::RefCell;
 use rtorb_wire::DecodeError;
@@ -132,7 +132,32 @@ impl CallBuffers {
         let char_code_set = request.char_code_set();
         let workspace = &mut self.workspace;
         let len = answer(orb, &self.request[..len], char_code_set, workspace)?;
+        if len == 0 {
+            return self.await_reply(orb, request);
+        }
         request.read(&workspace.out[..len])
+    }
+
+    /// Waits for a reply that the servant has deferred, on the calling thread and with its priority, until the deadline of the call.
+    #[cold]
+    #[inline(never)]
+    fn await_reply(
+        &mut self,
+        orb: &ServerCore,
+        request: &mut dyn CollocatedRequest,
+    ) -> Result<Outcome, SystemException> {
+        let Workspace { out, scratch, .. } = &mut self.workspace;
+        let (id, caller) = scratch.take_deferred().ok_or(local::CONTRADICTION)?;
+        let deadline = request.deadline();
+        let mut len = caller.wait(out, deadline.at_ns().unwrap_or(u64::MAX));
+        if len.is_none() && !orb.deferred.give_up(id) {
+            // It is being written now.
+            len = caller.wait(out, u64::MAX);
+        }
+        match len {
+            Some(len) => request.read(&out[..len]),
+            None => Err(request.timed_out(deadline)),
+        }
     }
 }
 

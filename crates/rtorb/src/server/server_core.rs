@@ -2,6 +2,7 @@
 
 use super::buffers::Buffers;
 use super::connection_counts::ConnectionCounters;
+use super::deferred_replies::DeferredReplies;
 use super::listeners::Server;
 use super::object_table::ObjectTable;
 use super::servant::AdapterActivation;
@@ -39,6 +40,7 @@ pub(crate) struct ServerCore {
     pub(crate) objects: ObjectTable,
     /// Set by the first adapter activator.
     pub(crate) activation: SetOnce<Box<dyn AdapterActivation>>,
+    pub(crate) deferred: DeferredReplies,
     /// Receive buffers for connections that have none.
     pub(crate) buffers: Buffers,
     /// The client of references in requests.
@@ -113,6 +115,13 @@ impl ServerState {
 }
 
 impl ServerCore {
+    /// Returns the server to be kept; `None` once the application has dropped its ORB.
+    #[cold]
+    pub(super) fn shared(&self) -> Option<Arc<Self>> {
+        let server = self.client.host.upgrade()?.server();
+        server.downcast().ok()
+    }
+
     /// Returns BAD_INV_ORDER 4 once the ORB is shut down.
     #[inline]
     pub(crate) fn check_running(&self) -> Result<(), SystemException> {

@@ -196,6 +196,12 @@ impl Session {
         self.registration.get().map(|watch| watch.token)
     }
 
+    /// Returns the connection, to be kept open.
+    #[cold]
+    pub(super) fn shared(&self) -> Option<Arc<Self>> {
+        self.own.upgrade()
+    }
+
     /// Returns the connection for the watchdog.
     pub(super) fn as_watched(&self) -> Weak<dyn WatchedClient> {
         Weak::<Self>::clone(&self.own)
@@ -344,8 +350,9 @@ impl Session {
         }
     }
 
+    /// Sends a message behind those of other threads. Unlike [`send`](Self::send), it says nothing of the message that is being served.
     #[cold]
-    fn send_in_turn(&self, message: &Writer<'_>) -> Result<(), Errno> {
+    pub(super) fn send_in_turn(&self, message: &Writer<'_>) -> Result<(), Errno> {
         let sending = self.sending.lock();
         if !sending.outbox.is_empty() {
             return self.keep(sending, message, 0);

@@ -386,6 +386,11 @@ impl TimedUpcall {
         self.has_budget = true;
     }
 
+    /// Returns the code point that the operation states for its packets.
+    pub(crate) fn dscp(&self) -> Option<u8> {
+        self.operation.dscp()
+    }
+
     /// Records that the servant has returned.
     #[inline]
     pub(crate) fn executed(&mut self) {

@@ -1,0 +1,392 @@
+//! The replies that the servants of an ORB have deferred: a bounded number, each with memory that later ones use again.
+
+use super::call::{OrbResponder, RequestOrigin, Scratch, ServerCall};
+use super::server_core::ServerCore;
+use super::session::Session;
+use crate::exception::{CompletionStatus, SystemException, local};
+use core::mem;
+use core::sync::atomic::{AtomicU64, Ordering};
+use rtorb_os::sync::{Condvar, Mutex};
+use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::giop::{RequestHeader, Response, Version, contexts};
+use rtorb_wire::{Reader, Writer};
+use rustix::io::Errno;
+use std::sync::Arc;
+
+/// The deferred replies of an ORB since it was built. They are not an atomic snapshot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeferredReplyCounts {
+    /// Replies that are deferred now.
+    pub outstanding: u64,
+    /// Responders that were dropped without an answer. Their clients got NO_RESPONSE.
+    pub dropped: u64,
+    /// Answers that did not reach a client: its connection had ended, a caller in the same ORB had given the call up, or the ORB had
+    /// ended before.
+    pub undelivered: u64,
+}
+
+/// The places of the deferred replies of an ORB. An empty table takes no memory.
+#[derive(Debug)]
+pub(crate) struct DeferredReplies {
+    replies_max: usize,
+    dropped: AtomicU64,
+    undelivered: AtomicU64,
+    places: Mutex<Places>,
+}
+
+#[derive(Debug, Default)]
+struct Places {
+    /// Each place that was ever used.
+    all: Vec<Place>,
+    /// The numbers of the free places. The last one was used last.
+    free: Vec<usize>,
+}
+
+#[derive(Debug, Default)]
+struct Place {
+    /// How often the place was taken.
+    uses: u64,
+    /// `None` once the reply is being sent, and while the place is free.
+    reply: Option<UnsentReply>,
+    memory: ReplyMemory,
+    is_cancelled: bool,
+}
+
+/// The identity of a deferred reply in its ORB: no other one has ever had it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ReplyId {
+    place: usize,
+    use_number: u64,
+}
+
+/// What is needed to send a deferred reply, but for its contents.
+#[derive(Debug)]
+pub(super) struct UnsentReply {
+    pub(super) destination: ReplyDestination,
+    pub(super) request_id: u32,
+    pub(super) version: Version,
+    pub(super) char_code_set: CharCodeSet,
+    /// The data of the request's RTCorbaPriority, which the reply repeats.
+    pub(super) priority: Option<[u8; contexts::PRIORITY_BYTES]>,
+    /// The code point that the operation states.
+    pub(super) dscp: Option<u8>,
+}
+
+/// Where a deferred reply goes.
+#[derive(Debug)]
+pub(super) enum ReplyDestination {
+    Connection(Arc<Session>),
+    /// A caller in the same ORB.
+    Caller(Arc<CallerWait>),
+}
+
+/// A caller in the same ORB that waits for a deferred reply.
+#[derive(Debug, Default)]
+pub(super) struct CallerWait {
+    state: Mutex<CallerState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct CallerState {
+    /// The reply, or memory of an earlier one.
+    buffer: Vec<u8>,
+    /// The length of the reply once it is there. It is 0 if there will be none.
+    bytes: Option<usize>,
+}
+
+/// The memory in which a reply is written.
+#[derive(Debug, Default)]
+struct ReplyMemory {
+    out: Vec<u8>,
+    scratch: Scratch,
+}
+
+/// The most memory that is kept for the next reply. More is freed.
+const KEPT_BYTES_MAX: usize = 64 << 10;
+
+/// The exception of a call that its servant gives up.
+pub(super) const NOT_ANSWERED: SystemException =
+    local::NOT_ANSWERED.with_completion(CompletionStatus::Maybe);
+
+impl DeferredReplies {
+    /// Makes an empty table for at most `replies_max` replies.
+    pub(crate) fn new(replies_max: usize) -> Self {
+        Self {
+            replies_max,
+            dropped: AtomicU64::new(0),
+            undelivered: AtomicU64::new(0),
+            places: Mutex::default(),
+        }
+    }
+
+    /// Defers a reply; `None` if the table is full.
+    pub(super) fn add(&self, reply: UnsentReply) -> Option<ReplyId> {
+        let session = match &reply.destination {
+            ReplyDestination::Connection(session) => Some(Arc::clone(session)),
+            ReplyDestination::Caller(_) => None,
+        };
+        // Before another thread can send it.
+        if let Some(session) = &session {
+            session.state.note_deferred();
+        }
+        let request_id = reply.request_id;
+        let added = self.place(reply);
+        match (&added, session) {
+            (None, Some(session)) => session.state.note_settled(),
+            // Its CancelRequest came before it was in the table.
+            (Some(id), Some(session)) if session.cancelled.forget(request_id) => {
+                self.places.lock().all[id.place].is_cancelled = true;
+            }
+            _ => {}
+        }
+        added
+    }
+
+    fn place(&self, reply: UnsentReply) -> Option<ReplyId> {
+        let mut places = self.places.lock();
+        let number = match places.free.pop() {
+            Some(used) => used,
+            None if places.all.len() < self.replies_max => {
+                places.all.push(Place::default());
+                places.all.len() - 1
+            }
+            None => {
+                drop(places);
+                // The connection may end with it: not under the lock.
+                drop(reply);
+                return None;
+            }
+        };
+        let place = &mut places.all[number];
+        place.uses += 1;
+        place.reply = Some(reply);
+        place.is_cancelled = false;
+        Some(ReplyId {
+            place: number,
+            use_number: place.uses,
+        })
+    }
+
+    /// Takes a reply to send it; `None` if it was [revoked](Self::revoke) or [given up](Self::give_up).
+    fn take(&self, id: ReplyId) -> Option<TakenReply<'_>> {
+        let mut places = self.places.lock();
+        let place = &mut places.all[id.place];
+        if place.uses != id.use_number {
+            return None;
+        }
+        Some(TakenReply {
+            reply: place.reply.take()?,
+            memory: mem::take(&mut place.memory),
+            table: self,
+            number: id.place,
+        })
+    }
+
+    /// Sends the reply that `write` writes, or the exception that it returns.
+    pub(super) fn send(
+        &self,
+        orb: &ServerCore,
+        id: ReplyId,
+        write: impl FnOnce(&mut ServerCall<'_>) -> Result<(), SystemException>,
+    ) {
+        let is_sent = self.take(id).is_some_and(|taken| taken.send(orb, write));
+        if !is_sent {
+            self.undelivered.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts a responder that was dropped without an answer.
+    pub(super) fn note_dropped(&self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Gives a reply up for which nobody waits any more. Returns false if it is being sent.
+    pub(super) fn give_up(&self, id: ReplyId) -> bool {
+        self.take(id).is_some()
+    }
+
+    /// Returns true if the client has cancelled the call, or nobody waits for the reply any more.
+    pub(super) fn is_cancelled(&self, id: ReplyId) -> bool {
+        let places = self.places.lock();
+        let place = &places.all[id.place];
+        place.uses != id.use_number || place.reply.is_none() || place.is_cancelled
+    }
+
+    /// Notes that a client has cancelled a request.
+    #[cold]
+    pub(super) fn cancel(&self, session: &Session, request_id: u32) {
+        for place in &mut self.places.lock().all {
+            if let Some(reply) = &place.reply
+                && reply.request_id == request_id
+                && reply.is_for(session)
+            {
+                place.is_cancelled = true;
+            }
+        }
+    }
+
+    /// Sends NO_RESPONSE for each deferred reply of a connection that ends. Its responders have nothing to answer then.
+    #[cold]
+    pub(super) fn revoke(&self, session: &Session) {
+        let next = || {
+            let mut places = self.places.lock();
+            let mut numbered = places.all.iter_mut().enumerate();
+            let found = numbered.find(|(_, place)| {
+                let reply = place.reply.as_ref();
+                reply.is_some_and(|reply| reply.is_for(session))
+            });
+            let (number, place) = found?;
+            Some(TakenReply {
+                reply: place.reply.take()?,
+                memory: mem::take(&mut place.memory),
+                table: self,
+                number,
+            })
+        };
+        while let Some(taken) = next() {
+            taken.send(&session.orb, |_| Err(NOT_ANSWERED));
+        }
+    }
+
+    pub(crate) fn snapshot(&self) -> DeferredReplyCounts {
+        let outstanding = {
+            let places = self.places.lock();
+            places.all.len() - places.free.len()
+        };
+        DeferredReplyCounts {
+            outstanding: outstanding as u64,
+            dropped: self.dropped.load(Ordering::Relaxed),
+            undelivered: self.undelivered.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl UnsentReply {
+    fn is_for(&self, session: &Session) -> bool {
+        match &self.destination {
+            ReplyDestination::Connection(own) => core::ptr::eq(&**own, session),
+            ReplyDestination::Caller(_) => false,
+        }
+    }
+}
+
+/// A reply that one thread sends. Its place is free when this is dropped.
+struct TakenReply<'t> {
+    reply: UnsentReply,
+    memory: ReplyMemory,
+    table: &'t DeferredReplies,
+    number: usize,
+}
+
+impl TakenReply<'_> {
+    /// Sends the reply. Returns false if the client cannot get it.
+    fn send(
+        mut self,
+        orb: &ServerCore,
+        write: impl FnOnce(&mut ServerCall<'_>) -> Result<(), SystemException>,
+    ) -> bool {
+        let bytes = self.write(orb, write);
+        let out = &mut self.memory.out;
+        match &self.reply.destination {
+            ReplyDestination::Caller(caller) => {
+                caller.answer(out, bytes);
+                true
+            }
+            ReplyDestination::Connection(session) => {
+                if let Some(dscp) = self.reply.dscp {
+                    // Without its marks a reply is later, and not wrong.
+                    let _ = session.mark(dscp);
+                }
+                let message = Writer::of_whole(mem::take(out), bytes);
+                let sent: Result<(), Errno> = session.send_in_turn(&message);
+                *out = message.into_buffer();
+                sent.is_ok()
+            }
+        }
+    }
+
+    /// Writes the reply into the memory of its place. Returns its length.
+    fn write(
+        &mut self,
+        orb: &ServerCore,
+        write: impl FnOnce(&mut ServerCall<'_>) -> Result<(), SystemException>,
+    ) -> usize {
+        let request = RequestHeader {
+            request_id: self.reply.request_id,
+            response: Response::FromTarget,
+            ..RequestHeader::EMPTY
+        };
+        // As a collocated reply, it stays in the buffer.
+        let origin = RequestOrigin {
+            orb,
+            session: None,
+            version: self.reply.version,
+            char_code_set: self.reply.char_code_set,
+            arrived_ns: 0,
+        };
+        let ReplyMemory { out, scratch } = &mut self.memory;
+        let mut reply = origin.reply(&request, out, scratch);
+        reply.priority = self.reply.priority.as_ref().map(|data| &data[..]);
+        let arguments = Reader::new(&[], orb.byte_order);
+        let mut call: ServerCall<'_> = rtorb_core::ServerCall::new(arguments, reply);
+        if let Err(exception) = write(&mut call) {
+            call.reply.send_exception(&exception);
+        }
+        let OrbResponder { bytes, .. } = call.reply.responder;
+        bytes
+    }
+}
+
+impl Drop for TakenReply<'_> {
+    fn drop(&mut self) {
+        match &self.reply.destination {
+            ReplyDestination::Connection(session) => session.state.note_settled(),
+            ReplyDestination::Caller(caller) => caller.end(),
+        }
+        let mut memory = mem::take(&mut self.memory);
+        if memory.out.capacity() > KEPT_BYTES_MAX {
+            memory.out = Vec::new();
+        }
+        let mut places = self.table.places.lock();
+        places.all[self.number].memory = memory;
+        places.free.push(self.number);
+    }
+}
+
+impl CallerWait {
+    /// Forgets an earlier reply, but not its memory.
+    pub(super) fn reset(&mut self) {
+        self.state.get_mut().bytes = None;
+    }
+
+    /// Hands the reply over, and takes memory for it.
+    fn answer(&self, reply: &mut Vec<u8>, bytes: usize) {
+        let mut state = self.state.lock();
+        mem::swap(&mut state.buffer, reply);
+        state.bytes = Some(bytes);
+    }
+
+    /// Wakes the caller, if it waits.
+    fn end(&self) {
+        let mut state = self.state.lock();
+        state.bytes.get_or_insert(0);
+        drop(state);
+        self.changed.notify_one(&self.state);
+    }
+
+    /// Waits for the reply, until `deadline_ns` at the latest, and exchanges it for `out`. Returns its length; `None` without a reply.
+    pub(super) fn wait(&self, out: &mut Vec<u8>, deadline_ns: u64) -> Option<usize> {
+        let mut state = self.state.lock();
+        while state.bytes.is_none() {
+            if deadline_ns == u64::MAX {
+                self.changed.wait(&mut state);
+            } else if !self.changed.wait_until(&mut state, deadline_ns) && state.bytes.is_none() {
+                return None;
+            }
+        }
+        mem::swap(&mut state.buffer, out);
+        state.bytes.take().filter(|bytes| *bytes > 0)
+    }
+}

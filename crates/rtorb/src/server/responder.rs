@@ -1,0 +1,188 @@
+//! Replies that servants defer: a servant returns, and any thread or task answers later.
+
+use super::call::ServerCall;
+use super::deferred_replies::{NOT_ANSWERED, ReplyDestination, ReplyId, UnsentReply};
+use super::server_core::ServerCore;
+use crate::clock::monotonic_ns;
+use crate::deadline;
+use crate::exception::{SystemException, local};
+use crate::realtime::{Priority, thread_priority};
+use crate::timing::TimedUpcall;
+use core::fmt;
+use rtorb_wire::giop::Response;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Writes the result of a call into its reply, as a skeleton does: by [`reply`](rtorb_core::ServerCall::reply) or
+/// [`raise`](rtorb_core::ServerCall::raise), or returns the system exception. It captures nothing, so that a responder needs no memory
+/// for it.
+pub type WriteResult<T, E> = fn(Result<T, E>, &mut ServerCall<'_>) -> Result<(), SystemException>;
+
+/// A servant of type `S` that defers its replies: it implements a trait like `MotorDeferredServant`, which
+/// `rtorb_idl::Compiler::defer_replies` generates beside `MotorServant`. Activate it as any other:
+///
+/// ```ignore
+/// let motor: Motor = poa.activate(Deferring(MyMotor::new()))?;
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Deferring<S>(pub S);
+
+/// The reply that a servant owes to one call. Whoever has it answers, once, from any thread or task: the servant has returned, and its
+/// thread serves others.
+///
+/// Dropping it answers with NO_RESPONSE, COMPLETED_MAYBE. The thread that answers sends the reply, as a thread of the server would: if the
+/// client does not take it at once, an event loop of the server sends the rest; with `thread_per_connection` the answering thread waits, at
+/// most [`Limits::send_timeout`](crate::Limits::send_timeout).
+///
+/// It keeps the client's connection open, and counts as a request in progress: see
+/// [`Limits::deferred_replies_max`](crate::Limits::deferred_replies_max).
+#[must_use = "dropping it answers with NO_RESPONSE"]
+pub struct Responder<T, E = SystemException> {
+    reply: DeferredReply,
+    write: WriteResult<T, E>,
+}
+
+impl<T, E> Responder<T, E> {
+    /// Answers with the results of the call.
+    ///
+    /// If they cannot be encoded, the client gets that exception. If the client is gone, nothing happens, but
+    /// [`Orb::deferred_replies`](crate::Orb::deferred_replies) counts it.
+    pub fn reply(self, results: T) {
+        self.respond(Ok(results));
+    }
+
+    /// Answers with an exception.
+    pub fn raise(self, exception: impl Into<E>) {
+        self.respond(Err(exception.into()));
+    }
+
+    /// Answers with what the servant of an ordinary trait would return.
+    pub fn respond(mut self, result: Result<T, E>) {
+        let write = self.write;
+        self.reply.send(|call| write(result, call));
+    }
+
+    /// Returns the time by which the client needs the reply, if it has said so. A later answer is sent all the same, as that of a servant
+    /// that takes too long.
+    pub fn deadline(&self) -> Option<Instant> {
+        Instant::now().checked_add(self.remaining()?)
+    }
+
+    /// Returns the time until the deadline, zero if that has passed; `None` without a deadline.
+    pub fn remaining(&self) -> Option<Duration> {
+        let at_ns = self.reply.deadline_ns;
+        let left_ns = at_ns.saturating_sub(monotonic_ns());
+        (at_ns != deadline::NONE_NS).then(|| Duration::from_nanos(left_ns))
+    }
+
+    /// Returns the CORBA priority with which the servant was called; `None` if the call has none.
+    pub fn priority(&self) -> Option<Priority> {
+        self.reply.priority
+    }
+
+    /// Returns true if nobody waits for the answer: the client has given the call up (CancelRequest), or the ORB has answered with
+    /// NO_RESPONSE because it ends. Also for a call that expects no reply.
+    pub fn is_cancelled(&self) -> bool {
+        let unsent = self.reply.unsent.as_ref();
+        unsent.is_none_or(|(orb, id)| orb.deferred.is_cancelled(*id))
+    }
+}
+
+impl<T, E> fmt::Debug for Responder<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.reply.fmt(f)
+    }
+}
+
+/// A deferred reply, of any type.
+#[derive(Debug)]
+struct DeferredReply {
+    /// `None` for a call that expects no reply, and once it is sent.
+    unsent: Option<(Arc<ServerCore>, ReplyId)>,
+    deadline_ns: u64,
+    priority: Option<Priority>,
+}
+
+impl DeferredReply {
+    fn send(&mut self, write: impl FnOnce(&mut ServerCall<'_>) -> Result<(), SystemException>) {
+        if let Some((orb, id)) = self.unsent.take() {
+            orb.deferred.send(&orb, id, write);
+        }
+    }
+}
+
+impl Drop for DeferredReply {
+    fn drop(&mut self) {
+        if let Some((orb, _)) = &self.unsent {
+            orb.deferred.note_dropped();
+            self.send(|_| Err(NOT_ANSWERED));
+        }
+    }
+}
+
+/// Defers the reply to a request.
+pub trait DeferReply {
+    /// Returns the responder that answers the call later. Read the arguments before.
+    ///
+    /// The rest of the skeleton sends nothing: neither a reply nor an exception. The responder of a call that expects no reply, or has
+    /// been replied to, sends nothing either.
+    ///
+    /// # Errors
+    /// TRANSIENT if [`Limits::deferred_replies_max`](crate::Limits::deferred_replies_max) replies are deferred.
+    fn defer<T, E>(&mut self, write: WriteResult<T, E>)
+    -> Result<Responder<T, E>, SystemException>;
+}
+
+impl DeferReply for ServerCall<'_> {
+    fn defer<T, E>(
+        &mut self,
+        write: WriteResult<T, E>,
+    ) -> Result<Responder<T, E>, SystemException> {
+        let unsent = defer(self)?;
+        // What the skeleton does from here on has no reply.
+        self.reply.response = Response::None;
+        let reply = DeferredReply {
+            unsent,
+            deadline_ns: deadline::inherited_ns(),
+            priority: thread_priority(),
+        };
+        Ok(Responder { reply, write })
+    }
+}
+
+/// Puts the reply to a call into the table of its ORB; `None` if the call expects none.
+fn defer(call: &mut ServerCall<'_>) -> Result<Option<(Arc<ServerCore>, ReplyId)>, SystemException> {
+    let reply = &mut call.reply;
+    if reply.is_sent || reply.response != Response::FromTarget {
+        return Ok(None);
+    }
+    let responder = &mut reply.responder;
+    let (orb, destination) = match responder.session {
+        Some(session) => {
+            let session = session.shared().ok_or(local::CONTRADICTION)?;
+            (
+                Arc::clone(&session.orb),
+                ReplyDestination::Connection(session),
+            )
+        }
+        None => {
+            let caller = ReplyDestination::Caller(responder.scratch.caller());
+            (responder.orb.shared().ok_or(local::SHUT_DOWN)?, caller)
+        }
+    };
+    let dscp = responder.timing.as_ref().and_then(TimedUpcall::dscp);
+    let unsent = UnsentReply {
+        destination,
+        request_id: reply.request_id,
+        version: reply.version,
+        char_code_set: reply.char_code_set,
+        priority: reply.priority.and_then(|data| data.try_into().ok()),
+        dscp,
+    };
+    let Some(id) = orb.deferred.add(unsent) else {
+        orb.state.note_refused();
+        return Err(local::REPLIES_FULL);
+    };
+    reply.responder.scratch.deferred = Some(id);
+    Ok(Some((orb, id)))
+}
