@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::diagnostic::render_all;
+use crate::rust::Additions;
 use crate::source::{SourceFile, SourceMap};
 use crate::{Options, Outcome, rust};
 
@@ -24,7 +25,7 @@ pub fn compile(path: impl AsRef<Path>) {
 pub struct Compiler {
     options: Options,
     runtime: Option<String>,
-    starts_calls: bool,
+    additions: Additions,
     out_dir: Option<PathBuf>,
 }
 
@@ -75,7 +76,15 @@ impl Compiler {
     /// An operation `start` or `start_at` then has a trailing underscore in Rust.
     #[must_use]
     pub fn start_calls(mut self, starts: bool) -> Self {
-        self.starts_calls = starts;
+        self.additions.starts_calls = starts;
+        self
+    }
+
+    /// Generates a second trait of servants for each interface if `defers` is true: an operation of `MotorDeferredServant` gets an
+    /// `rtorb::Responder`, by which any thread or task answers later, and returns nothing. Only the ORB `rtorb` has it.
+    #[must_use]
+    pub fn defer_replies(mut self, defers: bool) -> Self {
+        self.additions.defers_replies = defers;
         self
     }
 
@@ -134,10 +143,20 @@ impl Compiler {
                 "`{runtime}` is not the path of a Rust crate: expected a name such as rtorb_embedded"
             ));
         }
-        if self.starts_calls && runtime.ends_with("rtorb_embedded") {
+        let Additions {
+            starts_calls,
+            defers_replies,
+        } = self.additions;
+        let is_embedded = runtime.ends_with("rtorb_embedded");
+        if starts_calls && is_embedded {
             return Err("rtorb_embedded has no started calls: leave `start_calls` out".to_owned());
         }
-        let text = rust::generate_for(tree, runtime, self.starts_calls)
+        if defers_replies && is_embedded {
+            return Err(
+                "rtorb_embedded has no deferred replies: leave `defer_replies` out".to_owned(),
+            );
+        }
+        let text = rust::generate_for(tree, runtime, self.additions)
             .map_err(|all| rendered.to_owned() + &render_all(&all, &outcome.sources, false))?;
         let stem = path
             .file_stem()

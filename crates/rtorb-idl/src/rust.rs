@@ -4,6 +4,7 @@ mod abstract_values;
 mod bits;
 mod constants;
 mod cycles;
+mod deferred_servants;
 mod documentation;
 mod enums;
 mod errors;
@@ -47,14 +48,23 @@ use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Tree};
 /// A diagnostic for each construct that has no Rust form yet ([`NOT_GENERATED`]), and for each chosen name (`@rust_name`) that
 /// is wrong or taken.
 pub fn generate(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
-    generate_for(tree, RTORB, false)
+    generate_for(tree, RTORB, Additions::default())
 }
 
-/// Like [`generate`], for the ORB with that path, and with started calls if `starts_calls`.
+/// What is generated beside the usual text.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Additions {
+    /// A second form of each call, which is started.
+    pub(crate) starts_calls: bool,
+    /// A second trait of servants, which defer their replies.
+    pub(crate) defers_replies: bool,
+}
+
+/// Like [`generate`], for the ORB with that path, and with these additions.
 pub(crate) fn generate_for(
     tree: &Tree,
     runtime: &str,
-    starts_calls: bool,
+    additions: Additions,
 ) -> Result<String, Vec<Diagnostic>> {
     let layouts = Layouts::of(tree);
     let Refusals {
@@ -62,7 +72,7 @@ pub(crate) fn generate_for(
         left_out,
     } = Refusals::of(tree, &layouts);
     let mut named = tree.clone();
-    diagnostics.extend(escapes::settle(&mut named, &left_out, starts_calls));
+    diagnostics.extend(escapes::settle(&mut named, &left_out, additions));
     let tree = &named;
     let bases = operations::bases(tree);
     let outermost = Scope::outermost(Context {
@@ -70,7 +80,7 @@ pub(crate) fn generate_for(
         layouts: &layouts,
         bases: &bases,
         left_out: &left_out,
-        starts_calls,
+        additions,
     });
     if !diagnostics.is_empty() {
         return Err(diagnostics);

@@ -1,11 +1,14 @@
 //! Heap calls of warm calls, counted: none on either side, beyond the results that the caller owns.
 
-use rtorb::{DispatchStrategy, ObjectRef, Orb};
+use rtorb::{Deferring, DispatchStrategy, ObjectRef, Orb, Responder};
 use rtorb_instruments::heap::{CountingAllocator, process_heap_calls, thread_heap_calls};
 use rtorb_tests::asleep::until_others_sleep;
+use rtorb_tests::crane::{Machine, MachineDeferredServant};
 use rtorb_tests::ours::Ours;
 use rtorb_tests::scratch::Scratch;
 use rtorb_tests::stubs::{Cubit, Many, Oneof};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
 
 #[global_allocator]
 static HEAP: CountingAllocator = CountingAllocator;
@@ -44,6 +47,7 @@ fn warm_calls_make_no_heap_call_beyond_the_owned_result() {
                 .expect("a reference");
             let cubit = Cubit::narrow(&object).expect("it is a Cubit");
             fixed_sizes(&format!("{name}, {endpoint}"), &cubit);
+            deferred(&format!("{name}, {endpoint}"), &ours, &orb);
             // Strategies that take requests out of their connections give the memory of large ones back.
             if dispatch == DispatchStrategy::ThreadPerConnection {
                 sequences(&cubit);
@@ -98,6 +102,74 @@ fn fixed_sizes(endpoint: &str, cubit: &Cubit) {
         none,
         "cube_oneway, {endpoint}"
     );
+}
+
+/// A servant whose replies another thread sends. `None` in its place ends that thread.
+struct Relay(Arc<Handover>);
+
+struct Handover {
+    owed: Mutex<Vec<Option<Responder<i32>>>>,
+    changed: Condvar,
+}
+
+impl Handover {
+    fn put(&self, responder: Option<Responder<i32>>) {
+        self.owed.lock().expect("no panic").push(responder);
+        self.changed.notify_one();
+    }
+
+    fn take(&self) -> Option<Responder<i32>> {
+        let mut owed = self.owed.lock().expect("no panic");
+        loop {
+            match owed.pop() {
+                Some(responder) => return responder,
+                None => owed = self.changed.wait(owed).expect("no panic"),
+            }
+        }
+    }
+}
+
+impl MachineDeferredServant for Relay {
+    fn hours(&self, responder: Responder<i32>) {
+        self.0.put(Some(responder));
+    }
+
+    fn start_(&self, _: Responder<()>) {}
+}
+
+/// Calls that another thread answers: a responder is no heap object, and its place in the table keeps its memory.
+fn deferred(endpoint: &str, ours: &Ours, orb: &Orb) {
+    let handover = Arc::new(Handover {
+        owed: Mutex::new(Vec::with_capacity(2)),
+        changed: Condvar::new(),
+    });
+    let servant = Deferring(Relay(Arc::clone(&handover)));
+    let machine: Machine = ours.poa.activate(servant).expect("room");
+    let object = orb.string_to_object(&ours.text(machine.as_object()));
+    let machine = Machine::unchecked_narrow(object.expect("a reference"));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            // Two at a time once: a call may come before the place of the last reply is free again.
+            let (one, other) = (handover.take(), handover.take());
+            [one, other]
+                .into_iter()
+                .flatten()
+                .for_each(|it| it.reply(41));
+            while let Some(responder) = handover.take() {
+                responder.reply(41);
+            }
+        });
+        let beside = scope.spawn(|| machine.hours());
+        assert_eq!(machine.hours(), Ok(41));
+        assert_eq!(beside.join().expect("no panic"), Ok(41));
+        let counted = count(CALLS, || machine.hours());
+        handover.put(None);
+        let none = Counted {
+            here: 0,
+            elsewhere: 0,
+        };
+        assert_eq!(counted, none, "hours, {endpoint}");
+    });
 }
 
 fn sequences(cubit: &Cubit) {

@@ -9,7 +9,7 @@ use proc_macro2::Ident;
 use super::abstract_values::{self, VALUE_BASE};
 use super::operations::{self, RUST_METHODS, TO_STRING};
 use super::started_calls::{START_METHODS, calls_ident};
-use super::{bits, names, structs, unions, values};
+use super::{Additions, bits, deferred_servants, names, structs, unions, values};
 use crate::diagnostic::Diagnostic;
 use crate::renames::{Declared, RUST_NAME};
 use crate::source::Location;
@@ -23,13 +23,13 @@ use crate::tree::{
 pub(super) fn settle(
     tree: &mut Tree,
     left_out: &BTreeMap<ItemId, String>,
-    starts_calls: bool,
+    additions: Additions,
 ) -> Vec<Diagnostic> {
     let kept: Vec<ItemId> = tree.ids().filter(|id| !left_out.contains_key(id)).collect();
     let mut escapes = Escapes {
         tree,
         left_out,
-        starts_calls,
+        additions,
         found: Vec::new(),
     };
     for id in bases_first(escapes.tree, &kept) {
@@ -53,8 +53,8 @@ struct Escapes<'t> {
     tree: &'t mut Tree,
     /// The items that are left out, each with the reason.
     left_out: &'t BTreeMap<ItemId, String>,
-    /// True if references have methods that start calls.
-    starts_calls: bool,
+    /// What is generated beside the rest.
+    additions: Additions,
     found: Vec<Diagnostic>,
 }
 
@@ -269,9 +269,14 @@ impl Escapes<'_> {
             ItemKind::Interface(interface) if interface.flavour != InterfaceFlavour::Local => {
                 let servant = format!("the servant trait of `{name}`");
                 claims.push(Claim::new(Types, &names::servant_ident(item), servant));
-                if self.starts_calls {
+                if self.additions.starts_calls {
                     let calls = format!("the started calls of `{name}`");
                     claims.push(Claim::new(Types, &calls_ident(item), calls));
+                }
+                if self.additions.defers_replies {
+                    let deferred = format!("the trait of servants of `{name}` that defer replies");
+                    let trait_name = deferred_servants::trait_ident(item);
+                    claims.push(Claim::new(Types, &trait_name, deferred));
                 }
             }
             ItemKind::Valuetype(_) if values::has_operations(tree, id) => {
@@ -369,7 +374,7 @@ impl Escapes<'_> {
     /// Settles the methods of an interface or valuetype, and their parameters. Names that it inherits never yield; operations yield
     /// to attributes, which have two methods.
     fn settle_methods(&mut self, id: ItemId) {
-        let starts_calls = self.starts_calls;
+        let starts_calls = self.additions.starts_calls;
         let (tree, found) = (&mut *self.tree, &mut self.found);
         let mut taken = Taken::default();
         let is_reference = matches!(tree.item(id).kind, ItemKind::Interface(_));

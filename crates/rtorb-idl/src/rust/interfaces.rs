@@ -6,15 +6,21 @@ use quote::{format_ident, quote};
 use super::operations::{self, Argument, Call};
 use super::scope::Scope;
 use super::types::{self, Lending};
-use super::{documentation, errors, names, servants, started_calls, timings, type_codes};
+use super::{
+    deferred_servants, documentation, errors, names, servants, started_calls, timings, type_codes,
+};
 use crate::tree::{ItemId, Tree, Type};
 
 /// The reference type, the servant trait and the error enums of the interface `id`.
 pub(super) fn generate(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let reference = reference(scope, id);
     let servant = servants::generate(scope, id);
+    let deferred = scope
+        .additions
+        .defers_replies
+        .then(|| deferred_servants::generate(scope, id));
     let errors = errors::generate(scope, &operations::own(scope.tree, id));
-    quote!(#reference #servant #errors)
+    quote!(#reference #servant #deferred #errors)
 }
 
 /// The reference type of an interface. A type that is declared but not defined has no operations.
@@ -39,6 +45,7 @@ pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let typed = type_codes::typed(scope, id);
     let methods = methods(scope, id);
     let started = scope
+        .additions
         .starts_calls
         .then(|| started_calls::generate(scope, id));
     let base_paths = bases.iter().map(|&base| scope.path(base));

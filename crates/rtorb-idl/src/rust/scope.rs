@@ -7,7 +7,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::layouts::Layouts;
-use super::names;
+use super::{Additions, names};
 use crate::tree::{ItemId, Tree};
 
 /// The facts about a tree that all generated code depends on.
@@ -21,8 +21,7 @@ pub(super) struct Context<'t> {
     pub(super) bases: &'t BTreeSet<ItemId>,
     /// Items that are omitted because they cannot be generated and are not used, with the reason.
     pub(super) left_out: &'t BTreeMap<ItemId, String>,
-    /// True if calls can be started.
-    pub(super) starts_calls: bool,
+    pub(super) additions: Additions,
 }
 
 /// The Rust module that code is generated into.

@@ -70,53 +70,105 @@ fn serve_behind_arc(scope: Scope<'_>, id: ItemId) -> TokenStream {
 }
 
 fn dispatch(scope: Scope<'_>, id: ItemId) -> TokenStream {
-    let item = scope.tree.item(id);
-    let interface = names::item_ident(item);
-    let servant_trait = names::servant_ident(item);
-    let servant_type = scope.type_parameter("S");
-    let own = operations::own(scope.tree, id);
-    let taken: Vec<Ident> = own.iter().flat_map(Call::argument_names).collect();
+    let servant_trait = names::servant_ident(scope.tree.item(id));
+    let servant = scope.type_parameter("S");
     let traits = [id]
         .into_iter()
         .chain(operations::ancestors(scope.tree, id));
     let traits = traits.map(|id| trait_path(scope, id));
-    let locals = names::fresh(["servant", "operation", "call"], &taken);
-    let [servant, operation, call] = &locals;
-    let arms = own.iter().enumerate().map(|(number, call)| {
-        let number = Literal::usize_unsuffixed(number);
-        let body = serve(scope, call, &taken);
-        quote!(#number => { #body })
-    });
-    let bases = with_operations(scope.tree, id);
-    let inherited = inherited_arms(scope, &bases, own.len(), &locals);
-    let bases = bases
-        .iter()
-        .flat_map(|&base| operations::own(scope.tree, base));
-    let dispatched: Vec<Call<'_>> = own.iter().cloned().chain(bases).collect();
-    let table = table(&dispatched);
-    let finder = timings::finder(scope.tree, id, &dispatched);
-    quote! {
-        impl<#servant_type: #servant_trait> ::rtorb::codegen::ServedBy<#servant_type> for #interface {
-            fn find_operation(name: &[u8]) -> ::core::option::Option<usize> {
-                #table
-            }
-            #finder
-            fn traits(
-                #servant: &::rtorb::codegen::Arc<#servant_type>,
-            ) -> ::core::option::Option<::rtorb::codegen::ServantTraits> {
-                ::core::option::Option::Some(::rtorb::codegen::ServantTraits::new([
-                    #(::rtorb::codegen::ServantTraits::one::<dyn #traits>(#servant.clone())),*
-                ]))
-            }
-            fn dispatch(
-                #servant: &#servant_type,
-                #operation: usize,
-                #call: &mut ::rtorb::codegen::ServerCall<'_>,
-            ) -> ::core::result::Result<(), ::rtorb::codegen::SystemException> {
-                match #operation {
-                    #(#arms)*
-                    #inherited
-                    _ => ::core::result::Result::Err(::rtorb::codegen::unknown_operation()),
+    let [argument] = names::fresh(["servant"], &taken(scope.tree, id));
+    let traits = quote! {
+        fn traits(
+            #argument: &::rtorb::codegen::Arc<#servant>,
+        ) -> ::core::option::Option<::rtorb::codegen::ServantTraits> {
+            ::core::option::Option::Some(::rtorb::codegen::ServantTraits::new([
+                #(::rtorb::codegen::ServantTraits::one::<dyn #traits>(#argument.clone())),*
+            ]))
+        }
+    };
+    let served = quote!(#servant);
+    let skeleton = Skeleton {
+        servant: &served,
+        parameters: &quote!(#servant: #servant_trait),
+        traits: &traits,
+    };
+    skeleton.implement(scope, id, |call, taken| {
+        let [servant] = names::fresh(["servant"], taken);
+        serve(
+            scope,
+            call,
+            taken,
+            &trait_path(scope, call.owner),
+            &quote!(#servant),
+        )
+    })
+}
+
+/// The parameters of the operations that interface `id` declares: no local variable of its skeleton has such a name.
+fn taken(tree: &Tree, id: ItemId) -> Vec<Ident> {
+    let own = operations::own(tree, id);
+    own.iter().flat_map(Call::argument_names).collect()
+}
+
+/// An implementation of `ServedBy`.
+pub(super) struct Skeleton<'s> {
+    /// The type of the servants.
+    pub(super) servant: &'s TokenStream,
+    /// The type parameters, with their bounds.
+    pub(super) parameters: &'s TokenStream,
+    /// Its function `traits`, if it has one.
+    pub(super) traits: &'s TokenStream,
+}
+
+impl Skeleton<'_> {
+    /// The skeleton of interface `id`. `serve` generates what each operation of its own does, without local variables that have one of
+    /// the given names.
+    pub(super) fn implement(
+        &self,
+        scope: Scope<'_>,
+        id: ItemId,
+        serve: impl Fn(&Call<'_>, &[Ident]) -> TokenStream,
+    ) -> TokenStream {
+        let Self {
+            servant: served,
+            parameters,
+            traits,
+        } = self;
+        let interface = names::item_ident(scope.tree.item(id));
+        let own = operations::own(scope.tree, id);
+        let taken = taken(scope.tree, id);
+        let locals = names::fresh(["servant", "operation", "call"], &taken);
+        let [servant, operation, call] = &locals;
+        let arms = own.iter().enumerate().map(|(number, call)| {
+            let number = Literal::usize_unsuffixed(number);
+            let body = serve(call, &taken);
+            quote!(#number => { #body })
+        });
+        let bases = with_operations(scope.tree, id);
+        let inherited = inherited_arms(scope, &bases, own.len(), served, &locals);
+        let bases = bases
+            .iter()
+            .flat_map(|&base| operations::own(scope.tree, base));
+        let dispatched: Vec<Call<'_>> = own.iter().cloned().chain(bases).collect();
+        let table = table(&dispatched);
+        let finder = timings::finder(scope.tree, id, &dispatched);
+        quote! {
+            impl<#parameters> ::rtorb::codegen::ServedBy<#served> for #interface {
+                fn find_operation(name: &[u8]) -> ::core::option::Option<usize> {
+                    #table
+                }
+                #finder
+                #traits
+                fn dispatch(
+                    #servant: &#served,
+                    #operation: usize,
+                    #call: &mut ::rtorb::codegen::ServerCall<'_>,
+                ) -> ::core::result::Result<(), ::rtorb::codegen::SystemException> {
+                    match #operation {
+                        #(#arms)*
+                        #inherited
+                        _ => ::core::result::Result::Err(::rtorb::codegen::unknown_operation()),
+                    }
                 }
             }
         }
@@ -136,6 +188,7 @@ fn inherited_arms(
     scope: Scope<'_>,
     bases: &[ItemId],
     first: usize,
+    served: &TokenStream,
     [servant, operation, call]: &[Ident; 3],
 ) -> TokenStream {
     let mut first = first;
@@ -145,14 +198,13 @@ fn inherited_arms(
         let is_first = first == 0;
         first = next;
         let path = scope.path(base);
-        let servant_type = scope.type_parameter("S");
         let number = if is_first {
             quote!(#operation)
         } else {
             quote!(#operation - #from)
         };
         quote! {
-            #from..=#to => <#path as ::rtorb::codegen::ServedBy<#servant_type>>::dispatch(
+            #from..=#to => <#path as ::rtorb::codegen::ServedBy<#served>>::dispatch(
                 #servant, #number, #call,
             ),
         }
@@ -183,10 +235,16 @@ const NAMES_PER_BUCKET: usize = 4;
 /// The compiler finds a seed for so many names in a few attempts.
 const BY_SEED_MAX: usize = 24;
 
-/// Reads the arguments, calls the servant, and sends the reply. No local variable has a name in `taken`: the parameters have
-/// those.
-fn serve(scope: Scope<'_>, call: &Call<'_>, taken: &[Ident]) -> TokenStream {
-    let [servant, server_call, result] = names::fresh(["servant", "call", "result"], taken);
+/// Reads the arguments, calls the method of `servant_trait`, and sends the reply. No local variable has a name in `taken`: the parameters
+/// have those.
+pub(super) fn serve(
+    scope: Scope<'_>,
+    call: &Call<'_>,
+    taken: &[Ident],
+    servant_trait: &TokenStream,
+    servant: &TokenStream,
+) -> TokenStream {
+    let [server_call, result] = names::fresh(["call", "result"], taken);
     let read = call
         .arguments
         .iter()
@@ -196,10 +254,7 @@ fn serve(scope: Scope<'_>, call: &Call<'_>, taken: &[Ident]) -> TokenStream {
         .iter()
         .map(|argument| lend(scope.tree, argument));
     let lent = lent.chain(call.context.iter().map(|(name, _)| quote!(&#name)));
-    let read_context = call.context.iter().map(
-        |(name, _)| quote!(let #name: ::rtorb::codegen::ContextValues = #server_call.argument()?;),
-    );
-    let servant_trait = trait_path(scope, call.owner);
+    let read_context = read_context(call, &server_call);
     let method = &call.method;
     let recycled = call
         .arguments
@@ -216,7 +271,7 @@ fn serve(scope: Scope<'_>, call: &Call<'_>, taken: &[Ident]) -> TokenStream {
     quote! {
         #checked
         #(#read)*
-        #(#read_context)*
+        #read_context
         let #result = #servant_trait::#method(#servant, #(#lent),*);
         #executed
         #(#recycled)*
@@ -224,8 +279,14 @@ fn serve(scope: Scope<'_>, call: &Call<'_>, taken: &[Ident]) -> TokenStream {
     }
 }
 
+/// Reads the context values of a request, if its operation has any.
+pub(super) fn read_context(call: &Call<'_>, server_call: &Ident) -> Option<TokenStream> {
+    let (name, _) = call.context.as_ref()?;
+    Some(quote!(let #name: ::rtorb::codegen::ContextValues = #server_call.argument()?;))
+}
+
 /// Sends the results, or the exception that the servant returned.
-fn handle_result(scope: Scope<'_>, call: &Call<'_>, taken: &[Ident]) -> TokenStream {
+pub(super) fn handle_result(scope: Scope<'_>, call: &Call<'_>, taken: &[Ident]) -> TokenStream {
     let [result, exception] = names::fresh(["result", "exception"], taken);
     let reply = reply(call, taken);
     if call.raises.is_empty() {

@@ -127,3 +127,48 @@ fn calls_can_be_started_only_where_the_build_script_asks_for_it() {
     assert!(refused.to_string().contains("start_calls"), "{refused}");
     std::fs::remove_dir_all(dir).expect("it is there");
 }
+
+#[test]
+fn replies_can_be_deferred_only_where_the_build_script_asks_for_it() {
+    let dir = out_dir("deferred");
+    let idl = "interface Base { readonly attribute string name; }; \
+               interface Motor : Base { \
+                 long turn(in string responder, in long degrees, out double speed); \
+                 oneway void nudge(in string why); \
+               }; \
+               struct MotorDeferredServant { long it; };";
+    std::fs::write(dir.join("motor.idl"), idl).expect("there is a disk");
+    let text = |compiler: Compiler| {
+        let compiled = compiler.out_dir(&dir).try_compile(&dir.join("motor.idl"));
+        compiled.map(|it| std::fs::read_to_string(it.output).expect("it is written"))
+    };
+    let plain = text(Compiler::new()).expect("the text is right");
+    assert!(!plain.contains("Responder") && plain.contains("pub struct MotorDeferredServant {"));
+    let off = text(Compiler::new().defer_replies(false)).expect("the text is right");
+    assert_eq!(off, plain);
+    let deferred = text(Compiler::new().defer_replies(true)).expect("the text is right");
+    let one_line = deferred.split_whitespace().collect::<Vec<_>>().join(" ");
+    for expected in [
+        "pub trait MotorDeferredServant: BaseDeferredServant {",
+        "pub struct MotorDeferredServant_ {",
+        "fn name( &self, responder: ::rtorb::codegen::Responder< ::rtorb::codegen::String, \
+         ::rtorb::codegen::SystemException, >, );",
+        "responder_: ::rtorb::codegen::Responder< (i32, f64), ::rtorb::codegen::SystemException, >, \
+         responder: ::rtorb::codegen::String, degrees: i32, );",
+        "ServedBy<::rtorb::codegen::Deferring<S>> for Motor",
+    ] {
+        assert!(one_line.contains(expected), "{expected} in {one_line}");
+    }
+    let nudges = deferred.matches("fn nudge(").count() - plain.matches("fn nudge(").count();
+    assert_eq!(nudges, 2, "of a servant and of its Arc");
+    assert!(
+        !one_line.contains("fn nudge( &self, responder"),
+        "a oneway has no reply to defer"
+    );
+    let embedded = Compiler::new()
+        .defer_replies(true)
+        .runtime("rtorb_embedded");
+    let refused = text(embedded).expect_err("that ORB has no deferred replies");
+    assert!(refused.to_string().contains("defer_replies"), "{refused}");
+    std::fs::remove_dir_all(dir).expect("it is there");
+}

@@ -13,6 +13,7 @@ mod collocated;
 mod connection_limits;
 mod connection_thread;
 mod deadline_lanes;
+mod deferred_replies;
 mod dispatch_conformance;
 mod distributable_threads;
 mod enforcement;
