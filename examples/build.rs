@@ -7,4 +7,8 @@ fn main() {
     rtorb_idl::Compiler::new()
         .start_calls(true)
         .compile("idl/plotter.idl"); // of the examples in-flight and block-on
+    rtorb_idl::Compiler::new()
+        .start_calls(true)
+        .defer_replies(true)
+        .compile("idl/axis.idl"); // of the example deferred-replies
 }

@@ -28,6 +28,14 @@ fn tasks_run_on_one_thread_without_a_runtime() {
 }
 
 #[test]
+fn one_thread_serves_calls_that_last_long() {
+    let program = env!("CARGO_BIN_EXE_deferred-replies");
+    let printed = measured(program, &[], &[]).expect("it needs no right");
+    let expected = "one thread served the axes that moved to [30, 20, 10] at the same time\n";
+    assert_eq!(printed, expected);
+}
+
+#[test]
 fn the_page_has_the_code_of_the_examples() {
     let read = |path: &str| {
         let path = format!("{}/../{path}", env!("CARGO_MANIFEST_DIR"));
@@ -40,7 +48,15 @@ fn the_page_has_the_code_of_the_examples() {
         let (code, _) = code.split_once("\n}\n").expect("a function ends");
         assert!(page.contains(&format!("{begin}{code}\n}}\n")), "{begin}");
     }
-    let interface = read("examples/idl/plotter.idl");
-    let (_, interface) = interface.split_once("\n").expect("a comment");
-    assert!(page.contains(interface.trim()));
+    let example = read("examples/src/bin/deferred-replies.rs");
+    for begin in ["impl AxisDeferredServant for Drive", "/// Moves all axes"] {
+        let (_, code) = example.split_once(begin).expect("the example has it");
+        let (code, _) = code.split_once("\n}\n").expect("an item ends");
+        assert!(page.contains(&format!("{begin}{code}\n}}\n")), "{begin}");
+    }
+    for idl in ["examples/idl/plotter.idl", "examples/idl/axis.idl"] {
+        let interface = read(idl);
+        let (_, interface) = interface.split_once("\n").expect("a comment");
+        assert!(page.contains(interface.trim()), "{idl}");
+    }
 }
