@@ -57,6 +57,28 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A skeleton that is to be answered later reads the arguments, and [defers](DeferReply::defer) its reply. The
+//! [`Responder`](crate::Responder) goes to whoever has the result, and the skeleton returns:
+//!
+//! ```
+//! use rtorb::cdr::Encode;
+//! use rtorb::skeleton::{DeferReply, ServerCall};
+//! use rtorb::{Responder, SystemException};
+//! use std::sync::mpsc::Sender;
+//!
+//! fn sum(later: &Sender<(Vec<u8>, Responder<u8>)>, call: &mut ServerCall<'_>) -> Result<(), SystemException> {
+//!     let all = call.arguments().octets()?.to_vec();
+//!     let responder = call.defer(|sum: Result<u8, SystemException>, call| {
+//!         let sum = sum?;
+//!         call.reply(|w| sum.encode(w))
+//!     })?;
+//!     // If nobody receives it, it is dropped, and the client gets NO_RESPONSE.
+//!     let _ = later.send((all, responder));
+//!     Ok(())
+//! }
+//! # let _ = sum;
+//! ```
 
 pub use crate::poa::ServedBy;
 pub use crate::server::{DeferReply, PassThrough, ServerCall, WriteResult};
