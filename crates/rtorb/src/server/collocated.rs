@@ -1,6 +1,7 @@
 //! Serves requests of the same ORB on the threads that make them.
 
 use super::call::RequestOrigin;
+use super::deferred_replies::NOT_ANSWERED;
 use super::names::NameCache;
 use super::server_core::ServerCore;
 use super::thread_priority::ThreadPriority;
@@ -131,33 +132,35 @@ impl CallBuffers {
         let len = request.write(&mut self.request)?;
         let char_code_set = request.char_code_set();
         let workspace = &mut self.workspace;
-        let len = answer(orb, &self.request[..len], char_code_set, workspace)?;
+        let mut len = answer(orb, &self.request[..len], char_code_set, workspace)?;
         if len == 0 {
-            return self.await_reply(orb, request);
+            len = await_reply(orb, request, workspace)?;
         }
         request.read(&workspace.out[..len])
     }
+}
 
-    /// Waits for a reply that the servant has deferred, on the calling thread and with its priority, until the deadline of the call.
-    #[cold]
-    #[inline(never)]
-    fn await_reply(
-        &mut self,
-        orb: &ServerCore,
-        request: &mut dyn CollocatedRequest,
-    ) -> Result<Outcome, SystemException> {
-        let Workspace { out, scratch, .. } = &mut self.workspace;
-        let (id, caller) = scratch.take_deferred().ok_or(local::CONTRADICTION)?;
-        let deadline = request.deadline();
-        let mut len = caller.wait(out, deadline.at_ns().unwrap_or(u64::MAX));
-        if len.is_none() && !orb.deferred.give_up(id) {
-            // It is being written now.
-            len = caller.wait(out, u64::MAX);
-        }
-        match len {
-            Some(len) => request.read(&out[..len]),
-            None => Err(request.timed_out(deadline)),
-        }
+/// Waits for a reply that the servant has deferred, on the calling thread and with its priority, until the deadline of the call. Returns its
+/// length.
+#[cold]
+#[inline(never)]
+fn await_reply(
+    orb: &ServerCore,
+    request: &mut dyn CollocatedRequest,
+    workspace: &mut Workspace,
+) -> Result<usize, SystemException> {
+    let Workspace { out, scratch, .. } = workspace;
+    let (id, caller) = scratch.take_deferred().ok_or(local::CONTRADICTION)?;
+    let deadline = request.deadline();
+    let mut len = caller.wait(out, deadline.at_ns().unwrap_or(u64::MAX));
+    if len.is_none() && !orb.deferred.give_up(id) {
+        // It is being written now.
+        len = caller.wait(out, u64::MAX);
+    }
+    match len {
+        None => Err(request.timed_out(deadline)),
+        Some(0) => Err(NOT_ANSWERED),
+        Some(len) => Ok(len),
     }
 }
 

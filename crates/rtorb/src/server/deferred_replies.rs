@@ -32,19 +32,19 @@ pub(crate) struct DeferredReplies {
     replies_max: usize,
     dropped: AtomicU64,
     undelivered: AtomicU64,
-    places: Mutex<Places>,
+    places: Mutex<ReplyPlaces>,
 }
 
 #[derive(Debug, Default)]
-struct Places {
+struct ReplyPlaces {
     /// Each place that was ever used.
-    all: Vec<Place>,
+    all: Vec<ReplyPlace>,
     /// The numbers of the free places. The last one was used last.
     free: Vec<usize>,
 }
 
 #[derive(Debug, Default)]
-struct Place {
+struct ReplyPlace {
     /// How often the place was taken.
     uses: u64,
     /// `None` once the reply is being sent, and while the place is free.
@@ -149,7 +149,7 @@ impl DeferredReplies {
         let number = match places.free.pop() {
             Some(used) => used,
             None if places.all.len() < self.replies_max => {
-                places.all.push(Place::default());
+                places.all.push(ReplyPlace::default());
                 places.all.len() - 1
             }
             None => {
@@ -376,7 +376,8 @@ impl CallerWait {
         self.changed.notify_one(&self.state);
     }
 
-    /// Waits for the reply, until `deadline_ns` at the latest, and exchanges it for `out`. Returns its length; `None` without a reply.
+    /// Waits for the reply, until `deadline_ns` at the latest, and exchanges it for `out`. Returns its length, 0 if there will be none; `None`
+    /// after the deadline.
     pub(super) fn wait(&self, out: &mut Vec<u8>, deadline_ns: u64) -> Option<usize> {
         let mut state = self.state.lock();
         while state.bytes.is_none() {
@@ -387,6 +388,6 @@ impl CallerWait {
             }
         }
         mem::swap(&mut state.buffer, out);
-        state.bytes.take().filter(|bytes| *bytes > 0)
+        state.bytes.take()
     }
 }
