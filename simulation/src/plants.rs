@@ -83,9 +83,15 @@ pub(crate) const PLANTS: &[Plant] = &[
     },
     Plant {
         name: "client-unheard",
-        what: "forgets clients that connect at the same time",
+        what: "accepts no client after the first one",
         system: "calls",
         seeds: 1000,
+    },
+    Plant {
+        name: "strangers-kept-out",
+        what: "forgets new clients that were held back when their next period begins",
+        system: "calls",
+        seeds: 100,
     },
     Plant {
         name: "stop-unheard",

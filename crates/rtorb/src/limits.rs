@@ -101,6 +101,15 @@ pub struct Limits {
     /// requests that had been read by then add up to four messages of `message_bytes_max`, the next one closes the connection.
     /// From 1 ms to a day.
     pub send_timeout: Duration,
+    /// Turns of strangers in each `stranger_period`, in each lane of a thread pool. A stranger is a client that connects, or one that is
+    /// connected and of which no message has been served yet. A turn accepts a connection, or begins to read one. Beyond it, strangers
+    /// wait for the next period, in their order, and connected clients are served meanwhile: so a flood takes no more of a lane's time.
+    /// A new client needs two turns, and waits for at most one turn of each other stranger before each. At least 1.
+    ///
+    /// With `thread_per_connection`, so many clients are accepted and so many turns of reading begin in each period.
+    pub stranger_turns_max: usize,
+    /// The period of `stranger_turns_max`. From 1 ms to a second.
+    pub stranger_period: Duration,
 }
 
 impl Limits {
@@ -169,6 +178,8 @@ impl Default for Limits {
             receive_timeout: Duration::from_secs(60),
             deferred_reply_time: Duration::from_secs(5),
             send_timeout: Duration::from_secs(5),
+            stranger_turns_max: 25,
+            stranger_period: Duration::from_millis(10),
         }
     }
 }

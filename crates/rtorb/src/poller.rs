@@ -1,4 +1,4 @@
-//! Waiting for many descriptors: an epoll set with a bell and a timer.
+//! Waiting for many descriptors: an epoll set, and one with a bell and a timer.
 //!
 //! An entry of a slab is registered with its key. The key has the generation of the entry. So an event that a thread took before the
 //! entry was removed is not taken for an event of the next entry at its place.
@@ -7,6 +7,7 @@
 //! ring that comes while no thread waits ends the next wait.
 
 use core::mem::MaybeUninit;
+use core::ops::Deref;
 use rtorb_os::clock::timespec;
 use rtorb_os::slab::Key;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -19,8 +20,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A set of descriptors that one thread or several wait for.
 #[derive(Debug)]
+pub(crate) struct DescriptorSet(OwnedFd);
+
+/// A set of descriptors with a bell, and a timer if it needs one.
+#[derive(Debug)]
 pub(crate) struct Poller {
-    epoll: OwnedFd,
+    set: DescriptorSet,
     bell: Bell,
     /// `None` for a set whose waits are bounded otherwise.
     timer: Option<Timer>,
@@ -57,11 +62,67 @@ pub(crate) struct Timer(OwnedFd);
 /// An event is reported once, to one of the threads that wait.
 pub(crate) const ONCE: EventFlags = EventFlags::IN.union(EventFlags::ET);
 
+impl DescriptorSet {
+    pub(crate) fn new() -> Result<Self, Errno> {
+        epoll::create(CreateFlags::CLOEXEC).map(Self)
+    }
+
+    /// Reports those events of a descriptor. The kernel removes it when it is closed, with all its copies.
+    pub(crate) fn add(
+        &self,
+        descriptor: impl AsFd,
+        token: Token,
+        interest: EventFlags,
+    ) -> Result<(), Errno> {
+        epoll::add(&self.0, descriptor, token.data(), interest)
+    }
+
+    /// Reports those events of a registered descriptor instead, at once if it is ready.
+    pub(crate) fn change(
+        &self,
+        descriptor: impl AsFd,
+        token: Token,
+        interest: EventFlags,
+    ) -> Result<(), Errno> {
+        epoll::modify(&self.0, descriptor, token.data(), interest)
+    }
+
+    /// Reports no more events of a descriptor.
+    pub(crate) fn remove(&self, descriptor: impl AsFd) {
+        // It fails only if the descriptor is not registered.
+        let _ = epoll::delete(&self.0, descriptor);
+    }
+
+    /// Waits for events, at most `timeout_ns`, in whole milliseconds; returns none after the timeout or a signal.
+    ///
+    /// # Panics
+    /// When epoll itself fails, which only a bug can cause.
+    #[inline]
+    pub(crate) fn wait<'r>(
+        &self,
+        room: &'r mut EventRoom,
+        timeout_ns: Option<u64>,
+    ) -> &'r [epoll::Event] {
+        let timeout = timeout_ns.map(timespec);
+        match epoll::wait(&self.0, room, timeout.as_ref()) {
+            Ok((events, _)) => events,
+            Err(Errno::INTR) => &[],
+            Err(errno) => panic!("epoll cannot wait for its own set: {errno}"),
+        }
+    }
+}
+
+impl AsFd for DescriptorSet {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 impl Poller {
     /// A poller that reports its bell.
     pub(crate) fn new() -> Result<Self, Errno> {
         let poller = Self {
-            epoll: epoll::create(CreateFlags::CLOEXEC)?,
+            set: DescriptorSet::new()?,
             bell: Bell::new()?,
             timer: None,
         };
@@ -73,34 +134,8 @@ impl Poller {
     pub(crate) fn with_timer() -> Result<Self, Errno> {
         let mut poller = Self::new()?;
         let timer = poller.timer.insert(Timer::new()?);
-        epoll::add(&poller.epoll, timer, TIMER.data(), ONCE)?;
+        poller.set.add(timer, TIMER, ONCE)?;
         Ok(poller)
-    }
-
-    /// Reports those events of a descriptor. The kernel removes it when it is closed, with all its copies.
-    pub(crate) fn add(
-        &self,
-        descriptor: impl AsFd,
-        token: Token,
-        interest: EventFlags,
-    ) -> Result<(), Errno> {
-        epoll::add(&self.epoll, descriptor, token.data(), interest)
-    }
-
-    /// Reports those events of a registered descriptor instead, at once if it is ready.
-    pub(crate) fn change(
-        &self,
-        descriptor: impl AsFd,
-        token: Token,
-        interest: EventFlags,
-    ) -> Result<(), Errno> {
-        epoll::modify(&self.epoll, descriptor, token.data(), interest)
-    }
-
-    /// Reports no more events of a descriptor.
-    pub(crate) fn remove(&self, descriptor: impl AsFd) {
-        // It fails only if the descriptor is not registered.
-        let _ = epoll::delete(&self.epoll, descriptor);
     }
 
     /// Ends a wait: one in progress, or else the next one.
@@ -116,29 +151,20 @@ impl Poller {
         };
         timer.set(at_ns);
     }
+}
 
-    /// Waits for events, at most `timeout_ns`, in whole milliseconds; returns none after the timeout or a signal.
-    ///
-    /// # Panics
-    /// When epoll itself fails, which only a bug can cause.
+impl Deref for Poller {
+    type Target = DescriptorSet;
+
     #[inline]
-    pub(crate) fn wait<'r>(
-        &self,
-        room: &'r mut EventRoom,
-        timeout_ns: Option<u64>,
-    ) -> &'r [epoll::Event] {
-        let timeout = timeout_ns.map(timespec);
-        match epoll::wait(&self.epoll, room, timeout.as_ref()) {
-            Ok((events, _)) => events,
-            Err(Errno::INTR) => &[],
-            Err(errno) => panic!("epoll cannot wait for its own set: {errno}"),
-        }
+    fn deref(&self) -> &DescriptorSet {
+        &self.set
     }
 }
 
 impl AsFd for Poller {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.epoll.as_fd()
+        self.set.as_fd()
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! `reading` receives messages and `answer` handles them. For a request, `target` finds the object, and `upcall` is this ORB's part of
 //! the engine in `rtorb_core::upcall`, which calls the servant. `call` is the request for generated code. `cancellation` has cancelled
-//! requests. `buffers` is the pool of receive buffers. A `session` is the state of a connection that all its threads share, a
+//! requests. `buffers` is the pool of receive buffers. A `session` is the state of a connection that all its threads share, `stranger_turns` is the
+//! budget of clients of which no message has been served yet, a
 //! `workspace` is the memory of a serving thread, and a `request` can be taken out of its connection. `dispatch` chooses the
 //! threads. `responder` is a reply that a servant sends later, and `deferred_replies` has all of an ORB. `collocated` serves a request of
 //! the same ORB on the calling thread, without a connection, and `local_object` calls a servant there without a request.
@@ -32,6 +33,7 @@ mod responder;
 mod servant;
 mod server_core;
 mod session;
+mod stranger_turns;
 mod target;
 mod thread_priority;
 mod upcall;
@@ -58,6 +60,7 @@ pub use responder::{DeferReply, Deferring, Responder, WriteResult};
 pub(crate) use servant::{AdapterActivation, ObjectAdapter, Servant};
 pub(crate) use server_core::{ServerCore, ServerState, bind, next_upcall, not_opened};
 pub(crate) use session::Session;
+pub(crate) use stranger_turns::{StrangerTurns, await_turn};
 pub(crate) use thread_priority::ThreadPriority;
 pub(crate) use upcall::{is_in_servant, is_in_upcall, propagated, site};
 pub(crate) use workspace::Workspace;

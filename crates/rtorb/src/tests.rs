@@ -17,6 +17,7 @@ mod resolving;
 mod scripted;
 pub(crate) mod servant;
 mod slow_receivers;
+mod strangers;
 mod timings;
 mod turns;
 pub(crate) mod world;

@@ -35,6 +35,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+/// Clients that wait until a listener accepts them, unless the host allows fewer (`net.core.somaxconn`).
+pub(crate) const QUEUE_MAX: i32 = 1024;
+
 /// A connected, blocking stream socket, or shared memory with such a socket beside it.
 #[derive(Debug)]
 pub(crate) struct Stream {

@@ -154,10 +154,13 @@ fn listen_ours(file: c_int) -> Result<i32, i32> {
     with(|world| {
         let id = world.files.id(file)?;
         let object = &mut world.files.file(id)?.object;
-        let Object::Socket(domain, Some(address)) = object else {
-            return Err(libc::EINVAL);
+        let (domain, address) = match object {
+            Object::Socket(domain, Some(address)) => (*domain, std::mem::take(address)),
+            // Only the length of its queue changes.
+            Object::Listener(_) => return Ok(0),
+            _ => return Err(libc::EINVAL),
         };
-        *object = Object::Listener(Listener::new(*domain, std::mem::take(address)));
+        *object = Object::Listener(Listener::new(domain, address));
         Ok(0)
     })
 }

@@ -12,7 +12,7 @@ use rtorb::rt::{
     LanedThreadpool, Priority, PriorityModel, RequestBuffering, RequestOrder, Threadpool,
     ThreadpoolId, ThreadpoolLane,
 };
-use rtorb::{Orb, PoaPolicies, Strategies};
+use rtorb::{Limits, Orb, PoaPolicies, Strategies};
 use std::thread;
 use std::time::Duration;
 
@@ -53,8 +53,12 @@ struct Target {
 
 fn run(mut random: Random) {
     let ledger = Ledger::default();
+    let limits = Limits::with(|limits| {
+        limits.stranger_turns_max = random.choose(&[1, 3, 25]);
+    });
     let orb = Orb::builder()
         .strategies(Strategies::default())
+        .limits(limits)
         .build()
         .expect("the ORB can be built");
     let Made {

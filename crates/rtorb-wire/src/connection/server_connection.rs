@@ -41,6 +41,12 @@
 //! ```text
 //! Open --report_end--> Reported --give_way--> GivingWay <--give_way-- Open
 //! ```
+//!
+//! # Whether the client is known
+//!
+//! ```text
+//! Stranger --note_answered, note_bulk_reply--> Known
+//! ```
 
 use crate::giop::Version;
 use ServerPhase::{Draining, Ended, Finishing, Held, Reading, Requested};
@@ -54,7 +60,7 @@ use loom::sync::atomic as model;
 /// What a server knows of one connection. All threads that work for the connection share it.
 #[derive(Debug)]
 pub struct ServerConnection {
-    /// The phase, how requests are served, why reading ends, and the number of requests that are taken out.
+    /// The phase, how requests are served, why reading ends, whether the client is known, and the number of requests that are taken out.
     word: AtomicU32,
     exchange: AtomicU8,
     /// The minor version of the last message; [`NO_VERSION`] before the first one.
@@ -102,20 +108,22 @@ const NO_VERSION: u8 = u8::MAX;
 
 /// The bits of the word that count the requests taken out.
 const TAKEN: u32 = (1 << PHASE_SHIFT) - 1;
-const PHASE_SHIFT: u32 = 24;
+const PHASE_SHIFT: u32 = 23;
 const PHASE: u32 = 7 << PHASE_SHIFT;
 /// Set in the phases in which replies wait to be sent.
 const UNSENT: u32 = 4 << PHASE_SHIFT;
 /// Set while requests are taken out of the connection before they are served.
-const TAKEN_OUT: u32 = 1 << 27;
+const TAKEN_OUT: u32 = 1 << 26;
 /// Set when the client sends no more than what has come.
-const END_REPORTED: u32 = 1 << 28;
+const END_REPORTED: u32 = 1 << 27;
 /// Set when the connection gives way to another client.
-const GIVING_WAY: u32 = 1 << 29;
+const GIVING_WAY: u32 = 1 << 28;
 /// Set while a servant executes whose reply was early.
-const EXECUTING: u32 = 1 << 30;
+const EXECUTING: u32 = 1 << 29;
 /// Set once a servant has deferred a reply: any thread may send from then on.
-const DEFERS: u32 = 1 << 31;
+const DEFERS: u32 = 1 << 30;
+/// Set once a message of the client has been served.
+const KNOWN: u32 = 1 << 31;
 
 /// The pace of a connection whose next reply may be bulk.
 const BULK_PACE: u32 = 1;
@@ -149,23 +157,41 @@ impl ServerConnection {
             .store(Exchange::Asked as u8, Ordering::Relaxed);
     }
 
-    /// Notes that the last message is served: a small reply is sent, or none is expected.
+    /// Notes that the last message is served: a small reply is sent, or none is expected. Returns true if it was the first message of
+    /// the client, which [is known](Self::is_known) from now on.
     #[inline]
-    pub fn note_answered(&self) {
+    pub fn note_answered(&self) -> bool {
         self.exchange
             .store(Exchange::Answered as u8, Ordering::Relaxed);
-        if self.may_be_bulk() {
-            self.pace.store(BULK_PACE + 1, Ordering::Relaxed);
-        }
+        self.may_be_bulk() && self.end_bulk()
     }
 
-    /// Notes that the last message is served by a bulk reply, which costs other clients as much time as many small ones.
+    /// Notes that the next reply is not expected to be bulk. Returns true if the client becomes known.
     #[cold]
-    pub fn note_bulk_reply(&self) {
+    fn end_bulk(&self) -> bool {
+        self.pace.store(BULK_PACE + 1, Ordering::Relaxed);
+        self.become_known()
+    }
+
+    /// Notes that the last message is served by a bulk reply, which costs other clients as much time as many small ones. Returns as
+    /// [`note_answered`](Self::note_answered).
+    #[cold]
+    pub fn note_bulk_reply(&self) -> bool {
         self.exchange
             .store(Exchange::Answered as u8, Ordering::Relaxed);
         // Swapped, not stored: so a bound that another thread raises meanwhile cannot hide it.
         self.pace.swap(BULK_PACE, Ordering::Relaxed);
+        self.become_known()
+    }
+
+    /// Notes that a message of the client has been served. Returns true the first time.
+    fn become_known(&self) -> bool {
+        self.word.fetch_or(KNOWN, Ordering::Relaxed) & KNOWN == 0
+    }
+
+    /// True once a message of the client has been served. Before, it is a stranger.
+    pub fn is_known(&self) -> bool {
+        self.load() & KNOWN != 0
     }
 
     /// Notes that the reply to the last message is sent before its servant is called. Call it before the reply is sent: a client

@@ -171,3 +171,26 @@ fn a_connection_with_a_deferred_reply_is_not_idle_and_nobody_sends_alone_from_th
     assert!(state.is_idle() && !state.has_deferred());
     assert!(!state.sends_alone(), "a thread may be about to send");
 }
+
+#[test]
+fn a_client_is_known_from_its_first_message_on_that_is_served() {
+    for note in [
+        ServerConnection::note_answered,
+        ServerConnection::note_bulk_reply,
+    ] {
+        for phase in PHASES {
+            let state = connection_in(phase);
+            state.note_message(Version::V1_2);
+            assert!(!state.is_known(), "it is not served yet");
+            assert!(note(&state) && state.is_known(), "{phase:?}");
+            assert_eq!(state.phase(), phase);
+            for again in [
+                ServerConnection::note_answered,
+                ServerConnection::note_bulk_reply,
+                ServerConnection::note_answered,
+            ] {
+                assert!(!again(&state) && state.is_known(), "{phase:?}");
+            }
+        }
+    }
+}

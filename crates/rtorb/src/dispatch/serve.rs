@@ -112,6 +112,7 @@ impl<'p> LaneServer<'p> {
     pub(super) fn handle(&self, lane: &Lane, event: Event) {
         match event {
             Event::Listener(number) => lane.accept(self.orb, number),
+            Event::HeldBack => self.orb.state.note_held_back(),
             Event::Look => lane.look_at_connections(self.orb),
             Event::Help | Event::Stop | Event::Connection(..) => {}
         }

@@ -2,9 +2,12 @@
 
 use super::{DispatchError, await_connection, join};
 use crate::server::{
-    Admission, Buffers, Look, Server, ServerCore, Session, ThreadPriority, Workspace, refuse,
+    Admission, Buffers, Look, ServedConnection, Server, ServerCore, Session, StrangerTurns,
+    ThreadPriority, Workspace, await_turn, refuse,
 };
+use crate::transport::Listener;
 use rtorb_os::clock::{monotonic_ns, sleep_until, timespec};
+use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{JoinHandle, spawn};
 use rtorb_os::{Refused, Resource};
 use rustix::time::Timespec;
@@ -27,6 +30,9 @@ pub(super) fn run(
     }
     ready();
     let mut number = 0u64;
+    // Not the same turns: a client that connects does not wait for those that are connected.
+    let turns = || Mutex::new(StrangerTurns::new(&orb.limits));
+    let (admissions, turns) = (turns(), Arc::new(turns()));
     let mut scan = ConnectionScan::new(server.look_period());
     while !orb.is_stopping() {
         let timeout = scan.time_left();
@@ -38,17 +44,8 @@ pub(super) fn run(
         scan.scan_if_due(server, &orb.buffers);
         threads.retain(|thread| !thread.is_finished());
         for listener in &server.listeners {
-            let mut connection = match server.accept(orb, listener) {
-                Admission::Accepted(connection) => connection,
-                Admission::Refused | Admission::Empty => continue,
-                Admission::Pending => {
-                    sleep_until(monotonic_ns() + PENDING_NS);
-                    continue;
-                }
-                Admission::Exhausted => {
-                    sleep_until(monotonic_ns() + EXHAUSTED_NS);
-                    continue;
-                }
+            let Some(mut connection) = accept(orb, server, listener, &admissions) else {
+                continue;
             };
             let session = Arc::clone(&connection.session);
             let stream = &session.stream;
@@ -60,9 +57,10 @@ pub(super) fn run(
                 continue;
             }
             number += 1;
+            let turns = Arc::clone(&turns);
             let serve = move || {
                 let mut workspace = Workspace::new(ThreadPriority::keeping());
-                connection.serve_to_the_end(&mut workspace);
+                connection.serve_to_the_end(&mut workspace, &turns);
             };
             match spawn(&format!("rtorb-conn-{number}"), &config, serve) {
                 Ok(thread) => threads.push(thread),
@@ -81,6 +79,26 @@ pub(super) fn run(
     }
     join(threads);
     Ok(())
+}
+
+/// Accepts a client that waits, as a turn of a stranger; `None` if there is none or it is refused.
+fn accept(
+    orb: &Arc<ServerCore>,
+    server: &Server,
+    listener: &Listener,
+    turns: &Mutex<StrangerTurns>,
+) -> Option<ServedConnection> {
+    let admission = server.accept(orb, listener);
+    match admission {
+        Admission::Accepted(_) | Admission::Refused => await_turn(orb, turns),
+        Admission::Empty => {}
+        Admission::Pending => sleep_until(monotonic_ns() + PENDING_NS),
+        Admission::Exhausted => sleep_until(monotonic_ns() + EXHAUSTED_NS),
+    }
+    match admission {
+        Admission::Accepted(connection) => Some(connection),
+        _ => None,
+    }
 }
 
 /// Periodically looks for messages that do not arrive, and interrupts the threads of silent connections through shared memory, so that they

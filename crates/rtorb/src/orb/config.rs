@@ -251,13 +251,15 @@ macro_rules! limits {
 
 limits! {
     message_bytes_max, connections_max, connections_per_address_max, objects_max, adapters_max, bound_keys_max, thread_connections_max, shared_connections_max,
-    started_calls_max, deferred_replies_max, client_periods_max, fragment_chains_max, forwards_max, collocated_depth_max, pool_threads_max, spare_buffers_max;
+    started_calls_max, deferred_replies_max, client_periods_max, fragment_chains_max, forwards_max, collocated_depth_max, pool_threads_max, spare_buffers_max,
+    stranger_turns_max;
     queued_requests_max: QueuedRequests => queued_requests_max,
     receive_timeout_ms: ReceiveTimeout => receive_timeout,
     send_timeout_ms: SendTimeout => send_timeout,
     deferred_reply_time_ms: DeferredReplyTime => deferred_reply_time,
     idle_thread_time_ms: Milliseconds<0, { u64::MAX }> => idle_thread_time,
     idle_buffer_time_ms: IdleBufferTime => idle_buffer_time,
+    stranger_period_ms: StrangerPeriod => stranger_period,
 }
 
 /// The requests of a queue: its memory is reserved at the start.
@@ -270,9 +272,11 @@ type DeferredReplyTime = Milliseconds<0>;
 type ReceiveTimeout = Milliseconds<10>;
 /// How long a silent connection keeps its buffer.
 type IdleBufferTime = Milliseconds<10>;
+/// The period of the turns of strangers.
+type StrangerPeriod = Milliseconds<1, 1000>;
 
 /// Returns the limits that are out of range, with the reasons.
-pub(super) fn limits_out_of_range(limits: &Limits) -> [(&'static str, Option<String>); 5] {
+pub(super) fn limits_out_of_range(limits: &Limits) -> [(&'static str, Option<String>); 6] {
     [
         (
             "limits.queued_requests_max",
@@ -293,6 +297,10 @@ pub(super) fn limits_out_of_range(limits: &Limits) -> [(&'static str, Option<Str
         (
             "limits.idle_buffer_time",
             IdleBufferTime::new(limits.idle_buffer_time).err(),
+        ),
+        (
+            "limits.stranger_period",
+            StrangerPeriod::new(limits.stranger_period).err(),
         ),
     ]
 }

@@ -171,7 +171,7 @@ pub(super) fn taken_request(
     {
         deadline::leave();
         session.orb.state.note_cancelled();
-        session.state.note_answered();
+        session.note_answered();
         return Ok(Next::Done);
     }
     let arguments = reader.with_char_code_set(char_code_set);
@@ -202,7 +202,7 @@ pub(super) fn refuse(
     let mut reply = origin.reply(request, &mut workspace.out, &mut workspace.scratch);
     reply.send_exception(exception);
     if !reply.is_sent {
-        session.state.note_answered();
+        session.note_answered();
     }
 }
 
@@ -222,7 +222,7 @@ pub(super) fn other(
                 session.cancel(request_id);
             }
             session.orb.deferred.cancel(session, request_id);
-            session.state.note_answered();
+            session.note_answered();
             Ok(Next::Done)
         }
         // The receiver refused all others.

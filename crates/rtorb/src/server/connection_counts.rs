@@ -20,9 +20,11 @@ pub struct ConnectionCounts {
     /// Connections that ended because their clients did not take replies: within `Limits::send_timeout`, or within the bound on unsent
     /// bytes.
     pub slow_receivers: u64,
+    /// Times that strangers waited for the next period, because `Limits::stranger_turns_max` had begun in this one.
+    pub held_back: u64,
 }
 
-/// What happened to a connection.
+/// What happened to a connection, or to strangers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionOutcome {
     Accepted,
@@ -31,11 +33,12 @@ pub(crate) enum ConnectionOutcome {
     Malformed,
     SlowSender,
     SlowReceiver,
+    HeldBack,
 }
 
 /// The counters of a server. None of them is on the path of a call.
 #[derive(Debug, Default)]
-pub(crate) struct ConnectionCounters([AtomicU64; 6]);
+pub(crate) struct ConnectionCounters([AtomicU64; 7]);
 
 impl ConnectionCounters {
     /// Counts a connection with this outcome.
@@ -53,6 +56,7 @@ impl ConnectionCounters {
             malformed: count(ConnectionOutcome::Malformed),
             slow_senders: count(ConnectionOutcome::SlowSender),
             slow_receivers: count(ConnectionOutcome::SlowReceiver),
+            held_back: count(ConnectionOutcome::HeldBack),
         }
     }
 }

@@ -1,11 +1,19 @@
 //! The event loop of the connections of a server or lane. One thread or several wait in it.
 //!
 //! It also sends replies that a socket did not take at once, so no thread waits for a client that does not read.
+//!
+//! The poller reports each connection whose client is known. It reports all strangers as one: their connections are in a set of their own,
+//! which is one entry of the poller, as each listener is. Such an entry is reported once and watched again with its turn, so that a flood
+//! takes one turn among those of the known clients. When as many turns have begun in a period as the limit says, an entry that is reported
+//! is not watched again before the next period. What waits in the set keeps its order.
 
 use super::session::Session;
+use super::stranger_turns::StrangerTurns;
+use crate::Limits;
 use crate::clock::monotonic_ns;
-use crate::poller::{Bell, ONCE, Polled, Poller, Token};
+use crate::poller::{Bell, DescriptorSet, ONCE, Polled, Poller, Token};
 use crate::transport::{Listener, Stream};
+use core::mem::MaybeUninit;
 use core::time::Duration;
 use rtorb_os::sync::Mutex;
 use rustix::event::epoll::{self, EventFlags};
@@ -18,6 +26,9 @@ use std::sync::Arc;
 pub(crate) struct EventLoop {
     /// Reports events; [`event`](Self::event) has their meaning.
     pub(crate) poller: Poller,
+    /// Reports the connections of strangers.
+    strangers: DescriptorSet,
+    turns: Mutex<StrangerTurns>,
     send_timeout_ns: u64,
     schedule: Mutex<Schedule>,
 }
@@ -27,7 +38,7 @@ pub(crate) struct EventLoop {
 struct Schedule {
     /// The connections with unsent bytes, in the order of their deadlines.
     unsent: Vec<SlowClient>,
-    /// When paused listeners are watched again.
+    /// When listeners and strangers are watched again.
     resume_ns: Option<u64>,
     /// When the next look for silent connections is due.
     look_ns: Option<u64>,
@@ -50,6 +61,8 @@ pub(crate) enum Event {
     Help,
     /// A client waits at the listener with that number.
     Listener(usize),
+    /// Strangers wait for the next period.
+    HeldBack,
     /// The look for silent connections is due.
     Look,
     /// A connection can be read, or was closed.
@@ -68,11 +81,13 @@ pub(crate) enum Readiness {
 }
 
 impl EventLoop {
-    /// Makes an event loop without connections. A client must receive unsent bytes within `send_timeout`.
-    pub(super) fn new(send_timeout: Duration) -> Result<Self, Errno> {
+    /// Makes an event loop without connections.
+    pub(super) fn new(limits: &Limits) -> Result<Self, Errno> {
         Ok(Self {
             poller: Poller::with_timer()?,
-            send_timeout_ns: nanoseconds(send_timeout),
+            strangers: DescriptorSet::new()?,
+            turns: Mutex::new(StrangerTurns::new(limits)),
+            send_timeout_ns: nanoseconds(limits.send_timeout),
             schedule: Mutex::default(),
         })
     }
@@ -80,16 +95,11 @@ impl EventLoop {
     /// Adds the bell that causes [`Event::Stop`], and the listeners.
     pub(super) fn add_server(&self, stop: &Bell, listeners: &[Listener]) -> Result<(), Errno> {
         self.poller.add(stop, Token::number(STOP), EventFlags::IN)?;
+        let strangers = Token::number(STRANGERS);
+        self.poller.add(&self.strangers, strangers, ONE_TURN)?;
         for (number, listener) in listeners.iter().enumerate() {
             let token = token_of_listener(number);
-            let interest = EventFlags::IN;
-            #[cfg(simulation)]
-            let interest = if rtorb_os::simulation::is_planted("client-unheard") {
-                ONCE
-            } else {
-                interest
-            };
-            self.poller.add(&listener.socket, token, interest)?;
+            self.poller.add(&listener.socket, token, ONE_TURN)?;
         }
         Ok(())
     }
@@ -117,33 +127,66 @@ impl EventLoop {
         match event {
             Polled::Timer => self.expire(listeners),
             Polled::Numbered(STOP) => Some(Event::Stop),
-            Polled::Numbered(number) => Some(Event::Listener((number - FIRST_LISTENER) as usize)),
+            Polled::Numbered(number) => self.begin_turn(number, listeners),
             Polled::Bell | Polled::Entry(..) => Some(Event::Help),
         }
     }
 
-    /// Watches a connection.
+    /// Begins a turn of the next stranger, or has strangers wait for the next period. `number` is that of their set or of a listener.
+    fn begin_turn(&self, number: u32, listeners: &[Listener]) -> Option<Event> {
+        let taken = self.turns.lock().take(monotonic_ns());
+        if let Err(next_ns) = taken {
+            self.resume_at(next_ns);
+            return Some(Event::HeldBack);
+        }
+        if number != STRANGERS {
+            return Some(Event::Listener((number - FIRST_LISTENER) as usize));
+        }
+        let mut room = [MaybeUninit::uninit()];
+        let next = self.strangers.wait(&mut room, Some(0));
+        // Before the turn, so that other threads serve other strangers meanwhile.
+        self.watch_strangers();
+        self.event(next.first()?, listeners)
+    }
+
+    /// Watches a connection. Its client is a stranger.
     pub(crate) fn add(&self, token: Token, session: &Session) -> Result<(), Errno> {
-        self.poller.add(&session.stream, token, READABLE)
+        self.strangers.add(&session.stream, token, READABLE)
+    }
+
+    /// Watches the connection of a client that is known from now on, but reports nothing until its events are chosen. If the host
+    /// refuses, the client stays among the strangers.
+    #[cold]
+    pub(super) fn note_known(&self, token: Token, stream: &Stream) {
+        if self.poller.add(stream, token, EventFlags::ET).is_ok() {
+            self.strangers.remove(stream);
+        }
+    }
+
+    /// Reports those events of a connection instead, at once if it is ready.
+    fn change(&self, token: Token, stream: &Stream, interest: EventFlags) -> Result<(), Errno> {
+        match self.poller.change(stream, token, interest) {
+            Err(Errno::NOENT) => self.strangers.change(stream, token, interest),
+            changed => changed,
+        }
     }
 
     /// Reports the connection at once, because bytes are left in its socket or messages in its receive buffer.
     pub(crate) fn request(&self, token: Token, stream: &Stream) {
         // Sending is nearly always possible, so that watching for it reports the connection at once. It fails for a
         // connection that is no longer watched, of which nothing is to be reported.
-        let interest = READABLE | EventFlags::OUT;
-        let _ = self.poller.change(stream, token, interest);
+        let _ = self.change(token, stream, READABLE | EventFlags::OUT);
     }
 
     /// Reports the connection when bytes arrive.
     pub(super) fn await_readable(&self, token: Token, stream: &Stream) {
-        let _ = self.poller.change(stream, token, READABLE);
+        let _ = self.change(token, stream, READABLE);
     }
 
     /// Reports the connection only when it breaks.
     #[cold]
     pub(super) fn ignore(&self, token: Token, stream: &Stream) {
-        let _ = self.poller.change(stream, token, EventFlags::ET);
+        let _ = self.change(token, stream, EventFlags::ET);
     }
 
     /// Sends the outbox when the socket has room. Keeps the session until then, and reads nothing from it.
@@ -162,7 +205,7 @@ impl EventLoop {
             });
         });
         let interest = stream.room_events() | EventFlags::OUT | EventFlags::ET;
-        if self.poller.change(stream, token, interest) == Err(Errno::NOENT) {
+        if self.change(token, stream, interest) == Err(Errno::NOENT) {
             // Without it, the deadline ends the connection.
             let _ = self.poller.add(stream, token, interest);
         }
@@ -171,6 +214,7 @@ impl EventLoop {
     /// Stops watching a connection.
     pub(super) fn remove(&self, stream: &Stream) {
         self.poller.remove(stream);
+        self.strangers.remove(stream);
     }
 
     /// Removes a connection from those with unsent bytes.
@@ -179,29 +223,48 @@ impl EventLoop {
         unsent.retain(|other| !core::ptr::eq(&*other.session, session));
     }
 
-    /// Stops watching a listener for [`PAUSE_NS`], because the process has no file descriptor for its clients.
-    #[cold]
-    pub(crate) fn pause(&self, number: usize, listener: &Listener) {
+    /// Watches a listener again, after its turn.
+    pub(super) fn watch_listener(&self, number: usize, listener: &Listener) {
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("client-unheard") {
+            return;
+        }
         let token = token_of_listener(number);
-        let _ = self
-            .poller
-            .change(&listener.socket, token, EventFlags::empty());
+        let _ = self.poller.change(&listener.socket, token, ONE_TURN);
+    }
+
+    fn watch_strangers(&self) {
+        let token = Token::number(STRANGERS);
+        let _ = self.poller.change(&self.strangers, token, ONE_TURN);
+    }
+
+    /// Watches a listener again only after [`PAUSE_NS`], because the process has no file descriptor for its clients.
+    #[cold]
+    pub(super) fn pause(&self) {
+        self.resume_at(monotonic_ns() + PAUSE_NS);
+    }
+
+    /// Watches listeners and strangers again at that time, or before.
+    fn resume_at(&self, at_ns: u64) {
         self.reschedule(|schedule| {
-            schedule
-                .resume_ns
-                .get_or_insert_with(|| monotonic_ns() + PAUSE_NS);
+            let before_ns = schedule.resume_ns.unwrap_or(u64::MAX);
+            schedule.resume_ns = Some(at_ns.min(before_ns));
         });
     }
 
-    /// Watches paused listeners again.
+    /// Watches listeners and strangers again. Their budget stays used up until its period is over.
     #[cold]
     pub(crate) fn resume(&self, listeners: &[Listener]) {
         if self.schedule.lock().resume_ns.take().is_none() {
             return;
         }
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("strangers-kept-out") {
+            return;
+        }
+        self.watch_strangers();
         for (number, listener) in listeners.iter().enumerate() {
-            let token = token_of_listener(number);
-            let _ = self.poller.change(&listener.socket, token, EventFlags::IN);
+            self.watch_listener(number, listener);
         }
     }
 
@@ -225,8 +288,8 @@ impl EventLoop {
         }
     }
 
-    /// Handles the timer: closes connections whose clients have not received their bytes in time, watches paused listeners again,
-    /// and reports the look for silent connections.
+    /// Handles the timer: closes connections whose clients have not received their bytes in time, watches listeners and strangers
+    /// again, and reports the look for silent connections.
     #[cold]
     fn expire(&self, listeners: &[Listener]) -> Option<Event> {
         let now_ns = monotonic_ns();
@@ -282,11 +345,16 @@ impl AsFd for EventLoop {
     }
 }
 
-/// The number of the bell that stops the loop. The numbers of listeners follow.
+/// The number of the bell that stops the loop.
 const STOP: u32 = 0;
-const FIRST_LISTENER: u32 = STOP + 1;
+/// The number of the set of strangers. The numbers of listeners follow.
+const STRANGERS: u32 = STOP + 1;
+const FIRST_LISTENER: u32 = STRANGERS + 1;
 
 const READABLE: EventFlags = ONCE.union(EventFlags::RDHUP);
+
+/// An entry is reported once, and watched again with its turn or after it.
+const ONE_TURN: EventFlags = EventFlags::IN.union(EventFlags::ONESHOT);
 
 /// How long a listener is paused, in nanoseconds. The end of a connection, which frees a file descriptor, ends all pauses.
 const PAUSE_NS: u64 = 100_000_000;

@@ -124,8 +124,8 @@ impl Server {
     }
 
     /// Makes an event loop with its listeners.
-    pub(crate) fn event_loop(&self, send_timeout: Duration) -> Result<Arc<EventLoop>, Errno> {
-        let events = EventLoop::new(send_timeout)?;
+    pub(crate) fn event_loop(&self, limits: &Limits) -> Result<Arc<EventLoop>, Errno> {
+        let events = EventLoop::new(limits)?;
         events.add_server(&self.stop, &self.listeners)?;
         Ok(Arc::new(events))
     }
@@ -210,8 +210,9 @@ impl Server {
         match self.accept(orb, listener) {
             Admission::Accepted(connection) => take(connection),
             Admission::Refused | Admission::Empty | Admission::Pending => {}
-            Admission::Exhausted => events.pause(number, listener),
+            Admission::Exhausted => return events.pause(),
         }
+        events.watch_listener(number, listener);
     }
 
     /// Accepts a waiting client.

@@ -1,7 +1,7 @@
 //! The server side of an ORB: limits, object table and listeners.
 
 use super::buffers::Buffers;
-use super::connection_counts::ConnectionCounters;
+use super::connection_counts::{ConnectionCounters, ConnectionOutcome};
 use super::deferred_replies::DeferredReplies;
 use super::listeners::Server;
 use super::object_table::ObjectTable;
@@ -81,6 +81,11 @@ impl ServerState {
     /// Returns true once the threads of the dispatch strategy have begun to serve.
     pub(crate) fn is_served(&self) -> bool {
         self.is_served.load(Ordering::Relaxed)
+    }
+
+    /// Counts that strangers wait for their next period.
+    pub(crate) fn note_held_back(&self) {
+        self.connections.note(ConnectionOutcome::HeldBack);
     }
 
     /// Counts a request that is refused because a queue has no room.

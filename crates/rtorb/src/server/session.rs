@@ -303,13 +303,41 @@ impl Session {
         self.say(|w| giop::write_message_error(w, version));
     }
 
+    /// Notes that the last message is served: a small reply will be sent, or none is expected.
+    #[inline]
+    pub(crate) fn note_answered(&self) {
+        if self.state.note_answered() {
+            self.become_known();
+        }
+    }
+
+    #[cold]
+    fn note_bulk_reply(&self) {
+        if self.state.note_bulk_reply() {
+            self.become_known();
+        }
+    }
+
+    /// Has the event loop watch the connection beside those of other known clients.
+    #[cold]
+    fn become_known(&self) {
+        let _sending = self.sending.lock();
+        // Otherwise a goodbye waits to be sent.
+        if let Some(watch) = self.registration.get()
+            && !self.state.has_unsent()
+        {
+            watch.events.note_known(watch.token, &self.stream);
+            self.watch_for_phase();
+        }
+    }
+
     /// Sends a message without waiting for the client. Several threads may call it at once.
     #[inline]
     pub(super) fn send(&self, message: &Writer<'_>) -> Result<(), Errno> {
         if message.len() > BULK_BYTES {
-            self.state.note_bulk_reply();
+            self.note_bulk_reply();
         } else {
-            self.state.note_answered();
+            self.note_answered();
         }
         let fits = self.fragment_bytes().is_none_or(|max| message.len() <= max);
         if !fits || !self.state.sends_alone() {
@@ -510,8 +538,8 @@ impl Session {
     fn say(&self, write: impl FnOnce(&mut Writer<'_>) -> Result<(), EncodeError>) {
         let mut w = Writer::new(Vec::new(), giop::HEADER_BYTES);
         if write(&mut w).is_ok() {
-            // If the client is gone, nothing remains to be done.
-            let _ = self.send(&w);
+            // Nobody becomes known by it. If the client is gone, nothing remains to be done.
+            let _ = self.send_in_turn(&w);
         }
     }
 }

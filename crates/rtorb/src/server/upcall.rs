@@ -79,7 +79,7 @@ pub(super) fn serve<'m, const SITE: u8>(
     if let Some(session) = origin.session
         && !call.reply.is_sent
     {
-        session.state.note_answered();
+        session.note_answered();
     }
     match call.reply.responder.outcome {
         ReplyOutcome::Usual => Next::Done,

@@ -141,7 +141,7 @@ fn a_client_whose_unsent_bytes_exceed_the_bound_is_counted() {
     let Admission::Accepted(connection) = server.accept(core, &server.listeners[0]) else {
         panic!("a client waits");
     };
-    let events = server.event_loop(SEND_TIMEOUT).expect("epoll");
+    let events = server.event_loop(&core.limits).expect("epoll");
     let token = Token::of(Key {
         index: 0,
         generation: 1,

@@ -81,8 +81,7 @@ impl World {
             Sending::Waiting => None,
             Sending::ByEventLoop => {
                 let server = core.server().expect("it is open");
-                let timeout = core.limits.send_timeout;
-                Some(server.event_loop(timeout).expect("epoll"))
+                Some(server.event_loop(&core.limits).expect("epoll"))
             }
         };
         let mut serving = Serving {

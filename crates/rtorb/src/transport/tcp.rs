@@ -1,11 +1,12 @@
 //! IIOP's transport: TCP.
 
-use super::Stream;
 use super::resolver::Resolver;
+use super::{QUEUE_MAX, Stream};
 use crate::clock::monotonic_ns;
 use crate::endpoint::Endpoint;
 use crate::exception::Phase;
 use rustix::io::Errno;
+use rustix::net::listen as listen_socket;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -52,6 +53,8 @@ pub(crate) fn listen(host: &str, port: u16, span: u16) -> Result<(OwnedFd, Endpo
         }
     }
     let listener = bound?;
+    // The queue of the standard library is shorter.
+    listen_socket(&listener, QUEUE_MAX)?;
     listener
         .set_nonblocking(true)
         .map_err(|error| errno(&error))?;

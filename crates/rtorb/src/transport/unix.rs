@@ -1,6 +1,6 @@
 //! UIOP's transport: UNIX stream sockets, for peers on one host.
 
-use super::Stream;
+use super::{QUEUE_MAX, Stream};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{
@@ -84,11 +84,9 @@ pub(crate) fn listen(path: &Path) -> Result<(OwnedFd, SocketFile), Errno> {
         }
         bound => bound?,
     }
-    listen_socket(&socket, BACKLOG)?;
+    listen_socket(&socket, QUEUE_MAX)?;
     Ok((socket, SocketFile::at(path)?))
 }
-
-const BACKLOG: i32 = 128;
 
 /// Returns true if no socket listens at the address. Asks twice, because a server listens a moment after it has bound its socket.
 fn is_deserted(address: &SocketAddrUnix) -> bool {

@@ -37,6 +37,7 @@ mod server_faults;
 mod shared_memory;
 mod slow_clients;
 mod started_calls;
+mod strangers;
 mod sync_none;
 mod timing;
 mod unusual;

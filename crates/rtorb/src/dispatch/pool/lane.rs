@@ -119,7 +119,7 @@ impl Lane {
     ) -> Result<Self, Errno> {
         let config = &pool.lanes[number];
         let server = Server::new(listeners, pool.id, &orb.limits)?;
-        let events = server.event_loop(orb.limits.send_timeout)?;
+        let events = server.event_loop(&orb.limits)?;
         let threads_max = config.static_threads.saturating_add(config.dynamic_threads);
         let standby = Standby::of(pool, number);
         let borrows = standby.as_ref().is_some_and(Standby::borrows);
