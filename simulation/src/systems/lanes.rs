@@ -298,10 +298,10 @@ fn call(orb: &Orb, target: &Target, own: i16, mut random: Random, first: u32) ->
         let begun_ns = world::now_ns();
         let outcome = worker.work(call, own, asleep_us, busy_us, &[1, 2, 3]);
         let Observed { below_ns, .. } = world::with(|world| world.core.observed);
-        // The first call connects.
+        // The first call that is served connects.
         if is_most_urgent
             && target.is_separate
-            && call > first
+            && ended.iter().any(CallEnd::is_done)
             && outcome.is_ok()
             && below_ns > target.inversion_ns
         {

@@ -28,7 +28,7 @@ use rtorb_tests::stubs::exchange::{Party, PartyServant};
 
 /// Every CORBA priority is time sharing.
 #[derive(Debug)]
-pub(super) struct Flat;
+struct Flat;
 
 impl PriorityMapping for Flat {
     fn to_native(&self, _: Priority) -> Option<NativePriority> {

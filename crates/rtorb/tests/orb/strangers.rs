@@ -12,8 +12,9 @@ use rtorb_tests::good::Good;
 use rtorb_tests::ours::Ours;
 use rtorb_tests::raw::{Connection, REPLY, Request};
 use rtorb_tests::running::until;
+use rtorb_tests::scheduling::TimeSharing;
 
-use super::pools::{Flat, Pooled, lane, raw_client, set_level};
+use super::pools::{Pooled, lane, raw_client, set_level};
 
 /// Bytes that are no GIOP.
 const GARBAGE: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
@@ -93,7 +94,7 @@ fn requests_that_a_new_client_pipelines_wait_for_no_period() {
 fn new_clients_of_lanes_that_borrow_threads_wait_in_turn() {
     let builder = Orb::builder().limits(limits(1, Duration::from_millis(1)));
     let pool = Pooled::start(
-        builder.priority_mapping(Flat),
+        builder.priority_mapping(TimeSharing),
         LanedThreadpool {
             lanes: vec![lane(1, 1), lane(2, 1)],
             allow_borrowing: true,

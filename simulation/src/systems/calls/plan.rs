@@ -107,6 +107,7 @@ pub(super) fn server(random: &mut Random, plan: Plan) -> OrbBuilder {
         static_threads: threads,
         ..ThreadpoolLane::default()
     };
+    let stranger_turns_max = random.choose(&[1, 3, 25]);
     let mut limit = |low: &[u64], enough| {
         if plan.is_sound {
             enough
@@ -121,7 +122,7 @@ pub(super) fn server(random: &mut Random, plan: Plan) -> OrbBuilder {
         limits.queued_requests_max = limit(&[1, 3, 100], 100) as usize;
         limits.connections_max = limit(&[2, 100], 100) as usize;
         limits.idle_buffer_time = Duration::from_millis(limit(&[10, 1000], 10));
-        limits.stranger_turns_max = random.choose(&[1, 3, 25]);
+        limits.stranger_turns_max = stranger_turns_max;
     });
     let builder = Orb::builder().dispatch(dispatch).limits(limits);
     let builder = builder.round_trip_timeout(Some(OWN_TIMEOUT));
