@@ -26,6 +26,8 @@ fn a_silent_connection_costs_less_than_two_kibibytes_and_serves_again() {
         let limits = Limits::with(|limits| {
             limits.connections_max = count;
             limits.idle_buffer_time = Duration::from_millis(800);
+            // All of them connect and call before the first one has been silent for that time.
+            limits.stranger_turns_max = 4 * count;
         });
         let ours = Ours::serve_as(Orb::builder().dispatch(dispatch).limits(limits));
         let request = Request::two_way(&ours.key(ours.cubit.as_object()), "cube_void").empty();

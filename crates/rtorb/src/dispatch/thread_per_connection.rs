@@ -30,9 +30,8 @@ pub(super) fn run(
     }
     ready();
     let mut number = 0u64;
-    // Not the same turns: a client that connects does not wait for those that are connected.
-    let turns = || Mutex::new(StrangerTurns::new(&orb.limits));
-    let (admissions, turns) = (turns(), Arc::new(turns()));
+    // Not the turns of the server: a client that connects does not wait for those that are connected.
+    let turns = Mutex::new(StrangerTurns::new(&orb.limits));
     let mut scan = ConnectionScan::new(server.look_period());
     while !orb.is_stopping() {
         let timeout = scan.time_left();
@@ -44,7 +43,7 @@ pub(super) fn run(
         scan.scan_if_due(server, &orb.buffers);
         threads.retain(|thread| !thread.is_finished());
         for listener in &server.listeners {
-            let Some(mut connection) = accept(orb, server, listener, &admissions) else {
+            let Some(mut connection) = accept(orb, server, listener, &turns) else {
                 continue;
             };
             let session = Arc::clone(&connection.session);
@@ -57,10 +56,9 @@ pub(super) fn run(
                 continue;
             }
             number += 1;
-            let turns = Arc::clone(&turns);
             let serve = move || {
                 let mut workspace = Workspace::new(ThreadPriority::keeping());
-                connection.serve_to_the_end(&mut workspace, &turns);
+                connection.serve_to_the_end(&mut workspace);
             };
             match spawn(&format!("rtorb-conn-{number}"), &config, serve) {
                 Ok(thread) => threads.push(thread),

@@ -3,10 +3,8 @@
 use super::closing::close_all;
 use super::reading::{Next, Reading};
 use super::session::Session;
-use super::stranger_turns::{StrangerTurns, await_turn};
 use super::upcall::site;
 use super::workspace::Workspace;
-use rtorb_os::sync::Mutex;
 use rustix::io::Errno;
 use std::sync::Arc;
 
@@ -23,13 +21,8 @@ impl ServedConnection {
         Self { session, reading }
     }
 
-    /// Waits for requests and serves them until the connection has ended, and sends CloseConnection if the ORB ends it. Until its first
-    /// message is served, each receipt takes one of the `turns` of strangers.
-    pub(crate) fn serve_to_the_end(
-        &mut self,
-        workspace: &mut Workspace,
-        turns: &Mutex<StrangerTurns>,
-    ) {
+    /// Waits for requests and serves them until the connection has ended, and sends CloseConnection if the ORB ends it.
+    pub(crate) fn serve_to_the_end(&mut self, workspace: &mut Workspace) {
         self.await_bytes();
         loop {
             match self
@@ -38,37 +31,24 @@ impl ServedConnection {
             {
                 Next::Done if !self.reading.is_empty() => {}
                 Next::Over => break,
-                next => {
-                    if next == Next::Incomplete && !self.session.state.is_known() {
-                        await_turn(&self.session.orb, turns);
+                Next::Done | Next::Incomplete => match self.reading.receive(&self.session) {
+                    Ok(0) if self.reading.get_buffer(&self.session) => {}
+                    Ok(0) => break,
+                    Ok(_) => {}
+                    // The receive timeout of the socket has passed.
+                    Err(Errno::AGAIN) => {
+                        self.session.note_look();
+                        self.give_memory_back();
                     }
-                    if !self.receive() {
-                        break;
-                    }
-                }
+                    // The thread that looks for silent connections has interrupted the wait at shared memory.
+                    Err(Errno::INTR) => self.give_memory_back(),
+                    Err(_) => break,
+                },
             }
         }
         if self.session.orb.is_stopping() {
             close_all(vec![Arc::clone(&self.session)]);
         }
-    }
-
-    /// Waits for bytes; false at the end of the connection.
-    #[inline]
-    fn receive(&mut self) -> bool {
-        match self.reading.receive(&self.session) {
-            Ok(0) => return self.reading.get_buffer(&self.session),
-            Ok(_) => {}
-            // The receive timeout of the socket has passed.
-            Err(Errno::AGAIN) => {
-                self.session.note_look();
-                self.give_memory_back();
-            }
-            // The thread that looks for silent connections has interrupted the wait at shared memory.
-            Err(Errno::INTR) => self.give_memory_back(),
-            Err(_) => return false,
-        }
-        true
     }
 
     /// Gives the memory of a silent connection back, and waits without it.

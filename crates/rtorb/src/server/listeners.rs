@@ -6,6 +6,7 @@ use super::connection_counts::{ConnectionCounters, ConnectionOutcome};
 use super::event_loop::EventLoop;
 use super::looks::LookSchedule;
 use super::session::{self, Session};
+use super::stranger_turns::StrangerTurns;
 use crate::Limits;
 use crate::clock::monotonic_ns;
 use crate::poller::Bell;
@@ -34,6 +35,8 @@ pub(crate) struct Server {
     stop: Bell,
     connections: Connections,
     looks: LookSchedule,
+    /// The turns of strangers that have a thread each.
+    pub(super) turns: Mutex<StrangerTurns>,
     /// The number of accepted connections.
     accepted: Arc<AtomicU64>,
 }
@@ -119,6 +122,7 @@ impl Server {
             stop,
             connections: Connections::default(),
             looks: LookSchedule::new(limits),
+            turns: Mutex::new(StrangerTurns::new(limits)),
             accepted: Arc::default(),
         })
     }

@@ -4,6 +4,7 @@ use super::answer::{self, TakenTimes};
 use super::connection_counts::ConnectionOutcome;
 use super::request::TakenRequest;
 use super::session::Session;
+use super::stranger_turns::await_turn;
 use super::upcall::site;
 use super::workspace::Workspace;
 use rtorb_wire::connection::{CodeSetState, ReceiveError, Receiver, Side};
@@ -67,11 +68,16 @@ impl Reading {
         self.receiver.has_partial()
     }
 
-    /// Notes that a part of a message has come, if one has.
+    /// Notes that a part of a message has come, if one has. If the client is a stranger, waits for its next turn before more is received.
     #[cold]
-    fn note_partial(&self, session: &Session) {
+    fn await_rest(&self, session: &Session) {
         if self.has_partial() {
             session.state.note_partial();
+        }
+        if !session.state.is_known()
+            && let Some(server) = session.orb.server()
+        {
+            await_turn(&session.orb, &server.turns);
         }
     }
 
@@ -153,7 +159,7 @@ impl Reading {
         let Some(message) = self.receiver.next()? else {
             // The lock of a lane's connection lets the look itself find the part.
             if SITE == site::CONNECTION {
-                self.note_partial(session);
+                self.await_rest(session);
             }
             return Ok(Next::Incomplete);
         };
