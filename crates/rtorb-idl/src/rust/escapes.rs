@@ -374,14 +374,13 @@ impl Escapes<'_> {
     /// Settles the methods of an interface or valuetype, and their parameters. Names that it inherits never yield; operations yield
     /// to attributes, which have two methods.
     fn settle_methods(&mut self, id: ItemId) {
-        let starts_calls = self.additions.starts_calls;
         let (tree, found) = (&mut *self.tree, &mut self.found);
         let mut taken = Taken::default();
         let is_reference = matches!(tree.item(id).kind, ItemKind::Interface(_));
         let of_references = is_reference.then_some(TO_STRING).into_iter();
         let starting = START_METHODS
             .into_iter()
-            .filter(|_| is_reference && starts_calls);
+            .filter(|_| is_reference && self.additions.starts_calls);
         for method in RUST_METHODS
             .into_iter()
             .chain(of_references)
