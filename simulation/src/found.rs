@@ -16,7 +16,7 @@ pub(crate) struct Found {
 pub(crate) const FOUND: &[Found] = &[
     Found {
         system: "calls",
-        seed: 170,
+        seed: 565,
         plant: "leaving-forgotten",
         what: "a server ended while a connection that gave way had a reply to send: the connection and the ORB stayed for ever, and the \
                client waited",
@@ -37,7 +37,7 @@ pub(crate) const FOUND: &[Found] = &[
     },
     Found {
         system: "naming",
-        seed: 2082,
+        seed: 3737,
         plant: "found-store-unsynced",
         what: "a service was killed after it had made its store and before the name of the store was stable: the next service did not make it \
                stable either, and a loss of power took all acknowledged names",

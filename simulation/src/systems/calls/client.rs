@@ -32,7 +32,7 @@ pub(super) fn call(
     let worker: Worker = orb
         .string_to_reference(&targets.first)
         .expect("it is a reference");
-    let mut deferring = DeferredCalls::new(orb, &targets.work);
+    let mut deferring = DeferredCalls::new(orb, &targets.work, plan);
     let calls = 1 + random.below(CALLS_MAX);
     for call in (first..).take(calls as usize) {
         let timeout = random.choose(&[200, 2_000, 20_000, 200_000, 2_000_000]);

@@ -1,6 +1,7 @@
 //! Calls whose replies are fetched later, or never.
 
 use super::client::check_reply;
+use super::plan::Plan;
 use crate::random::Random;
 use crate::systems::call_end::CallEnd;
 use crate::systems::worker::Worker;
@@ -35,7 +36,7 @@ impl WorkOperation {
 
 /// The deferred calls of one thread, and the ends of all its calls.
 pub(super) struct DeferredCalls {
-    /// The ORB supports started calls.
+    /// The ORB supports started calls, and they disturb no other call.
     may_defer: bool,
     work: WorkOperation,
     begun: Vec<DeferredCall>,
@@ -51,9 +52,12 @@ struct DeferredCall {
 }
 
 impl DeferredCalls {
-    pub(super) fn new(orb: &Orb, work: &WorkOperation) -> Self {
+    pub(super) fn new(orb: &Orb, work: &WorkOperation, plan: Plan) -> Self {
+        // Nobody may read the replies while the client sends, so that client and server may wait for each other's room; and a
+        // CancelRequest that is sent in part ends the connection.
+        let disturbs = plan.is_sound && !plan.gives_up;
         Self {
-            may_defer: orb.strategies().connection.wait() != WaitStrategy::Read,
+            may_defer: !disturbs && orb.strategies().connection.wait() != WaitStrategy::Read,
             work: work.clone(),
             begun: Vec::new(),
             ended: Vec::new(),
