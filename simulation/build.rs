@@ -1,5 +1,7 @@
 //! Translates the IDL, and lets the functions that replace those of the C library be found by name too.
 fn main() {
-    rtorb_idl::compile("idl/worker.idl");
+    rtorb_idl::Compiler::new()
+        .start_calls(true)
+        .compile("idl/worker.idl");
     println!("cargo:rustc-link-arg-bins=-rdynamic");
 }

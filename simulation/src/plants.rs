@@ -213,6 +213,12 @@ pub(crate) const PLANTS: &[Plant] = &[
         system: "gateways",
         seeds: 1000,
     },
+    Plant {
+        name: "call-unwatched",
+        what: "does not look at a deadline that is earlier than all before",
+        system: "started",
+        seeds: 100,
+    },
 ];
 
 /// The place of the one that is on, and 1; 0 for none.

@@ -7,6 +7,7 @@ mod gateways;
 mod lanes;
 mod naming;
 mod server;
+mod started;
 mod worker;
 
 use rtorb::DispatchStrategy;
@@ -28,6 +29,7 @@ pub(crate) const SYSTEMS: &[System] = &[
     events::SYSTEM,
     naming::SYSTEM,
     gateways::SYSTEM,
+    started::SYSTEM,
 ];
 
 /// Draws a dispatch strategy of users. The last one, a thread for each request, serves comparisons alone.

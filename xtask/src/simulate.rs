@@ -40,6 +40,7 @@ enum System {
     Events,
     Naming,
     Gateways,
+    Started,
     Engines,
     OneThread,
 }
@@ -48,7 +49,12 @@ impl System {
     /// The test that it is; those of `simulation/` are none.
     fn test(self) -> Option<&'static [&'static str]> {
         match self {
-            Self::Calls | Self::Lanes | Self::Events | Self::Naming | Self::Gateways => None,
+            Self::Calls
+            | Self::Lanes
+            | Self::Events
+            | Self::Naming
+            | Self::Gateways
+            | Self::Started => None,
             Self::Engines => Some(&["-p", "rtorb-wire", "--test", "simulation"]),
             Self::OneThread => Some(&["-p", "rtorb", "--lib", "tests::randomly"]),
         }

@@ -36,25 +36,25 @@ pub(in crate::systems) const CONNECTIONS: [ConnectionStrategy; 9] = {
 
 /// What may happen in a run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plan {
+pub(in crate::systems) struct Plan {
     /// Nothing prevents calls from success: no connection breaks, no limit is low, the server stays, and no object waits for its own
     /// server's threads.
-    pub(super) is_sound: bool,
+    pub(in crate::systems) is_sound: bool,
     /// Some calls of a sound run have too little time. They disturb no other: none gives up in the middle of a message, which would end a
     /// connection that others share.
-    pub(super) gives_up: bool,
+    pub(in crate::systems) gives_up: bool,
     /// The object calls itself through its own server, which may have no thread for that.
-    pub(super) relays: bool,
+    pub(in crate::systems) relays: bool,
     /// Another server carries calls out for the first one.
-    pub(super) has_second: bool,
-    pub(super) threads: u64,
+    pub(in crate::systems) has_second: bool,
+    pub(in crate::systems) threads: u64,
     /// What happens to the first server meanwhile.
-    pub(super) disturbance: Disturbance,
-    pub(super) endpoint: &'static str,
+    pub(in crate::systems) disturbance: Disturbance,
+    pub(in crate::systems) endpoint: &'static str,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Disturbance {
+pub(in crate::systems) enum Disturbance {
     None,
     Shutdown,
     /// It starts again, at the same endpoint: without a kill after it has ended.
@@ -66,7 +66,7 @@ const TCP: &str = "iiop://127.0.0.1:7000";
 const UNIX: &str = "uiop:///simulated/worker";
 
 impl Plan {
-    pub(super) fn draw(random: &mut Random, faults: Faults) -> Self {
+    pub(in crate::systems) fn draw(random: &mut Random, faults: Faults) -> Self {
         let is_whole = faults.split_one_in == 0 && faults.pipe_bytes >= Faults::NONE.pipe_bytes;
         let is_sound = !faults.breaks() && random.one_in(2);
         let endpoint = random.choose(&[TCP, UNIX]);
@@ -94,13 +94,13 @@ impl Plan {
 }
 
 /// The longest time that a client has to read.
-pub(super) const SEND_TIMEOUT_MAX: Duration = Duration::from_secs(1);
+pub(in crate::systems) const SEND_TIMEOUT_MAX: Duration = Duration::from_secs(1);
 
 /// A nested call takes at most so long, also that of a call that was forgotten, if its own server has no thread for it. The time is short,
 /// because watchdogs meanwhile look five thousand times a second for the shortest timeouts of clients.
-pub(super) const OWN_TIMEOUT: Duration = Duration::from_secs(3);
+pub(in crate::systems) const OWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-pub(super) fn server(random: &mut Random, plan: Plan) -> OrbBuilder {
+pub(in crate::systems) fn server(random: &mut Random, plan: Plan) -> OrbBuilder {
     let dispatch = systems::dispatch(random);
     let lane = |priority, threads| ThreadpoolLane {
         lane_priority: Priority::new(priority).expect("it is in range"),
@@ -135,7 +135,7 @@ pub(super) fn server(random: &mut Random, plan: Plan) -> OrbBuilder {
     }
 }
 
-pub(super) fn client(random: &mut Random) -> Orb {
+pub(in crate::systems) fn client(random: &mut Random) -> Orb {
     let limits = Limits::with(|limits| limits.queued_requests_max = random.choose(&[1, 2, 100]));
     let builder = Orb::builder()
         .connection(random.choose(&CONNECTIONS))
