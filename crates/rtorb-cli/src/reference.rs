@@ -6,9 +6,9 @@ use anyhow::anyhow;
 use clap::Args;
 use rtorb::exception::local;
 use rtorb::rt::Priority;
-use rtorb::{
-    ConnectionStrategy, ExceptionKind, ObjectRef, Orb, OrbBuilder, SystemException, WaitStrategy,
-};
+#[cfg(feature = "laboratory")]
+use rtorb::{ConnectionStrategy, WaitStrategy};
+use rtorb::{ExceptionKind, ObjectRef, Orb, OrbBuilder, SystemException};
 use rtorb_dynamic::inspect::is_of_tao;
 use rtorb_sched::text_file::shortened;
 
@@ -46,6 +46,7 @@ impl CallOptions {
     }
 
     /// Builds an ORB that starts calls: its threads share connections, as the options choose.
+    #[cfg(feature = "laboratory")]
     pub(crate) fn starting_orb(&self) -> anyhow::Result<Orb> {
         let shared = ConnectionStrategy::Multiplexed {
             wait: WaitStrategy::LeaderFollowers,

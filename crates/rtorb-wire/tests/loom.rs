@@ -383,7 +383,7 @@ fn loom_a_bulk_reply_is_remembered_while_the_bound_is_raised() {
         driver.take();
         driver.state.note_answered();
         assert!(!driver.state.may_be_bulk());
-        let replier = spawn(&driver, |driver| driver.state.note_bulk_reply());
+        let replier = spawn(&driver, |driver| drop(driver.state.note_bulk_reply()));
         driver.state.raise_bound(4);
         replier.join().unwrap();
         assert!(driver.state.may_be_bulk());
