@@ -66,7 +66,7 @@ struct BenchArguments {
     /// Number of calls to time.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=4_000_000))]
     count: u32,
-    /// Keep so many calls in flight on one connection, 1 to 1024. Each is timed from its start until its result is taken, the oldest
+    /// Keep N calls in flight on one connection, 1 to 1024. Each is timed from its start until its result is taken, the oldest
     /// first. Unless other options choose, the connection strategy is multiplexed and the wait strategy leader_followers. Not for
     /// oneway, which has no reply.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]

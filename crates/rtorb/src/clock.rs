@@ -10,6 +10,12 @@ pub(crate) use rtorb_os::clock::{coarse_monotonic_ns, monotonic_ns, sleep_until}
 #[cfg(not(test))]
 use rtorb_os::clock::{known_utc_offset, utc_offset};
 use rtorb_wire::giop::UtcOrigin;
+use std::time::Duration;
+
+/// Returns a time in nanoseconds; `u64::MAX` if it is longer than that.
+pub(crate) fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
 
 /// Returns the time of UTC at the beginning of the monotonic clock, as it is known at `now_ns` of that clock.
 pub(crate) fn utc_origin(now_ns: u64) -> UtcOrigin {

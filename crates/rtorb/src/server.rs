@@ -2,10 +2,9 @@
 //!
 //! `reading` receives messages and `answer` handles them. For a request, `target` finds the object, and `upcall` is this ORB's part of
 //! the engine in `rtorb_core::upcall`, which calls the servant. `call` is the request for generated code. `cancellation` has cancelled
-//! requests. `buffers` is the pool of receive buffers. A `session` is the state of a connection that all its threads share, `stranger_turns` is the
-//! budget of clients of which no message has been served yet, a
+//! requests. `buffers` is the pool of receive buffers. A `session` is the state of a connection that all its threads share, a
 //! `workspace` is the memory of a serving thread, and a `request` can be taken out of its connection. `dispatch` chooses the
-//! threads. `responder` is a reply that a servant sends later, and `deferred_replies` has all of an ORB. `collocated` serves a request of
+//! threads. `stranger_turns` is the budget of clients of which no message has been served yet. `responder` is a reply that a servant sends later, and `deferred_replies` has all of an ORB. `collocated` serves a request of
 //! the same ORB on the calling thread, without a connection, and `local_object` calls a servant there without a request.
 
 mod answer;

@@ -34,10 +34,7 @@ fn run(mut random: Random) {
     if matches!(plan.disturbance, Disturbance::Restart(_)) {
         open_shared();
     }
-    let first = |random: &mut Random| {
-        let builder = server(random, plan).listen(plan.endpoint);
-        Server::start(builder, &ledger)
-    };
+    let first = |random: &mut Random| plan.start_first(random, &ledger);
     let mut first_server = first(&mut random);
     let second = plan
         .has_second

@@ -1,15 +1,14 @@
 //! Started calls: threads with tasks start, await, drop and cancel them, each call with its deadline, whoever reads the replies.
 
 use super::System;
-use super::call_end::CallEnd;
-use super::call_end::fail;
-use super::calls::plan::{CONNECTIONS, Disturbance, Plan, server};
-use super::server::{Server, open_shared};
+use super::call_end::{CallEnd, fail};
+use super::calls::plan::{CONNECTIONS, Disturbance, Plan, client_with};
+use super::server::open_shared;
 use super::worker::Ledger;
 use crate::random::Random;
 use crate::world;
 use crate::world::faults::Faults;
-use rtorb::{ConnectionStrategy, Limits, Orb, ReplyDriver, WaitStrategy};
+use rtorb::{ConnectionStrategy, Orb, ReplyDriver, WaitStrategy};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -34,10 +33,7 @@ fn run(mut random: Random) {
     if matches!(plan.disturbance, Disturbance::Restart(_)) {
         open_shared();
     }
-    let first = |random: &mut Random| {
-        let builder = server(random, plan).listen(plan.endpoint);
-        Server::start(builder, &ledger)
-    };
+    let first = |random: &mut Random| plan.start_first(random, &ledger);
     let mut served = first(&mut random);
     let threads = 1 + random.below(3);
     let client = client(&mut random, threads as usize);
@@ -108,21 +104,11 @@ const READ_MAX: Duration = Duration::from_millis(20);
 
 /// A client whose threads share connections.
 fn client(random: &mut Random, threads: usize) -> Orb {
-    let limits = Limits::with(|limits| {
-        limits.started_calls_max = threads * IN_FLIGHT_MAX;
-        limits.queued_requests_max = random.choose(&[1, 2, 100]);
-    });
     let shared = CONNECTIONS.iter().copied().filter(is_shared_at_once);
     let shared: Vec<ConnectionStrategy> = shared.collect();
-    let builder = Orb::builder()
-        .connection(random.choose(&shared))
-        .limits(limits);
-    let builder = if random.one_in(3) {
-        builder.fragment_bytes(64 + random.below(500) as usize)
-    } else {
-        builder
-    };
-    builder.build().expect("the ORB can be built")
+    client_with(random, &shared, |limits| {
+        limits.started_calls_max = threads * IN_FLIGHT_MAX;
+    })
 }
 
 fn is_shared_at_once(connection: &ConnectionStrategy) -> bool {

@@ -129,7 +129,7 @@ impl Samples {
         Ok(())
     }
 
-    /// As [`time`](Self::time), with so many calls in flight, and not at a rate. A call is timed from before its `start` until `end` has
+    /// As [`time`](Self::time), with a number of calls in flight, and not at a rate. A call is timed from before its `start` until `end` has
     /// its result, which is taken once it is the oldest call.
     ///
     /// # Errors

@@ -154,7 +154,7 @@ impl Bench {
         })
     }
 
-    /// The same client, which starts calls and keeps so many in flight. It times no oneways, and nothing at a rate.
+    /// The same client, which starts calls and keeps a number of them in flight. It times no oneways, and nothing at a rate.
     #[must_use]
     pub fn keeping_in_flight(mut self, calls: usize) -> Self {
         self.in_flight = Some(calls);

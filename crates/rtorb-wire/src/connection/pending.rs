@@ -16,7 +16,7 @@ pub struct Pending<T> {
     places: Vec<Option<(u32, T)>>,
     /// The number of requests in the table.
     len: usize,
-    /// The home of an id is its hash, shifted right by so many bits.
+    /// The number of bits by which the hash of an id is shifted right, which gives its home.
     shift: u32,
     /// True once no more requests may be added.
     is_retired: bool,

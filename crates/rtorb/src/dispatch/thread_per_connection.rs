@@ -86,17 +86,17 @@ fn accept(
     listener: &Listener,
     turns: &Mutex<StrangerTurns>,
 ) -> Option<ServedConnection> {
-    let admission = server.accept(orb, listener);
-    match admission {
-        Admission::Accepted(_) | Admission::Refused => await_turn(orb, turns),
+    match server.accept(orb, listener) {
+        Admission::Accepted(connection) => {
+            await_turn(orb, turns);
+            return Some(connection);
+        }
+        Admission::Refused => await_turn(orb, turns),
         Admission::Empty => {}
         Admission::Pending => sleep_until(monotonic_ns() + PENDING_NS),
         Admission::Exhausted => sleep_until(monotonic_ns() + EXHAUSTED_NS),
     }
-    match admission {
-        Admission::Accepted(connection) => Some(connection),
-        _ => None,
-    }
+    None
 }
 
 /// Periodically looks for messages that do not arrive, and interrupts the threads of silent connections through shared memory, so that they

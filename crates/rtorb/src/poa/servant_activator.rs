@@ -108,11 +108,11 @@ impl<A: ServantActivator> Incarnations<A> {
     /// # Errors
     /// Those of `incarnate` and `call`; UNKNOWN if the activator panics; TRANSIENT if the last servant of the object is being
     /// etherealized; NO_RESOURCES if there are too many objects.
-    fn with_object<I, T>(
+    fn with_object<I>(
         self: &Arc<Self>,
         id: &[u8],
-        call: impl FnOnce(&ActiveObject) -> Result<T, SystemException>,
-    ) -> Result<T, SystemException>
+        call: impl FnOnce(&ActiveObject) -> Result<(), SystemException>,
+    ) -> Result<(), SystemException>
     where
         I: ServedBy<A::Servant, Object = ObjectRef> + 'static,
     {
@@ -223,7 +223,7 @@ where
         id: &LocatedId,
     ) -> Result<(), SystemException> {
         let dispatch = |object: &ActiveObject| object.servant.dispatch(operation, call, id);
-        self.servant().with_object::<I, ()>(id.bytes(), dispatch)
+        self.servant().with_object::<I>(id.bytes(), dispatch)
     }
 
     fn is_locator(&self) -> bool {
@@ -236,7 +236,7 @@ where
 
     /// Incarnates the object. A panic of its last servant's end becomes UNKNOWN for this request.
     fn check_presence(&self, id: &LocatedId) -> Result<(), SystemException> {
-        let incarnate = || self.servant().with_object::<I, ()>(id.bytes(), |_| Ok(()));
+        let incarnate = || self.servant().with_object::<I>(id.bytes(), |_| Ok(()));
         let present = catch_unwind(AssertUnwindSafe(incarnate));
         present.unwrap_or(Err(local::ACTIVATOR_PANICKED))
     }

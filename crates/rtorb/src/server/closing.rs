@@ -1,7 +1,7 @@
 //! Closes a server's connections so that CloseConnection reaches clients that still send.
 
 use super::session::Session;
-use crate::clock::{monotonic_ns, sleep_until};
+use crate::clock::{monotonic_ns, nanoseconds, sleep_until};
 use std::sync::Arc;
 
 /// Ends connections with CloseConnection. Call it when none of their requests is in progress, but for replies that servants have
@@ -37,8 +37,8 @@ fn settle_deferred(sessions: &[Arc<Session>]) {
     let Some(first) = sessions.first() else {
         return;
     };
-    let wait = first.orb.limits.deferred_reply_time;
-    if !await_deferred(sessions, wait.as_nanos() as u64) {
+    let wait_ns = nanoseconds(first.orb.limits.deferred_reply_time);
+    if !await_deferred(sessions, wait_ns) {
         for session in sessions {
             session.orb.deferred.revoke(session);
         }

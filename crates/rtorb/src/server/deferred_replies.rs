@@ -172,15 +172,20 @@ impl DeferredReplies {
     /// Takes a reply to send it; `None` if it was [revoked](Self::revoke) or [given up](Self::give_up).
     fn take(&self, id: ReplyId) -> Option<TakenReply<'_>> {
         let mut places = self.places.lock();
-        let place = &mut places.all[id.place];
-        if place.uses != id.use_number {
+        if places.all[id.place].uses != id.use_number {
             return None;
         }
+        self.take_from(&mut places, id.place)
+    }
+
+    /// Takes the reply of a place; `None` if there is none that is unsent.
+    fn take_from(&self, places: &mut ReplyPlaces, number: usize) -> Option<TakenReply<'_>> {
+        let place = &mut places.all[number];
         Some(TakenReply {
             reply: place.reply.take()?,
             memory: mem::take(&mut place.memory),
             table: self,
-            number: id.place,
+            number,
         })
     }
 
@@ -232,18 +237,11 @@ impl DeferredReplies {
     pub(super) fn revoke(&self, session: &Session) {
         let next = || {
             let mut places = self.places.lock();
-            let mut numbered = places.all.iter_mut().enumerate();
-            let found = numbered.find(|(_, place)| {
+            let number = places.all.iter().position(|place| {
                 let reply = place.reply.as_ref();
                 reply.is_some_and(|reply| reply.is_for(session))
             });
-            let (number, place) = found?;
-            Some(TakenReply {
-                reply: place.reply.take()?,
-                memory: mem::take(&mut place.memory),
-                table: self,
-                number,
-            })
+            self.take_from(&mut places, number?)
         };
         while let Some(taken) = next() {
             taken.send(&session.orb, |_| Err(NOT_ANSWERED));

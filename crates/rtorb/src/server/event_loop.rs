@@ -10,7 +10,7 @@
 use super::session::Session;
 use super::stranger_turns::StrangerTurns;
 use crate::Limits;
-use crate::clock::monotonic_ns;
+use crate::clock::{monotonic_ns, nanoseconds};
 use crate::poller::{Bell, DescriptorSet, ONCE, Polled, Poller, Token};
 use crate::transport::{Listener, Stream};
 use core::mem::MaybeUninit;
@@ -375,8 +375,4 @@ fn readiness(flags: EventFlags) -> Readiness {
 
 fn token_of_listener(number: usize) -> Token {
     Token::number(FIRST_LISTENER + number as u32)
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

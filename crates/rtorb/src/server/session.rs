@@ -4,7 +4,7 @@ use super::cancellation::{self, CancelledRequests};
 use super::client_watch::ClientWatches;
 use super::connection_counts::ConnectionOutcome;
 use super::event_loop::EventLoop;
-use crate::clock::monotonic_ns;
+use crate::clock::{monotonic_ns, nanoseconds};
 use crate::exception::{ExceptionKind, SystemException};
 use crate::poller::Token;
 use crate::realtime::{NetworkPriority, ThreadpoolId};
@@ -485,7 +485,7 @@ impl Session {
 
     /// Returns the time by which a client must receive what is sent now.
     fn deadline_ns(&self) -> u64 {
-        let timeout_ns = u64::try_from(self.orb.limits.send_timeout.as_nanos()).unwrap_or(u64::MAX);
+        let timeout_ns = nanoseconds(self.orb.limits.send_timeout);
         monotonic_ns().saturating_add(timeout_ns)
     }
 

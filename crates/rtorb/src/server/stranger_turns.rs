@@ -3,7 +3,7 @@
 //! A stranger is a client that connects, or one of which no message has been served yet. Whoever it is, its turns cost a lane time.
 
 use crate::Limits;
-use crate::clock::{monotonic_ns, sleep_until};
+use crate::clock::{monotonic_ns, nanoseconds, sleep_until};
 use crate::server::ServerCore;
 use rtorb_os::sync::Mutex;
 
@@ -25,7 +25,7 @@ impl StrangerTurns {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             turns_max: (limits.stranger_turns_max as u64).max(1),
-            period_ns: u64::try_from(limits.stranger_period.as_nanos()).unwrap_or(u64::MAX),
+            period_ns: nanoseconds(limits.stranger_period),
             begun_ns: 0,
             taken: 0,
         }

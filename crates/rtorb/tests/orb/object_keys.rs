@@ -295,7 +295,7 @@ fn a_locator_and_its_servants_are_dropped() {
 }
 
 /// A servant that tells its name.
-struct Names(String);
+pub(super) struct Names(pub(super) String);
 
 impl RelayServant for Names {
     fn pass_on(&self) -> Result<Vec<Seen>, SystemException> {
@@ -315,7 +315,7 @@ fn who(relay: &Relay) -> Result<String, SystemException> {
     relay.pass_on().map(|mut seen| seen.remove(0).who)
 }
 
-fn persistent(ours: &Ours, name: &str) -> Poa {
+pub(super) fn persistent(ours: &Ours, name: &str) -> Poa {
     let root = ours.orb.root_poa().expect("the ORB runs");
     root.create_poa(name, PoaPolicies::PERSISTENT)
         .expect("it is free")
@@ -335,7 +335,7 @@ fn located(ours: &Ours, name: &str) -> Poa {
 }
 
 /// An object of an adapter, as another ORB sees it.
-fn client(orb: &Orb, poa: &Poa, id: &str) -> Relay {
+pub(super) fn client(orb: &Orb, poa: &Poa, id: &str) -> Relay {
     let own: Relay = poa.create_reference_with_id(id).expect("it is persistent");
     let object = orb.string_to_object(&own.as_object().to_string());
     Relay::unchecked_narrow(object.expect("a reference"))

@@ -1,5 +1,6 @@
 //! Objects whose servants come from elsewhere: activators, default servants and adapter activators (CORBA 3, 11.3).
 
+use super::object_keys::{Names, client, persistent};
 use rtorb::{
     DispatchStrategy, ExceptionKind, Orb, Poa, PoaError, PoaPolicies, ServantActivator,
     SystemException,
@@ -16,23 +17,6 @@ use std::time::Duration;
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(30);
 
-/// A servant that tells its name.
-struct Named(String);
-
-impl RelayServant for Named {
-    fn pass_on(&self) -> Result<Vec<Seen>, SystemException> {
-        Ok(vec![Seen {
-            who: self.0.clone(),
-            corba: 0,
-            kernel: 0,
-        }])
-    }
-
-    fn shutdown(&self) -> Result<(), SystemException> {
-        Ok(())
-    }
-}
-
 /// What an activator has done, as texts.
 type Events = Arc<Mutex<Vec<String>>>;
 
@@ -42,9 +26,9 @@ struct Makes {
 }
 
 impl ServantActivator for Makes {
-    type Servant = Named;
+    type Servant = Names;
 
-    fn incarnate(&self, id: &[u8]) -> Result<Named, SystemException> {
+    fn incarnate(&self, id: &[u8]) -> Result<Names, SystemException> {
         let id = String::from_utf8_lossy(id).into_owned();
         match id.as_str() {
             "gone" => return Err(ExceptionKind::ObjectNotExist.into()),
@@ -52,10 +36,10 @@ impl ServantActivator for Makes {
             _ => {}
         }
         note(&self.events, format!("+{id}"));
-        Ok(Named(id))
+        Ok(Names(id))
     }
 
-    fn etherealize(&self, id: &[u8], servant: Named) {
+    fn etherealize(&self, id: &[u8], servant: Names) {
         assert_eq!(servant.0.as_bytes(), id);
         note(&self.events, format!("-{}", servant.0));
     }
@@ -80,12 +64,6 @@ fn ended(events: &Events, count: usize) -> Vec<String> {
     ended
 }
 
-fn persistent(ours: &Ours, name: &str) -> Poa {
-    let root = ours.orb.root_poa().expect("the ORB runs");
-    root.create_poa(name, PoaPolicies::PERSISTENT)
-        .expect("it is free")
-}
-
 /// An adapter with an activator, and what that does.
 fn activated(ours: &Ours, name: &str) -> (Poa, Events) {
     let (poa, events) = (persistent(ours, name), Events::default());
@@ -95,13 +73,6 @@ fn activated(ours: &Ours, name: &str) -> (Poa, Events) {
     poa.set_servant_activator::<Relay, _>(makes)
         .expect("it has none");
     (poa, events)
-}
-
-/// An object of an adapter, as another ORB sees it.
-fn client(orb: &Orb, poa: &Poa, id: &str) -> Relay {
-    let own: Relay = poa.create_reference_with_id(id).expect("it is persistent");
-    let object = orb.string_to_object(&own.as_object().to_string());
-    Relay::unchecked_narrow(object.expect("a reference"))
 }
 
 fn client_orb() -> Orb {
@@ -187,14 +158,14 @@ fn a_servant_is_etherealized_after_its_last_call_and_its_object_waits_for_that()
         made: AtomicUsize,
     }
     impl ServantActivator for Waits {
-        type Servant = Named;
+        type Servant = Names;
 
-        fn incarnate(&self, _: &[u8]) -> Result<Named, SystemException> {
+        fn incarnate(&self, _: &[u8]) -> Result<Names, SystemException> {
             let number = self.made.fetch_add(1, Ordering::SeqCst);
-            Ok(Named(number.to_string()))
+            Ok(Names(number.to_string()))
         }
 
-        fn etherealize(&self, _: &[u8], _: Named) {
+        fn etherealize(&self, _: &[u8], _: Names) {
             let _ = self.ends.lock().expect("nobody panics").send(());
             let _ = self
                 .goes_on
@@ -289,12 +260,12 @@ fn a_servant_that_deactivates_itself_ends_with_its_call() {
 fn an_activator_that_calls_the_object_which_it_makes_is_told() {
     struct Circular(Mutex<Option<Relay>>);
     impl ServantActivator for Circular {
-        type Servant = Named;
+        type Servant = Names;
 
-        fn incarnate(&self, _: &[u8]) -> Result<Named, SystemException> {
+        fn incarnate(&self, _: &[u8]) -> Result<Names, SystemException> {
             let own = self.0.lock().expect("nobody panics").take();
             let answer = own.ok_or(ExceptionKind::NoImplement)?.pass_on();
-            answer.map(|_| Named(String::new()))
+            answer.map(|_| Names(String::new()))
         }
     }
     let ours = Ours::serve_collocated(Orb::builder());
@@ -312,9 +283,9 @@ fn who_serves_a_request_is_as_in_the_tables_of_the_standard() {
     let ours = Ours::serve();
     let orb = client_orb();
     let names = |id: &[u8]| {
-        Ok::<_, SystemException>(Named(format!("{} by id", String::from_utf8_lossy(id))))
+        Ok::<_, SystemException>(Names(format!("{} by id", String::from_utf8_lossy(id))))
     };
-    let own = || Named("own servant".to_owned());
+    let own = || Names("own servant".to_owned());
 
     // RETAIN, USE_ACTIVE_OBJECT_MAP_ONLY.
     let map_only = persistent(&ours, "MapOnly");
@@ -380,7 +351,7 @@ fn an_object_has_its_own_servant_once_it_is_active_and_an_adapter_one_source_of_
     let ours = Ours::serve();
     let orb = client_orb();
     let names = |id: &[u8]| {
-        Ok::<_, SystemException>(Named(format!("{} by id", String::from_utf8_lossy(id))))
+        Ok::<_, SystemException>(Names(format!("{} by id", String::from_utf8_lossy(id))))
     };
     let default = persistent(&ours, "Default");
     default
@@ -388,7 +359,7 @@ fn an_object_has_its_own_servant_once_it_is_active_and_an_adapter_one_source_of_
         .expect("it has none");
     let relay = client(&orb, &default, "c");
     assert_eq!(who(&relay).as_deref(), Ok("c by id"));
-    let own = Named("own servant".to_owned());
+    let own = Names("own servant".to_owned());
     default
         .activate_with_id::<Relay, _>("c", own)
         .expect("room");
@@ -425,7 +396,7 @@ fn an_adapter_activator_makes_the_adapters_that_requests_name() {
             let Ok(poa) = rooms.create_poa(floor, PoaPolicies::PERSISTENT) else {
                 return false;
             };
-            let named = |id: &[u8]| Ok(Named(String::from_utf8_lossy(id).into_owned()));
+            let named = |id: &[u8]| Ok(Names(String::from_utf8_lossy(id).into_owned()));
             poa.set_servant_locator::<Relay, _, _>(named).is_ok()
         });
         true
@@ -460,7 +431,7 @@ fn an_adapter_activator_that_panics_does_so_for_one_request() {
     root.set_adapter_activator(|_, _| panic!("as it shall"));
     let own = persistent(&ours, "Made");
     let relay: Relay = own
-        .activate_with_id("x", Named("x".to_owned()))
+        .activate_with_id("x", Names("x".to_owned()))
         .expect("room");
     let orb = client_orb();
     let url = format!("corbaloc:iiop:1.2@{}/No/x", ours.address());

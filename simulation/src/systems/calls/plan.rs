@@ -3,6 +3,8 @@
 use crate::random::Random;
 use crate::systems;
 use crate::systems::call_end::ENOUGH;
+use crate::systems::server::Server;
+use crate::systems::worker::Ledger;
 use crate::world::faults::Faults;
 use crate::world::processes::Kill;
 use rtorb::rt::{Priority, ThreadpoolLane};
@@ -66,6 +68,11 @@ const TCP: &str = "iiop://127.0.0.1:7000";
 const UNIX: &str = "uiop:///simulated/worker";
 
 impl Plan {
+    /// Starts the first server, which listens at the endpoint of the plan.
+    pub(in crate::systems) fn start_first(self, random: &mut Random, ledger: &Ledger) -> Server {
+        Server::start(server(random, self).listen(self.endpoint), ledger)
+    }
+
     pub(in crate::systems) fn draw(random: &mut Random, faults: Faults) -> Self {
         let is_whole = faults.split_one_in == 0 && faults.pipe_bytes >= Faults::NONE.pipe_bytes;
         let is_sound = !faults.breaks() && random.one_in(2);
@@ -136,9 +143,21 @@ pub(in crate::systems) fn server(random: &mut Random, plan: Plan) -> OrbBuilder 
 }
 
 pub(in crate::systems) fn client(random: &mut Random) -> Orb {
-    let limits = Limits::with(|limits| limits.queued_requests_max = random.choose(&[1, 2, 100]));
+    client_with(random, &CONNECTIONS, |_| {})
+}
+
+/// A client with one of these connection strategies, whose limits `change` completes.
+pub(in crate::systems) fn client_with(
+    random: &mut Random,
+    connections: &[ConnectionStrategy],
+    change: impl FnOnce(&mut Limits),
+) -> Orb {
+    let limits = Limits::with(|limits| {
+        limits.queued_requests_max = random.choose(&[1, 2, 100]);
+        change(limits);
+    });
     let builder = Orb::builder()
-        .connection(random.choose(&CONNECTIONS))
+        .connection(random.choose(connections))
         .limits(limits);
     let builder = if random.one_in(3) {
         builder.fragment_bytes(64 + random.below(500) as usize)
