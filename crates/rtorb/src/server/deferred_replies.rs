@@ -222,6 +222,9 @@ impl DeferredReplies {
     /// Notes that a client has cancelled a request.
     #[cold]
     pub(super) fn cancel(&self, session: &Session, request_id: u32) {
+        if !session.state.has_deferred() {
+            return;
+        }
         for place in &mut self.places.lock().all {
             if let Some(reply) = &place.reply
                 && reply.request_id == request_id
