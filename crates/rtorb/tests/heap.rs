@@ -7,6 +7,7 @@ use rtorb_tests::crane::{Machine, MachineDeferredServant};
 use rtorb_tests::ours::Ours;
 use rtorb_tests::scratch::Scratch;
 use rtorb_tests::stubs::{Cubit, Many, Oneof};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
@@ -159,10 +160,18 @@ fn deferred(endpoint: &str, ours: &Ours, orb: &Orb) {
                 responder.reply(41);
             }
         });
-        let beside = scope.spawn(|| machine.hours());
+        // The other caller stays until the counting is over: a server frees the memory of a thread some time after its client has gone.
+        let (counting, counted) = channel::<()>();
+        let other = machine.clone();
+        let beside = scope.spawn(move || {
+            let hours = other.hours();
+            let _ = counted.recv();
+            hours
+        });
         assert_eq!(machine.hours(), Ok(41));
-        assert_eq!(beside.join().expect("no panic"), Ok(41));
         let counted = count(CALLS, || machine.hours());
+        drop(counting);
+        assert_eq!(beside.join().expect("no panic"), Ok(41));
         handover.put(None);
         let none = Counted {
             here: 0,
