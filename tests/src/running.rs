@@ -121,6 +121,19 @@ pub fn output_of(command: &mut Command) -> String {
     outcome_of(command).unwrap_or_else(|said| panic!("{name}: {said}"))
 }
 
+/// Copies a program, so that it can be started at its new place.
+///
+/// Another process does it. The file would be open for writing in this one, and in each child that another test starts meanwhile, until that
+/// is another program; and the host starts no program that is open for writing (ETXTBSY).
+///
+/// # Panics
+///
+/// It cannot be copied.
+pub fn copy_program(program: impl AsRef<Path>, place: &Path) {
+    let mut copy = Command::new("cp");
+    outcome_of(copy.arg("--").arg(program.as_ref()).arg(place)).expect("there is room");
+}
+
 /// Runs `command` to its end, and answers what it printed on standard output.
 ///
 /// # Errors

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rtorb::{DispatchStrategy, ExceptionKind, Orb, OrbBuilder, SharedMemoryWait};
 use rtorb_tests::ledger::Notes;
 use rtorb_tests::ours::Ours;
-use rtorb_tests::running::{Running, outcome_of, until};
+use rtorb_tests::running::{Running, copy_program, outcome_of, until};
 use rtorb_tests::scratch::Scratch;
 use rtorb_tests::skip;
 use rtorb_tests::stubs::Cubit;
@@ -217,7 +217,7 @@ fn a_client_of_another_user_is_refused_unless_its_group_is_trusted() {
     };
     // Where others can reach it.
     let copy = scratch.join("program");
-    fs::copy(env!("CARGO_BIN_EXE_warm-calls"), &copy).expect("there is room");
+    copy_program(env!("CARGO_BIN_EXE_warm-calls"), &copy);
     let call = |reference: &str, options: &[&str]| {
         let mut command = Command::new(&copy);
         command.args(["call", reference, "3"]).args(options);

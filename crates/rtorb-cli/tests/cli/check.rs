@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use rtorb_tests::running::copy_program;
 use serde_json::Value;
 
 use crate::support::{json, rtorb};
@@ -55,7 +56,7 @@ fn a_user_without_rights_is_told_what_is_refused() {
     let everybody = fs::Permissions::from_mode(0o755);
     fs::set_permissions(folder.path(), everybody).unwrap();
     let program = folder.path().join("rtorb");
-    fs::copy(assert_cmd::cargo::cargo_bin!("rtorb"), &program).unwrap();
+    copy_program(assert_cmd::cargo::cargo_bin!("rtorb"), &program);
     let assert = assert_cmd::Command::new(setpriv)
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .args([

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use rtorb_lab::experiments;
 use rtorb_results::{Results, Verdicts};
+use rtorb_tests::running::copy_program;
 
 use crate::support::rtorb;
 
@@ -128,7 +129,7 @@ fn says_what_it_could_not_obtain(name: &str) {
 fn without_rights(folder: &Path, arguments: &[&str], out: &Path) -> String {
     fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).unwrap();
     let program = folder.join("rtorb");
-    fs::copy(assert_cmd::cargo::cargo_bin!("rtorb"), &program).unwrap();
+    copy_program(assert_cmd::cargo::cargo_bin!("rtorb"), &program);
     let output = Command::new("setpriv")
         .args([
             "--reuid=65534",

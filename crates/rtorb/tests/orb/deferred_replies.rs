@@ -330,10 +330,13 @@ fn an_answer_after_the_deadline_is_late_and_disturbs_no_later_call() {
         let winch: Winch = client
             .string_to_reference(&served.winch.to_string())
             .expect("it is there");
-        let late = winch.with_deadline(SHORT).hours();
-        let late = late.expect_err("nobody answers");
-        assert_eq!(late.kind, ExceptionKind::Timeout, "{name}");
-        let responder = served.hours.recv_timeout(PATIENCE).expect("it was called");
+        // On a busy host, a deadline may pass before the request is sent.
+        let responder = until("a late call has come", || {
+            let late = winch.with_deadline(SHORT).hours();
+            let late = late.expect_err("nobody answers");
+            assert_eq!(late.kind, ExceptionKind::Timeout, "{name}");
+            served.hours.recv_timeout(SHORT).ok()
+        });
         assert_eq!(responder.remaining(), Some(Duration::ZERO), "{name}");
         assert!(responder.deadline().is_some(), "{name}");
         responder.reply(1);
@@ -424,7 +427,7 @@ fn a_caller_in_the_same_orb_waits_for_the_answer() {
 #[test]
 fn a_caller_in_the_same_orb_waits_no_longer_than_its_timeout() {
     let served = Deferred::of(Ours::serve_collocated(Orb::builder()));
-    let late = rtorb::with_deadline(SHORT, || served.winch.hours());
+    let late = rtorb::with_deadline(10 * SHORT, || served.winch.hours());
     let late = late.expect_err("nobody answers");
     assert_eq!(
         (late.kind, late.completed),
