@@ -16,7 +16,7 @@ use rtorb_tests::stubs::ledgers::Ledger;
 /// The round-trip timeout of the calls.
 pub(crate) const TIMEOUT: Duration = Duration::from_millis(300);
 /// What a loaded machine may add to it.
-const SLACK: Duration = Duration::from_secs(2);
+pub(crate) const SLACK: Duration = Duration::from_secs(2);
 /// The time between two calls.
 const PACE: Duration = Duration::from_millis(1);
 

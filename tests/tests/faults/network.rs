@@ -7,7 +7,7 @@ use rtorb_tests::faulty_link::{Faults, Link, SERVER};
 use rtorb_tests::running::Running;
 use rtorb_tests::skip;
 
-use crate::calls::{Ends, Server, TIMEOUT, ledger};
+use crate::calls::{Ends, SLACK, Server, TIMEOUT, ledger};
 
 struct Hosts {
     link: Link,
@@ -45,9 +45,12 @@ fn set(number: &AtomicU32, to: u32) {
 fn calls_with(row: &str, fault: impl FnOnce(&Faults), ways: &[&str]) {
     let Some(hosts) = hosts(1) else { return };
     fault(&hosts.link.faults);
-    let ends = Ends::of_calls(&ledger(&hosts.reference), |ends| {
-        ends.returned + ends.failures() == 300
-    });
+    let mut ledger = ledger(&hosts.reference);
+    if ways.is_empty() {
+        // Nothing is lost: a loaded machine alone makes calls so late.
+        ledger = ledger.with_timeout(SLACK);
+    }
+    let ends = Ends::of_calls(&ledger, |ends| ends.returned + ends.failures() == 300);
     ends.check(row, hosts.server.notes.count(), ways);
     assert!(ends.returned > 250, "{row}: {ends:?}");
 }
