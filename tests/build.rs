@@ -10,7 +10,7 @@ fn main() {
     rtorb_idl::compile("idl/harbour.idl");
     rtorb_idl::Compiler::new()
         .start_calls(true)
-        .defer_replies(true)
+        .async_servants(true)
         .compile("idl/crane.idl");
     rtorb_idl::compile(rtorb_idl::project::file("atlas.idl"));
     rtorb_idl::compile(rtorb_idl::project::file("cubit.idl"));

@@ -88,6 +88,15 @@ impl Compiler {
         self
     }
 
+    /// Generates a third trait of servants for each interface if `are` is true: the operations of `MotorAsyncServant` may be `async fn`, and
+    /// `rtorb::TaskServant` makes each call a task. It generates those of [`defer_replies`](Self::defer_replies) too.
+    #[must_use]
+    pub fn async_servants(mut self, are: bool) -> Self {
+        self.additions.has_async_servants = are;
+        self.additions.defers_replies |= are;
+        self
+    }
+
     /// Sets the directory of the output, instead of `$OUT_DIR`.
     #[must_use]
     pub fn out_dir(mut self, dir: impl Into<PathBuf>) -> Self {
@@ -146,6 +155,7 @@ impl Compiler {
         let Additions {
             starts_calls,
             defers_replies,
+            ..
         } = self.additions;
         let is_embedded = runtime.ends_with("rtorb_embedded");
         if starts_calls && is_embedded {

@@ -1,6 +1,7 @@
 //! The Rust back end: generates Rust text from a checked tree, as `docs/reference/mapping.md` describes.
 
 mod abstract_values;
+mod async_servants;
 mod bits;
 mod constants;
 mod cycles;
@@ -58,6 +59,8 @@ pub(crate) struct Additions {
     pub(crate) starts_calls: bool,
     /// A second trait of servants, which defer their replies.
     pub(crate) defers_replies: bool,
+    /// A third trait of servants, whose operations are `async`. It needs the second.
+    pub(crate) has_async_servants: bool,
 }
 
 /// Like [`generate`], for the ORB with that path, and with these additions.

@@ -4,7 +4,7 @@
 
 pub use crate::realtime::Priority;
 pub use crate::reference::{Call, ObjectRef, Starter};
-pub use crate::server::{DeferReply, Deferring, Responder, ServerCall};
+pub use crate::server::{DeferReply, Deferring, Executor, Responder, ServerCall, TaskServant};
 pub use rtorb_core::codegen::*;
 pub use rtorb_os::set_once::SetOnce;
 

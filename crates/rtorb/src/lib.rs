@@ -43,7 +43,9 @@ pub use reference::{Call, ObjectRef, SyncScope, UntypedCall};
 pub use rtorb_core::Interface;
 #[doc(no_inline)]
 pub use rtorb_wire::{any, cdr, ior, type_code, url};
-pub use server::{ConnectionCounts, CurrentCall, DeferredReplyCounts, Deferring, Responder};
+pub use server::{
+    ConnectionCounts, CurrentCall, DeferredReplyCounts, Deferring, Executor, Responder, TaskServant,
+};
 pub use strategies::{
     Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
     Strategies, UnknownStrategy, WaitStrategy,

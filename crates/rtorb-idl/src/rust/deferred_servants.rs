@@ -60,29 +60,35 @@ fn trait_path(scope: Scope<'_>, id: ItemId) -> TokenStream {
 }
 
 /// The parameter for the responder.
-fn responder(call: &Call<'_>) -> Ident {
+pub(super) fn responder(call: &Call<'_>) -> Ident {
     let [responder] = names::fresh(["responder"], &call.argument_names());
     responder
 }
 
 /// `fn name(&self, responder: Responder<..., ...>, ...)`
-fn signature(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
+pub(super) fn signature(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
     if call.oneway {
         return call.signature(scope);
     }
-    let (method, names) = (&call.method, call.argument_names());
-    let responder = responder(call);
-    let types = call.arguments.iter().map(|it| scope.owned(it.ty));
-    let context = call.context.iter();
-    let types = types.chain(context.map(|_| quote!(::rtorb::codegen::ContextValues)));
+    let (method, responder) = (&call.method, responder(call));
+    let parameters = parameters(scope, call);
     let (result, error) = (call.returned(scope), call.error(scope));
     quote! {
         fn #method(
             &self,
             #responder: ::rtorb::codegen::Responder<#result, #error>,
-            #(#names: #types),*
+            #parameters
         )
     }
+}
+
+/// The parameters of an operation, as values.
+pub(super) fn parameters(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
+    let names = call.argument_names();
+    let types = call.arguments.iter().map(|it| scope.owned(it.ty));
+    let context = call.context.iter();
+    let types = types.chain(context.map(|_| quote!(::rtorb::codegen::ContextValues)));
+    quote!(#(#names: #types),*)
 }
 
 /// Reads the arguments, and calls the servant with a responder.

@@ -9,7 +9,7 @@ use proc_macro2::Ident;
 use super::abstract_values::{self, VALUE_BASE};
 use super::operations::{self, RUST_METHODS, TO_STRING};
 use super::started_calls::{START_METHODS, calls_ident};
-use super::{Additions, bits, deferred_servants, names, structs, unions, values};
+use super::{Additions, async_servants, bits, deferred_servants, names, structs, unions, values};
 use crate::diagnostic::Diagnostic;
 use crate::renames::{Declared, RUST_NAME};
 use crate::source::Location;
@@ -277,6 +277,10 @@ impl Escapes<'_> {
                     let deferred = format!("the trait of servants of `{name}` that defer replies");
                     let trait_name = deferred_servants::trait_ident(item);
                     claims.push(Claim::new(Types, &trait_name, deferred));
+                }
+                if self.additions.has_async_servants {
+                    let tasks = format!("the trait of servants of `{name}` that are tasks");
+                    claims.push(Claim::new(Types, &async_servants::trait_ident(item), tasks));
                 }
             }
             ItemKind::Valuetype(_) if values::has_operations(tree, id) => {

@@ -7,7 +7,8 @@ use super::operations::{self, Argument, Call};
 use super::scope::Scope;
 use super::types::{self, Lending};
 use super::{
-    deferred_servants, documentation, errors, names, servants, started_calls, timings, type_codes,
+    async_servants, deferred_servants, documentation, errors, names, servants, started_calls,
+    timings, type_codes,
 };
 use crate::tree::{ItemId, Tree, Type};
 
@@ -19,8 +20,12 @@ pub(super) fn generate(scope: Scope<'_>, id: ItemId) -> TokenStream {
         .additions
         .defers_replies
         .then(|| deferred_servants::generate(scope, id));
+    let tasks = scope
+        .additions
+        .has_async_servants
+        .then(|| async_servants::generate(scope, id));
     let errors = errors::generate(scope, &operations::own(scope.tree, id));
-    quote!(#reference #servant #deferred #errors)
+    quote!(#reference #servant #deferred #tasks #errors)
 }
 
 /// The reference type of an interface. A type that is declared but not defined has no operations.

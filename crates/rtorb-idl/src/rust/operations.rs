@@ -209,7 +209,7 @@ impl<'t> Call<'t> {
     }
 
     /// `Result<..., ...>`
-    fn result(&self, scope: Scope<'_>) -> TokenStream {
+    pub(super) fn result(&self, scope: Scope<'_>) -> TokenStream {
         let (result, error) = (self.returned(scope), self.error(scope));
         quote!(::core::result::Result<#result, #error>)
     }

@@ -6,6 +6,7 @@ use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::wait::reply_reader::ReplyReader;
 use core::task::Waker;
 use rtorb_wire::connection::Deadline;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,6 +14,9 @@ use std::time::Instant;
 ///
 /// With wait strategy `leader_followers`, nobody reads while no thread waits for a reply. This lets the application choose who does,
 /// with which priority, and when. One thread at a time reads.
+///
+/// A task of an async runtime reads by [`run_ready`](Self::run_ready), when the descriptor of this driver is readable; crate `rtorb-tokio` has it.
+/// Choose one of the two for an ORB: a thread that waits takes the news of the descriptor away.
 ///
 /// The deadlines of calls do not depend on it: the watchdog ends them.
 ///
@@ -78,5 +82,22 @@ impl ReplyDriver {
     /// Returns a waker for the tasks that the reading thread polls: it ends [`run_once`](Self::run_once). It makes no heap call.
     pub fn waker(&self) -> Waker {
         Waker::from(Arc::clone(&self.reader))
+    }
+
+    /// Reads replies that have arrived, and wakes their tasks, without waiting. Returns false if there were none: from then on the descriptor
+    /// becomes readable when there is something to read. So call this again until it returns false, and then wait for the descriptor.
+    ///
+    /// It is for an edge-triggered wait, and reads a bounded number of connections.
+    pub fn run_ready(&self) -> bool {
+        self.reader.read_ready()
+    }
+}
+
+/// The descriptor that is readable when [`ReplyDriver::run_ready`] has something to read. Read nothing from it yourself.
+impl AsFd for ReplyDriver {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.reader
+            .descriptor()
+            .expect("`Orb::reply_driver` prepares the reader")
     }
 }

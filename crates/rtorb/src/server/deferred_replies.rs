@@ -6,6 +6,7 @@ use super::session::Session;
 use crate::exception::{CompletionStatus, SystemException, local};
 use core::mem;
 use core::sync::atomic::{AtomicU64, Ordering};
+use core::task::{Poll, Waker};
 use rtorb_os::sync::{Condvar, Mutex};
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::giop::{RequestHeader, Response, Version, contexts};
@@ -51,6 +52,8 @@ struct ReplyPlace {
     reply: Option<UnsentReply>,
     memory: ReplyMemory,
     is_cancelled: bool,
+    /// The task that is woken when nobody waits for the reply any more.
+    waker: Option<Waker>,
 }
 
 /// The identity of a deferred reply in its ORB: no other one has ever had it.
@@ -183,6 +186,7 @@ impl DeferredReplies {
         let place = &mut places.all[number];
         Some(TakenReply {
             reply: place.reply.take()?,
+            waker: place.waker.take(),
             memory: mem::take(&mut place.memory),
             table: self,
             number,
@@ -209,14 +213,30 @@ impl DeferredReplies {
 
     /// Gives a reply up for which nobody waits any more. Returns false if it is being sent.
     pub(super) fn give_up(&self, id: ReplyId) -> bool {
-        self.take(id).is_some()
+        let taken = self.take(id);
+        let is_given_up = taken.is_some();
+        let waker = taken.and_then(|mut taken| taken.waker.take());
+        waker.into_iter().for_each(Waker::wake);
+        is_given_up
     }
 
     /// Returns true if the client has cancelled the call, or nobody waits for the reply any more.
     pub(super) fn is_cancelled(&self, id: ReplyId) -> bool {
-        let places = self.places.lock();
-        let place = &places.all[id.place];
-        place.uses != id.use_number || place.reply.is_none() || place.is_cancelled
+        self.places.lock().all[id.place].is_cancelled(id)
+    }
+
+    /// Is ready if the client has cancelled the call, or nobody waits for the reply any more. If not, that wakes the task.
+    pub(super) fn poll_cancelled(&self, id: ReplyId, waker: &Waker) -> Poll<()> {
+        // A waker is code of the application: it is neither copied nor dropped under the lock.
+        let mut own = Some(waker.clone());
+        let mut places = self.places.lock();
+        let place = &mut places.all[id.place];
+        if place.is_cancelled(id) {
+            return Poll::Ready(());
+        }
+        mem::swap(&mut place.waker, &mut own);
+        drop(places);
+        Poll::Pending
     }
 
     /// Notes that a client has cancelled a request.
@@ -225,14 +245,17 @@ impl DeferredReplies {
         if !session.state.has_deferred() {
             return;
         }
-        for place in &mut self.places.lock().all {
-            if let Some(reply) = &place.reply
-                && reply.request_id == request_id
-                && reply.is_for(session)
-            {
-                place.is_cancelled = true;
-            }
-        }
+        let mut places = self.places.lock();
+        let place = places.all.iter_mut().find(|place| {
+            let reply = place.reply.as_ref();
+            reply.is_some_and(|reply| reply.request_id == request_id && reply.is_for(session))
+        });
+        let waker = place.and_then(|place| {
+            place.is_cancelled = true;
+            place.waker.take()
+        });
+        drop(places);
+        waker.into_iter().for_each(Waker::wake);
     }
 
     /// Sends NO_RESPONSE for each deferred reply of a connection that ends. Its responders have nothing to answer then.
@@ -246,8 +269,10 @@ impl DeferredReplies {
             });
             self.take_from(&mut places, number?)
         };
-        while let Some(taken) = next() {
+        while let Some(mut taken) = next() {
+            let waker = taken.waker.take();
             taken.send(&session.orb, |_| Err(NOT_ANSWERED));
+            waker.into_iter().for_each(Waker::wake);
         }
     }
 
@@ -264,6 +289,13 @@ impl DeferredReplies {
     }
 }
 
+impl ReplyPlace {
+    /// Returns true if nobody waits for that reply.
+    fn is_cancelled(&self, id: ReplyId) -> bool {
+        self.uses != id.use_number || self.reply.is_none() || self.is_cancelled
+    }
+}
+
 impl UnsentReply {
     fn is_for(&self, session: &Session) -> bool {
         match &self.destination {
@@ -276,6 +308,8 @@ impl UnsentReply {
 /// A reply that one thread sends. Its place is free when this is dropped.
 struct TakenReply<'t> {
     reply: UnsentReply,
+    /// The task to wake if nobody waits for the reply.
+    waker: Option<Waker>,
     memory: ReplyMemory,
     table: &'t DeferredReplies,
     number: usize,

@@ -9,6 +9,9 @@ use crate::exception::{SystemException, local};
 use crate::realtime::{Priority, thread_priority};
 use crate::timing::TimedUpcall;
 use core::fmt;
+use core::future::{Future, poll_fn};
+use core::pin::pin;
+use core::task::{Context, Poll};
 use rtorb_wire::giop::Response;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -85,6 +88,26 @@ impl<T, E> Responder<T, E> {
     pub fn is_cancelled(&self) -> bool {
         let unsent = self.reply.unsent.as_ref();
         unsent.is_none_or(|(orb, id)| orb.deferred.is_cancelled(*id))
+    }
+
+    /// Is ready once [nobody waits](Self::is_cancelled) for the answer. Until then that wakes the task that has polled last.
+    pub fn poll_cancelled(&self, context: &mut Context<'_>) -> Poll<()> {
+        match &self.reply.unsent {
+            Some((orb, id)) => orb.deferred.poll_cancelled(*id, context.waker()),
+            None => Poll::Ready(()),
+        }
+    }
+
+    /// Answers with the result of `work`. If nobody waits for it any more, `work` is dropped where it is.
+    pub async fn answer(self, work: impl Future<Output = Result<T, E>>) {
+        let mut work = pin!(work);
+        let done = poll_fn(|context| match work.as_mut().poll(context) {
+            Poll::Ready(result) => Poll::Ready(Some(result)),
+            Poll::Pending => self.poll_cancelled(context).map(|()| None),
+        });
+        if let Some(result) = done.await {
+            self.respond(result);
+        }
     }
 }
 

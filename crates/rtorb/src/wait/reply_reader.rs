@@ -9,7 +9,9 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::Mutex;
+use rustix::event::epoll;
 use rustix::io::Errno;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Weak};
 use std::task::Wake;
 
@@ -90,7 +92,39 @@ impl ReplyReader {
         let is_woken = self.state.swap(WAITING, Ordering::AcqRel) == WOKEN;
         let mut room = [MaybeUninit::uninit(); EVENTS_MAX];
         let events = poller.wait(&mut room, is_woken.then_some(0));
-        let mut has_read = self.state.swap(IDLE, Ordering::AcqRel) == WOKEN || is_woken;
+        let was_woken = self.state.swap(IDLE, Ordering::AcqRel) == WOKEN || is_woken;
+        self.read_those(poller, events, &mut timer_ns) || was_woken
+    }
+
+    /// Reads replies that have arrived, without waiting. Returns false if there was nothing: from then on, the next reply, and a leader
+    /// that leaves, make the [descriptor](Self::descriptor) readable.
+    pub(crate) fn read_ready(&self) -> bool {
+        let Some(poller) = self.poller.get() else {
+            return false;
+        };
+        let Some(mut timer_ns) = self.turn.try_lock() else {
+            return false;
+        };
+        // It stays so, because the descriptor waits: whoever wakes this reader rings.
+        self.state.store(WAITING, Ordering::Release);
+        let mut room = [MaybeUninit::uninit(); EVENTS_MAX];
+        let events = poller.wait(&mut room, Some(0));
+        self.read_those(poller, events, &mut timer_ns)
+    }
+
+    /// Returns what is readable when [`read_ready`](Self::read_ready) has something to read; `None` before [`prepare`](Self::prepare).
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.poller.get().map(Poller::as_fd)
+    }
+
+    /// Reads the connections of these events, and those that leaders have left. Returns false if there were none.
+    fn read_those(
+        &self,
+        poller: &Poller,
+        events: &[epoll::Event],
+        timer_ns: &mut Option<u64>,
+    ) -> bool {
+        let mut has_read = false;
         for event in events {
             match Polled::of(event) {
                 Polled::Numbered(number) => {
