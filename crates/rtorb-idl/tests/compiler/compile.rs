@@ -165,6 +165,16 @@ fn replies_can_be_deferred_only_where_the_build_script_asks_for_it() {
         !one_line.contains("fn nudge( &self, responder"),
         "a oneway has no reply to defer"
     );
+    let tasks = text(Compiler::new().async_servants(true)).expect("the text is right");
+    assert!(tasks.contains("pub trait MotorDeferredServant: BaseDeferredServant {"));
+    let one_line = tasks.split_whitespace().collect::<Vec<_>>().join(" ");
+    for expected in [
+        "pub trait MotorAsyncServant: BaseAsyncServant {",
+        "fn turn( &self, responder: ::rtorb::codegen::String, degrees: i32, ) -> impl ::core::future::Future<",
+        "MotorDeferredServant for ::rtorb::codegen::TaskServant<S, X>",
+    ] {
+        assert!(one_line.contains(expected), "{expected} in {one_line}");
+    }
     let embedded = Compiler::new()
         .defer_replies(true)
         .runtime("rtorb_embedded");
