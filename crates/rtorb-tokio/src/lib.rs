@@ -6,7 +6,7 @@
 //!
 //! A task is a heap object, and tokio's scheduler knows no priorities: among the tasks of one lane, the order is that of the runtime. Calls
 //! whose deadline is shorter than the longest step of any task of their lane belong to an ordinary servant.
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod executor;
 mod lanes;

@@ -1,8 +1,4 @@
 //! Reading of replies by a task.
-#![expect(
-    unsafe_code,
-    reason = "tokio waits for a descriptor that it does not own"
-)]
 
 use rtorb::{Orb, ReplyDriver};
 use std::io;
@@ -48,10 +44,7 @@ impl AsRawFd for Readable {
 /// Outside of a tokio runtime with its I/O enabled.
 pub fn read_replies(orb: &Orb) -> io::Result<impl Future<Output = ()> + Send + use<>> {
     let driver = orb.reply_driver().map_err(io::Error::other)?;
-    // SAFETY: The driver keeps its descriptor open for as long as it exists, and has no other.
-    let registered =
-        unsafe { AsyncFd::register_with_interest(Readable(driver), Interest::READABLE) };
-    let readable = registered?;
+    let readable = registered(Readable(driver))?;
     Ok(async move {
         // It fails when the runtime ends.
         while let Ok(mut ready) = readable.readable().await {
@@ -64,4 +57,13 @@ pub fn read_replies(orb: &Orb) -> io::Result<impl Future<Output = ()> + Send + u
             }
         }
     })
+}
+
+/// Registers a descriptor with the runtime.
+#[expect(
+    deprecated,
+    reason = "its replacement is unsafe, because a descriptor might be closed or change: that of a driver does not while it exists"
+)]
+fn registered(driver: Readable) -> io::Result<AsyncFd<Readable>> {
+    AsyncFd::with_interest(driver, Interest::READABLE)
 }
