@@ -11,4 +11,7 @@ fn main() {
         .start_calls(true)
         .defer_replies(true)
         .compile("idl/axis.idl"); // of the example deferred-replies
+    rtorb_idl::Compiler::new()
+        .ami(true)
+        .compile("idl/spindle.idl"); // of the example reply-handlers
 }

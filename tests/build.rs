@@ -9,9 +9,12 @@ fn main() {
     rtorb_idl::compile("idl/ledger.idl");
     rtorb_idl::compile("idl/harbour.idl");
     rtorb_idl::Compiler::new()
-        .start_calls(true)
+        .ami(true)
         .async_servants(true)
         .compile("idl/crane.idl");
+    rtorb_idl::Compiler::new()
+        .ami(true)
+        .compile("../crates/rtorb-idl/tests/ami/stocks.idl");
     rtorb_idl::compile(rtorb_idl::project::file("atlas.idl"));
     rtorb_idl::compile(rtorb_idl::project::file("cubit.idl"));
     rtorb_idl::compile(rtorb_idl::project::file("exchange.idl"));

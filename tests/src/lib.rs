@@ -71,6 +71,9 @@ generated_code! {
         "crane"
     }
 
+    /// Names that clash with those of CORBA Messaging. They only have to compile.
+    pub mod ami_names { "stocks" }
+
     /// The IDL of the back end's snapshots. It only has to compile.
     pub mod snapshots {
         "abstract_interfaces"

@@ -97,6 +97,16 @@ impl Compiler {
         self
     }
 
+    /// Generates asynchronous method invocation as CORBA Messaging has it, for programs that use it, if `sends` is true. A reference gets the
+    /// methods `sendc_turn(&handler, 90)`, with a trait `AmiMotorHandler` of the handlers that are told the replies, and
+    /// `sendp_turn(90)`, which returns an `AmiMotorPoller`. This also does what [`start_calls`](Self::start_calls) does. Only the ORB
+    /// `rtorb` has it.
+    #[must_use]
+    pub fn ami(mut self, sends: bool) -> Self {
+        self.additions.has_ami = sends;
+        self
+    }
+
     /// Sets the directory of the output, instead of `$OUT_DIR`.
     #[must_use]
     pub fn out_dir(mut self, dir: impl Into<PathBuf>) -> Self {
@@ -155,16 +165,19 @@ impl Compiler {
         let Additions {
             starts_calls,
             defers_replies,
+            has_ami,
             ..
         } = self.additions;
+        let additions = [
+            (starts_calls, "started calls", "start_calls"),
+            (defers_replies, "deferred replies", "defer_replies"),
+            (has_ami, "asynchronous method invocation", "ami"),
+        ];
         let is_embedded = runtime.ends_with("rtorb_embedded");
-        if starts_calls && is_embedded {
-            return Err("rtorb_embedded has no started calls: leave `start_calls` out".to_owned());
-        }
-        if defers_replies && is_embedded {
-            return Err(
-                "rtorb_embedded has no deferred replies: leave `defer_replies` out".to_owned(),
-            );
+        if let Some((_, what, option)) = additions.iter().find(|it| it.0 && is_embedded) {
+            return Err(format!(
+                "rtorb_embedded has no {what}: leave `{option}` out"
+            ));
         }
         let text = rust::generate_for(tree, runtime, self.additions)
             .map_err(|all| rendered.to_owned() + &render_all(&all, &outcome.sources, false))?;

@@ -1,6 +1,7 @@
 //! The Rust back end: generates Rust text from a checked tree, as `docs/reference/mapping.md` describes.
 
 mod abstract_values;
+mod ami;
 mod async_servants;
 mod bits;
 mod constants;
@@ -61,6 +62,15 @@ pub(crate) struct Additions {
     pub(crate) defers_replies: bool,
     /// A third trait of servants, whose operations are `async`. It needs the second.
     pub(crate) has_async_servants: bool,
+    /// Methods that send calls, and handlers and pollers for their replies. They are made of started calls.
+    pub(crate) has_ami: bool,
+}
+
+impl Additions {
+    /// True if a second form of each call is generated, which is started.
+    pub(crate) fn starts_calls(self) -> bool {
+        self.starts_calls || self.has_ami
+    }
 }
 
 /// Like [`generate`], for the ORB with that path, and with these additions.

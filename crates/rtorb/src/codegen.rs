@@ -2,11 +2,13 @@
 //!
 //! `docs/reference/mapping.md` shows the generated code.
 
+pub use crate::orb::EndedCall;
 pub use crate::realtime::Priority;
-pub use crate::reference::{Call, ObjectRef, Starter};
+pub use crate::reference::{Call, ObjectRef, ReplyPoller, Starter, UntypedCall};
 pub use crate::server::{DeferReply, Deferring, Executor, Responder, ServerCall, TaskServant};
 pub use rtorb_core::codegen::*;
 pub use rtorb_os::set_once::SetOnce;
+pub use std::time::Instant;
 
 impl UntypedReference for ObjectRef {
     type ServerCall<'m> = ServerCall<'m>;
@@ -82,6 +84,28 @@ macro_rules! policies {
     };
 }
 pub use crate::policies;
+
+/// Makes a type of pollers a [`ReplyPoller`], whose methods yield to those of the type.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! poller {
+    ($name:ident) => {
+        impl ::core::ops::Deref for $name {
+            type Target = $crate::codegen::ReplyPoller;
+
+            fn deref(&self) -> &Self::Target {
+                &self.0
+            }
+        }
+
+        impl ::core::ops::DerefMut for $name {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                &mut self.0
+            }
+        }
+    };
+}
+pub use crate::poller;
 
 /// Gives a type a TypeCode, which is made once: the TypeCode of a type that contains another one twice shares the other's.
 #[macro_export]

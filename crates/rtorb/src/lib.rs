@@ -38,7 +38,7 @@ pub use exception::{CompletionStatus, ExceptionKind, SystemException};
 pub use limits::Limits;
 pub use orb::{ObjectKeyError, Orb, OrbBuilder, OrbConfig, OrbError, ReplyDriver};
 pub use poa::{AdmittedServant, Poa, PoaError, PoaPolicies, ServantActivator, ServantAdmission};
-pub use reference::{Call, ObjectRef, SyncScope, UntypedCall};
+pub use reference::{Call, ObjectRef, ReplyPoller, SyncScope, UntypedCall};
 #[doc(inline)]
 pub use rtorb_core::Interface;
 #[doc(no_inline)]

@@ -12,6 +12,7 @@ mod object_url;
 mod options;
 mod ranges;
 mod reply_driver;
+mod reply_handlers;
 mod rt_current;
 mod rt_orb;
 mod scheduling_current;
@@ -21,6 +22,8 @@ pub use bound_keys::ObjectKeyError;
 pub use builder::{OrbBuilder, OrbError};
 pub use config::OrbConfig;
 pub use reply_driver::ReplyDriver;
+pub use reply_handlers::EndedCall;
+use reply_handlers::ReplyHandlers;
 pub use rt_current::RtCurrent;
 pub use rt_orb::RtOrb;
 pub use scheduling_current::{
@@ -81,6 +84,8 @@ pub(crate) struct OrbCore {
     pub(crate) adapters: Arc<Adapters>,
     /// Initial references: names and stringified references.
     initial_references: Mutex<BTreeMap<String, String>>,
+    /// The calls whose replies handlers are told. They hold the ORB, until it ends.
+    reply_handlers: ReplyHandlers,
     shutdown_signal: ShutdownSignal,
 }
 
@@ -231,6 +236,7 @@ impl Orb {
         self.core.stop();
         self.core.adapters.pools.join();
         self.core.shutdown_signal.join();
+        self.core.reply_handlers.close();
         // Servants often hold the ORB that holds them: destroying the adapters breaks the circle.
         self.root().destroy();
         served.map_err(|error| match error {
@@ -263,6 +269,7 @@ impl Orb {
         self.core.stop();
         self.core.adapters.pools.join();
         self.core.shutdown_signal.join();
+        self.core.reply_handlers.close();
         // As at the end of `run`: servants often hold the ORB.
         self.root().destroy();
         Ok(())

@@ -3,12 +3,13 @@
 //! A `call` follows the object, and `route_choice` tries its routes, which `routes` makes from the profiles of the IOR. `timeout` and
 //! `policies` make references with other policies, and `binding` the rules by which these choose a connection. `servant_call` calls a
 //! servant of the same ORB without a request; `passing` sends requests of other clients on; `sync_scope` is about oneways. A
-//! `started_call` is a call whose result is taken later, by a `started_request`.
+//! `started_call` is a call whose result is taken later, by a `started_request`; a `reply_poller` asks for it as in CORBA Messaging.
 
 mod binding;
 mod call;
 mod passing;
 mod policies;
+mod reply_poller;
 mod route_choice;
 pub(crate) mod routes;
 mod servant_call;
@@ -27,6 +28,8 @@ use crate::timing::OperationTiming;
 use binding::{Binding, Policies, invalid};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+pub(crate) use reply_poller::ReadReply;
+pub use reply_poller::ReplyPoller;
 use routes::{Profile, routes};
 use rtorb_os::sync::Mutex;
 use rtorb_wire::cdr::{Reference, ReferenceOut};

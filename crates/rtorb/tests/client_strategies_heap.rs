@@ -1,9 +1,11 @@
 //! Heap calls of warm calls under every legal pair of a connection and a wait strategy, many threads at once: none, anywhere.
 
-use std::sync::Barrier;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
 
-use rtorb::{ConnectionStrategy, Orb, WaitStrategy};
+use rtorb::codegen::{EndedCall, ReplyPoller};
+use rtorb::{ConnectionStrategy, Orb, ReplyDriver, SystemException, WaitStrategy};
 use rtorb_instruments::heap::{CountingAllocator, process_heap_calls};
 use rtorb_tests::asleep::until_others_sleep;
 use rtorb_tests::ours::Ours;
@@ -49,6 +51,15 @@ fn warm_calls_make_no_heap_call_whoever_reads_their_replies() {
                 start_together(&cubit);
                 let calls = heap_calls_of_many(&cubit, start);
                 assert_eq!(calls, 0, "started, {connection} and {wait}, {endpoint}");
+                let replies = cubit.as_object().orb().reply_driver();
+                let replies = replies.expect("it has started calls");
+                let told = Arc::default();
+                send(&cubit, &replies, &told, WARM_UP);
+                until_others_sleep();
+                let before = process_heap_calls();
+                send(&cubit, &replies, &told, CALLS);
+                let calls = process_heap_calls() - before;
+                assert_eq!(calls, 0, "sent, {connection} and {wait}, {endpoint}");
             }
         }
     }
@@ -118,4 +129,31 @@ fn start(cubit: &Cubit, calls: i32) {
             assert_eq!(call.wait(), Ok(long.wrapping_pow(3)));
         }
     }
+}
+
+/// Has a handler told the results of several calls at a time: it counts them.
+fn send(cubit: &Cubit, replies: &ReplyDriver, told: &Arc<AtomicI32>, calls: i32) {
+    let object = cubit.as_object();
+    told.store(0, Ordering::Relaxed);
+    for long in 0..calls {
+        let started = object.start("cube_long", |w| w.primitive(long), |r| r.primitive::<i32>());
+        let poller = ReplyPoller::new(object, "cube_long", started);
+        poller.hand_to(told, tell).expect("it is sent");
+        while long + 1 - told.load(Ordering::Relaxed) >= IN_FLIGHT {
+            replies.run_once(None);
+        }
+    }
+    while told.load(Ordering::Relaxed) < calls {
+        replies.run_once(None);
+    }
+}
+
+/// As generated code tells a handler.
+fn tell(ended: EndedCall<'_>) -> bool {
+    ended.tell(
+        |call, until| call.wait_until(until, |r| r.primitive::<i32>(), |_, _| Ok(None)),
+        |told: &AtomicI32, _: Result<i32, SystemException>| {
+            told.fetch_add(1, Ordering::Relaxed);
+        },
+    )
 }

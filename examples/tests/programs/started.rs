@@ -36,6 +36,14 @@ fn one_thread_serves_calls_that_last_long() {
 }
 
 #[test]
+fn handlers_and_pollers_get_the_replies() {
+    let program = env!("CARGO_BIN_EXE_reply-handlers");
+    let printed = measured(program, &[], &[]).expect("it needs no right");
+    let expected = "the handler was told that the spindle is at 90, stuck at 90, at 120; the poller, that it is at 180\n";
+    assert_eq!(printed, expected);
+}
+
+#[test]
 fn the_page_has_the_code_of_the_examples() {
     let read = |path: &str| {
         let path = format!("{}/../{path}", env!("CARGO_MANIFEST_DIR"));

@@ -39,7 +39,8 @@ fn run(mut random: Random) {
     let client = client(&mut random, threads as usize);
     // A thread of its own reads replies, or the threads with the tasks do: those do not read while they send, so that a server that waits for
     // room and a client that does may wait for each other.
-    let replies = client.reply_driver().ok();
+    let reads = client.strategies().connection.wait() == WaitStrategy::LeaderFollowers;
+    let replies = client.reply_driver().ok().filter(|_| reads);
     let is_over = Arc::new(AtomicBool::new(false));
     let needs_driver = plan.is_sound && !plan.gives_up;
     let driver = replies.clone().filter(|_| needs_driver || random.one_in(2));

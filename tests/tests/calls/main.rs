@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod abstract_interfaces;
+mod ami;
 mod anys;
 mod bits;
 mod chains;

@@ -11,7 +11,7 @@ use rtorb_tests::crane::{MachineServant, Overload, Winch, WinchLiftError, WinchS
 use rtorb_tests::ours::Ours;
 
 #[derive(Default)]
-struct Hoist(Mutex<f64>);
+pub(crate) struct Hoist(Mutex<f64>);
 
 impl MachineServant for Hoist {
     fn hours(&self) -> Result<i32, SystemException> {

@@ -157,9 +157,6 @@ local! {
         /// A call is started where calls do not share a connection.
         START_UNSHARED = RTORB | 0x11,
             "calls are started on connections that many share at once: build the ORB with connection strategy multiplexed or banded, and              wait strategy leader_followers, reactor or connection_thread";
-        /// The application may not read replies.
-        REPLIES_READ = RTORB | 0x12,
-            "threads of the ORB read the replies, or the threads that call: an application reads them with connection strategy              multiplexed or banded, and wait strategy leader_followers";
         /// Early calls cannot wait on the threads of an adapter.
         NO_THREAD_TO_WAIT = RTORB | 0x18,
             "early calls are delayed only by threads that serve one client: choose dispatch thread_per_connection and no thread pool, or let \
@@ -193,13 +190,21 @@ local! {
         SHED = RTORB | 0x19,
             "the server is overloaded, and served more critical requests (@criticality) instead: try again later, or call less often";
     }
+    BadOperation {
+        /// A poller is asked for the reply of another operation.
+        OTHER_OPERATION = RTORB | 0x10, "the poller is that of another operation: ask it by the method of the one that was sent";
+    }
     NoResponse {
+        /// A poller that does not wait has no reply (the standard's code 1).
+        NO_REPLY_YET = OMG | 1, "the reply is not there yet: ask the poller later, or with a timeout that is not 0";
         /// A servant dropped a responder, or its ORB ended before it answered.
         NOT_ANSWERED = RTORB | 0x10,
             "the servant has deferred its reply, and dropped its responder or did not answer before its server ended: find out in the \
              server why it gave the call up";
     }
     Timeout {
+        /// A poller got no reply in time (the standard's code 1).
+        NO_REPLY_IN_TIME = OMG | 1, "the reply did not come in the time for which the poller was asked; the call goes on, so ask again";
         /// A change did not begin in time.
         CHANGE_NOT_BEGUN = RTORB | 0x10, "the change waited for others until its time was over: try again, or raise the service's time for changes";
         /// A change may have happened.
@@ -237,6 +242,8 @@ local! {
         PULL_MODEL = RTORB | 0x10, "the pull model of events is not implemented: use the push model";
     }
     ObjectNotExist {
+        /// The reply of a poller was taken before (the standard's code 5).
+        REPLY_TAKEN = OMG | 5, "the poller has given its reply before: keep what it returned";
         /// The server has no such object.
         OBJECT_GONE = RTORB | 0x10, "the server has no such object: get a new reference";
         /// A proxy is disconnected.

@@ -9,7 +9,9 @@ use proc_macro2::Ident;
 use super::abstract_values::{self, VALUE_BASE};
 use super::operations::{self, RUST_METHODS, TO_STRING};
 use super::started_calls::{START_METHODS, calls_ident};
-use super::{Additions, async_servants, bits, deferred_servants, names, structs, unions, values};
+use super::{
+    Additions, ami, async_servants, bits, deferred_servants, names, structs, unions, values,
+};
 use crate::diagnostic::Diagnostic;
 use crate::renames::{Declared, RUST_NAME};
 use crate::source::Location;
@@ -269,7 +271,7 @@ impl Escapes<'_> {
             ItemKind::Interface(interface) if interface.flavour != InterfaceFlavour::Local => {
                 let servant = format!("the servant trait of `{name}`");
                 claims.push(Claim::new(Types, &names::servant_ident(item), servant));
-                if self.additions.starts_calls {
+                if self.additions.starts_calls() {
                     let calls = format!("the started calls of `{name}`");
                     claims.push(Claim::new(Types, &calls_ident(item), calls));
                 }
@@ -281,6 +283,12 @@ impl Escapes<'_> {
                 if self.additions.has_async_servants {
                     let tasks = format!("the trait of servants of `{name}` that are tasks");
                     claims.push(Claim::new(Types, &async_servants::trait_ident(item), tasks));
+                }
+                if self.additions.has_ami {
+                    let handler = format!("the reply handlers of `{name}`");
+                    let poller = format!("the pollers of `{name}`");
+                    claims.push(Claim::new(Types, &ami::handler_ident(tree, id), handler));
+                    claims.push(Claim::new(Types, &ami::poller_ident(tree, id), poller));
                 }
             }
             ItemKind::Valuetype(_) if values::has_operations(tree, id) => {
@@ -384,7 +392,7 @@ impl Escapes<'_> {
         let of_references = is_reference.then_some(TO_STRING).into_iter();
         let starting = START_METHODS
             .into_iter()
-            .filter(|_| is_reference && self.additions.starts_calls);
+            .filter(|_| is_reference && self.additions.starts_calls());
         for method in RUST_METHODS
             .into_iter()
             .chain(of_references)

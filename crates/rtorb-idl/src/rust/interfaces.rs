@@ -7,7 +7,7 @@ use super::operations::{self, Argument, Call};
 use super::scope::Scope;
 use super::types::{self, Lending};
 use super::{
-    async_servants, deferred_servants, documentation, errors, names, servants, started_calls,
+    ami, async_servants, deferred_servants, documentation, errors, names, servants, started_calls,
     timings, type_codes,
 };
 use crate::tree::{ItemId, Tree, Type};
@@ -24,8 +24,9 @@ pub(super) fn generate(scope: Scope<'_>, id: ItemId) -> TokenStream {
         .additions
         .has_async_servants
         .then(|| async_servants::generate(scope, id));
+    let ami = (scope.additions.has_ami).then(|| ami::generate(scope, id));
     let errors = errors::generate(scope, &operations::own(scope.tree, id));
-    quote!(#reference #servant #deferred #tasks #errors)
+    quote!(#reference #servant #deferred #tasks #ami #errors)
 }
 
 /// The reference type of an interface. A type that is declared but not defined has no operations.
@@ -51,7 +52,7 @@ pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let methods = methods(scope, id);
     let started = scope
         .additions
-        .starts_calls
+        .starts_calls()
         .then(|| started_calls::generate(scope, id));
     let base_paths = bases.iter().map(|&base| scope.path(base));
     let upcasts =

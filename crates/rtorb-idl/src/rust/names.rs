@@ -124,7 +124,7 @@ pub(super) fn fresh<const COUNT: usize>(wanted: [&str; COUNT], taken: &[Ident]) 
 }
 
 /// `name` as an identifier, escaped if it is a keyword.
-fn ident(name: &str) -> Ident {
+pub(super) fn ident(name: &str) -> Ident {
     if NEVER_RAW.contains(&name) {
         quote::format_ident!("{name}_")
     } else if KEYWORDS.contains(&name) {

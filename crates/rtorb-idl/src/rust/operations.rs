@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use proc_macro2::{Ident, Literal, TokenStream};
-use quote::{format_ident, quote};
+use quote::{ToTokens, format_ident, quote};
 
 use super::scope::Scope;
 use super::{documentation, names, timings};
@@ -33,6 +33,8 @@ pub(crate) struct Call<'t> {
     pub(super) arguments: Vec<Argument<'t>>,
     /// The return value if there is one, then `inout` and `out` in order.
     pub(super) results: Vec<&'t Type>,
+    /// The names of the results as parameters of a reply handler.
+    pub(super) result_names: Vec<Ident>,
     /// The exceptions that it may raise, each once.
     pub(super) raises: Vec<ItemId>,
     /// The parameter for context values, if there is a `context` clause, and the patterns of that clause.
@@ -99,6 +101,8 @@ impl<'t> Call<'t> {
             ty: &parameter.ty,
         });
         let results = without(Direction::In).map(|parameter| &parameter.ty);
+        let returned_name = returned.map(|_| format_ident!("{RETURNED}"));
+        let result_names = without(Direction::In).map(|parameter| names::value_ident(parameter));
         let arguments: Vec<Argument<'_>> = arguments.collect();
         let taken: Vec<Ident> = arguments.iter().map(|one| one.name.clone()).collect();
         let context = (!operation.context.is_empty()).then(|| {
@@ -116,6 +120,7 @@ impl<'t> Call<'t> {
             arguments,
             context,
             results: returned.into_iter().chain(results).collect(),
+            result_names: distinct(returned_name.into_iter().chain(result_names)),
             raises: each_once(&operation.raises),
             changes: false,
             stem: names::stem(operation),
@@ -134,6 +139,7 @@ impl<'t> Call<'t> {
             arguments: Vec::new(),
             context: None,
             results: vec![&attribute.ty],
+            result_names: vec![format_ident!("{RETURNED}")],
             raises: each_once(&attribute.get_raises),
             changes: false,
             stem: names::stem(attribute),
@@ -149,6 +155,7 @@ impl<'t> Call<'t> {
                 ty: &attribute.ty,
             }],
             results: Vec::new(),
+            result_names: Vec::new(),
             raises: each_once(&attribute.set_raises),
             changes: matches!(tree.item(owner).kind, ItemKind::Valuetype(_)),
             stem: format!("Set{}", names::stem(attribute)),
@@ -239,7 +246,7 @@ impl<'t> Call<'t> {
     pub(super) fn head(
         &self,
         scope: Scope<'_>,
-        method: &Ident,
+        method: &impl ToTokens,
         receiver: &TokenStream,
     ) -> TokenStream {
         let names = self.argument_names();
@@ -310,6 +317,20 @@ pub(super) fn bases(tree: &Tree) -> BTreeSet<ItemId> {
         _ => Vec::new(),
     };
     tree.ids().flat_map(of).collect()
+}
+
+/// The name of a return value as a parameter of a reply handler (CORBA 3, 22.8).
+const RETURNED: &str = "ami_return_val";
+
+/// The names, of which those that were before get trailing underscores.
+fn distinct(names: impl Iterator<Item = Ident>) -> Vec<Ident> {
+    names.fold(Vec::new(), |mut all, mut name| {
+        while all.contains(&name) {
+            name = format_ident!("{name}_");
+        }
+        all.push(name);
+        all
+    })
 }
 
 fn each_once(raises: &[ItemId]) -> Vec<ItemId> {

@@ -182,3 +182,26 @@ fn replies_can_be_deferred_only_where_the_build_script_asks_for_it() {
     assert!(refused.to_string().contains("defer_replies"), "{refused}");
     std::fs::remove_dir_all(dir).expect("it is there");
 }
+
+#[test]
+fn messaging_has_the_names_of_implied_idl() {
+    let dir = out_dir("ami");
+    let compiler = Compiler::new().out_dir(&dir);
+    let text = |compiler: Compiler| {
+        let compiled = compiler.try_compile(Path::new("tests/ami/stocks.idl"));
+        compiled.map(|it| std::fs::read_to_string(it.output).expect("it is written"))
+    };
+    let plain = text(compiler.clone()).expect("the text is right");
+    assert!(!plain.contains("sendc_get") && !plain.contains("Poller"));
+    let off = text(compiler.clone().ami(false)).expect("the text is right");
+    assert_eq!(off, plain);
+    let ami = text(compiler.clone().ami(true)).expect("the text is right");
+    // What is asked for beside it changes nothing.
+    let both = compiler.clone().ami(true).start_calls(true);
+    assert_eq!(text(both).expect("the text is right"), ami);
+    insta::assert_snapshot!("ami_stocks", ami);
+    let embedded = compiler.ami(true).runtime("rtorb_embedded");
+    let refused = text(embedded).expect_err("that ORB has no started calls");
+    assert!(refused.to_string().contains("`ami`"), "{refused}");
+    std::fs::remove_dir_all(dir).expect("it is there");
+}

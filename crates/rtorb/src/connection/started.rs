@@ -82,14 +82,10 @@ pub(crate) fn read(
     })
 }
 
-/// Returns the connections that a thread of the application may read.
-///
-/// # Errors
-/// INV_POLICY if threads of the ORB read them, or the threads that call.
-pub(crate) fn reply_reader(sharing: &Sharing) -> Result<&Arc<ReplyReader>, SystemException> {
-    let reader = match sharing {
+/// Returns the connections that a thread of the application may read; `None` if threads of the ORB read them, or the threads that call.
+pub(crate) fn reply_reader(sharing: &Sharing) -> Option<&Arc<ReplyReader>> {
+    match sharing {
         Sharing::Exclusive => None,
         Sharing::Multiplexed(shared) | Sharing::Banded(shared) => shared.reply_reader(),
-    };
-    reader.ok_or(local::REPLIES_READ)
+    }
 }

@@ -8,9 +8,10 @@ use super::group::Group;
 use super::lane_levels::{check_levels, check_reserved_cpus};
 use super::options::CommandLine;
 use super::ranges::{Count, Milliseconds};
+use super::reply_handlers::ReplyHandlers;
 use super::shutdown_signal::ShutdownSignal;
 use super::{Orb, OrbCore, config_file};
-use crate::connection::{ClientCore, EndpointTable, Host, Sharing, WeakClient};
+use crate::connection::{ClientCore, EndpointTable, Host, Sharing, WeakClient, started};
 use crate::dispatch::{Dispatch, FilterChain, OwnPool, Pools, RequestFilter, Structure};
 use crate::endpoint::{EndpointError, ListenEndpoint};
 use crate::exception::SystemException;
@@ -296,11 +297,13 @@ impl OrbBuilder {
                 rt: Arc::clone(&client.rt),
             };
 
+            let reader = started::reply_reader(&client.sharing).cloned();
             OrbCore {
                 strategies,
                 client,
                 adapters: Adapters::new(Arc::new(server), dispatch, pools, admission),
                 initial_references: Mutex::new(config.initial_references),
+                reply_handlers: ReplyHandlers::new(reader.unwrap_or_default()),
                 shutdown_signal: ShutdownSignal::of_this_thread(),
             }
         });

@@ -1,8 +1,8 @@
-//! Reading of replies by a thread of the application.
+//! Reading of replies, and calls of reply handlers, by a thread of the application.
 
 use super::Orb;
-use crate::connection::started;
-use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
+use crate::strategies::WaitStrategy;
 use crate::wait::reply_reader::ReplyReader;
 use core::task::Waker;
 use rtorb_wire::connection::Deadline;
@@ -10,10 +10,17 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Reads the replies of started calls on a thread of the application: one that polls tasks, or one for this alone.
+/// Reads the replies of started calls on a thread of the application, and tells them to reply handlers: on a thread that polls tasks, or
+/// on one for this alone.
 ///
 /// With wait strategy `leader_followers`, nobody reads while no thread waits for a reply. This lets the application choose who does,
-/// with which priority, and when. One thread at a time reads.
+/// with which priority, and when. One thread at a time reads. With `reactor` and `connection_thread`, threads of the ORB read, and wake
+/// tasks; a driver only tells handlers.
+///
+/// Handlers are those of `sendc_` methods, which generated code has if it is made with `ami` of the IDL compiler. A handler runs in
+/// [`run_once`](Self::run_once), on its thread and with its priority, and in [`Orb::destroy`] or at the end of [`Orb::run`]. It is told each
+/// call once: the results, or the exception. No lock is held meanwhile: it may send calls, call and run the driver. If it panics, others
+/// are told all the same. Without a driver, nobody tells handlers, and `Limits::started_calls_max` bounds the calls that wait for it.
 ///
 /// A task of an async runtime reads by [`run_ready`](Self::run_ready), when the descriptor of this driver is readable; crate `rtorb-tokio` has it.
 /// Choose one of the two for an ORB: a thread that waits takes the news of the descriptor away.
@@ -40,25 +47,26 @@ use std::time::Instant;
 #[derive(Clone, Debug)]
 pub struct ReplyDriver {
     reader: Arc<ReplyReader>,
-    /// Keeps the connections open.
-    _orb: Orb,
+    orb: Orb,
 }
 
 impl Orb {
-    /// Returns the driver by which a thread of the application reads the replies of started calls.
+    /// Returns the driver by which a thread of the application reads the replies of started calls, and tells them to handlers.
     ///
     /// # Errors
-    /// INV_POLICY if the connection strategy is `exclusive` or the wait strategy is not `leader_followers`; NO_RESOURCES if the host
-    /// refuses a descriptor.
+    /// INV_POLICY if the strategies of the ORB do not support started calls; NO_RESOURCES if the host refuses a descriptor.
     pub fn reply_driver(&self) -> Result<ReplyDriver, SystemException> {
-        let reader = started::reply_reader(&self.core.client.sharing)?;
+        if self.core.strategies.connection.wait() == WaitStrategy::Read {
+            return Err(local::START_UNSHARED);
+        }
+        let reader = self.core.reply_handlers.reader();
         reader.prepare().map_err(|errno| {
             let refused: SystemException = ExceptionKind::NoResources.into();
             refused.with_cause(Cause::host(Phase::SetUp, errno))
         })?;
         Ok(ReplyDriver {
             reader: Arc::clone(reader),
-            _orb: self.clone(),
+            orb: self.clone(),
         })
     }
 
@@ -69,14 +77,17 @@ impl Orb {
 }
 
 impl ReplyDriver {
-    /// Waits until a reply arrives, a [waker](Self::waker) of this driver is woken, or `until`; reads all replies that have arrived, and
-    /// wakes their tasks. Returns false if `until` passed first. It may return true without a reply.
+    /// Waits until a reply arrives, a [waker](Self::waker) of this driver is woken, a call of a handler ends, or `until`; reads all replies
+    /// that have arrived, wakes their tasks and tells their handlers. Returns false if `until` passed first. It may return true without a
+    /// reply.
     pub fn run_once(&self, until: Option<Instant>) -> bool {
         let until_ns = until.and_then(|until| {
             let left = until.saturating_duration_since(Instant::now());
             Deadline::new(crate::clock::monotonic_ns(), Some(left)).at_ns()
         });
-        self.reader.read_once(until_ns)
+        let has_read = self.reader.read_once(until_ns);
+        let has_told = self.orb.core.reply_handlers.tell_ended();
+        has_read || has_told
     }
 
     /// Returns a waker for the tasks that the reading thread polls: it ends [`run_once`](Self::run_once). It makes no heap call.
@@ -84,12 +95,14 @@ impl ReplyDriver {
         Waker::from(Arc::clone(&self.reader))
     }
 
-    /// Reads replies that have arrived, and wakes their tasks, without waiting. Returns false if there were none: from then on the descriptor
+    /// Reads replies that have arrived, wakes their tasks and tells their handlers, without waiting. Returns false if there were none: from then on the descriptor
     /// becomes readable when there is something to read. So call this again until it returns false, and then wait for the descriptor.
     ///
     /// It is for an edge-triggered wait, and reads a bounded number of connections.
     pub fn run_ready(&self) -> bool {
-        self.reader.read_ready()
+        let has_read = self.reader.read_ready();
+        let has_told = self.orb.core.reply_handlers.tell_ended();
+        has_read || has_told
     }
 }
 

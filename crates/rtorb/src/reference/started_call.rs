@@ -148,6 +148,10 @@ impl<T, E: From<SystemException>> Call<T, E> {
         self.call.wait_until(until, self.result, self.raised)
     }
 
+    pub(super) fn into_untyped(self) -> UntypedCall {
+        self.call
+    }
+
     /// Gives the call up, as dropping it does. The operation may be carried out all the same.
     pub fn cancel(self) {
         drop(self);

@@ -5,7 +5,7 @@ use super::started_request::StartedRequest;
 use crate::connection::Arguments;
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException, local};
 use crate::realtime::Priority;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, Waker};
 use rtorb_wire::connection::Deadline;
 use rtorb_wire::giop::ReplyStatus;
 use rtorb_wire::{DecodeError, EncodeError, Reader, Writer};
@@ -43,9 +43,34 @@ impl UntypedCall {
         }
     }
 
+    /// A call that has ended with an exception.
+    pub(crate) fn failed(exception: SystemException) -> Self {
+        Self {
+            request: StartedRequest::Failed(exception),
+        }
+    }
+
     /// As [`Call::is_ready`](crate::Call::is_ready).
     pub fn is_ready(&self) -> bool {
         self.request.is_ready()
+    }
+
+    /// Has `waker` woken once [`is_ready`](Self::is_ready) returns true. Returns true if it does so already.
+    pub(crate) fn await_as_task(&self, waker: &Waker) -> bool {
+        self.request.await_as_task(waker)
+    }
+
+    /// Returns true if the result was taken.
+    pub(super) fn is_taken(&self) -> bool {
+        matches!(self.request, StartedRequest::Taken)
+    }
+
+    /// Returns the exception of a call that could not be started; `None` if it was, or the exception was taken.
+    pub(crate) fn refusal(&self) -> Option<SystemException> {
+        match &self.request {
+            StartedRequest::Failed(exception) => Some(exception.clone()),
+            StartedRequest::InFlight(_) | StartedRequest::Taken => None,
+        }
     }
 
     /// Waits until [`is_ready`](Self::is_ready) returns true, until `until` at the latest. Returns false if that passed first. If it is

@@ -151,7 +151,7 @@ impl ReplyReader {
     }
 
     /// Ends a wait: one in progress, or else the next one.
-    fn end_wait(&self) {
+    pub(crate) fn end_wait(&self) {
         if self.state.swap(WOKEN, Ordering::AcqRel) == WAITING
             && let Some(poller) = self.poller.get()
         {

@@ -25,6 +25,7 @@ mod ourselves;
 mod pools;
 mod presets;
 mod published;
+mod reply_handlers;
 mod request_queues;
 mod requirements;
 mod rt_adapters;
