@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use clap::{Args, Subcommand, ValueEnum};
 use rtorb_idl::diagnostic::Diagnostic;
+use rtorb_idl::rust::Additions;
 use rtorb_idl::{OperationTiming, Options, OtherCompiler, Outcome, rust};
 use rtorb_results::table::Table;
 use rtorb_sched::times::text_of_ns;
@@ -57,6 +58,24 @@ struct Build {
     /// Folder for the generated files: NAME.rs for each NAME.idl. Without it, the text is printed.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    additions: AdditionOptions,
+}
+
+#[derive(Debug, Args)]
+struct AdditionOptions {
+    /// Also generate calls that are started: motor.start().turn(90) returns a future.
+    #[arg(long)]
+    start_calls: bool,
+    /// Also generate traits of servants that answer later: MotorDeferredServant.
+    #[arg(long)]
+    defer_replies: bool,
+    /// Generate a third trait of servants, whose operations may be `async fn`; it includes --defer-replies.
+    #[arg(long)]
+    async_servants: bool,
+    /// Also generate asynchronous calls of CORBA Messaging: sendc_turn and sendp_turn. This includes --start-calls.
+    #[arg(long)]
+    ami: bool,
 }
 
 /// A compiler that may read the same files.
@@ -152,7 +171,7 @@ impl Build {
                 valid = false;
                 continue;
             };
-            match rust::generate(tree) {
+            match rust::generate_with(tree, self.additions.chosen()) {
                 Ok(text) => self.write(file, &text)?,
                 Err(diagnostics) => {
                     print_all_diagnostics(&diagnostics, &outcome);
@@ -186,6 +205,17 @@ impl Build {
         let path = folder.join(stem).with_extension("rs");
         named_file::write(&path, text.as_bytes())?;
         line(path.display().to_string())
+    }
+}
+
+impl AdditionOptions {
+    fn chosen(&self) -> Additions {
+        Additions {
+            starts_calls: self.start_calls,
+            defers_replies: self.defer_replies,
+            has_async_servants: self.async_servants,
+            has_ami: self.ami,
+        }
     }
 }
 

@@ -89,11 +89,11 @@ impl Compiler {
     }
 
     /// Generates a third trait of servants for each interface if `are` is true: the operations of `MotorAsyncServant` may be `async fn`, and
-    /// `rtorb::TaskServant` makes each call a task. It generates those of [`defer_replies`](Self::defer_replies) too.
+    /// `rtorb::TaskServant` makes each call a task. This also does what [`defer_replies`](Self::defer_replies) does. Only the
+    /// ORB `rtorb` has it.
     #[must_use]
     pub fn async_servants(mut self, are: bool) -> Self {
         self.additions.has_async_servants = are;
-        self.additions.defers_replies |= are;
         self
     }
 
@@ -165,12 +165,13 @@ impl Compiler {
         let Additions {
             starts_calls,
             defers_replies,
+            has_async_servants,
             has_ami,
-            ..
         } = self.additions;
         let additions = [
             (starts_calls, "started calls", "start_calls"),
             (defers_replies, "deferred replies", "defer_replies"),
+            (has_async_servants, "deferred replies", "async_servants"),
             (has_ami, "asynchronous method invocation", "ami"),
         ];
         let is_embedded = runtime.ends_with("rtorb_embedded");

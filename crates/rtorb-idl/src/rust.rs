@@ -50,26 +50,41 @@ use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Tree};
 /// A diagnostic for each construct that has no Rust form yet ([`NOT_GENERATED`]), and for each chosen name (`@rust_name`) that
 /// is wrong or taken.
 pub fn generate(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
-    generate_for(tree, RTORB, Additions::default())
+    generate_with(tree, Additions::default())
+}
+
+/// Generates the Rust text as [`generate`] does, with these additions.
+///
+/// # Errors
+/// As `generate`.
+pub fn generate_with(tree: &Tree, additions: Additions) -> Result<String, Vec<Diagnostic>> {
+    generate_for(tree, RTORB, additions)
 }
 
 /// What is generated beside the usual text.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Additions {
-    /// A second form of each call, which is started.
-    pub(crate) starts_calls: bool,
-    /// A second trait of servants, which defer their replies.
-    pub(crate) defers_replies: bool,
-    /// A third trait of servants, whose operations are `async`. It needs the second.
-    pub(crate) has_async_servants: bool,
-    /// Methods that send calls, and handlers and pollers for their replies. They are made of started calls.
-    pub(crate) has_ami: bool,
+pub struct Additions {
+    /// A second form of each call, which is started: [`Compiler::start_calls`](crate::Compiler::start_calls).
+    pub starts_calls: bool,
+    /// A second trait of servants, which defer their replies: [`Compiler::defer_replies`](crate::Compiler::defer_replies).
+    pub defers_replies: bool,
+    /// A third trait of servants, whose operations are `async` and are made of deferred replies:
+    /// [`Compiler::async_servants`](crate::Compiler::async_servants).
+    pub has_async_servants: bool,
+    /// Methods that send calls, and handlers and pollers for their replies, which are made of started calls:
+    /// [`Compiler::ami`](crate::Compiler::ami).
+    pub has_ami: bool,
 }
 
 impl Additions {
-    /// True if a second form of each call is generated, which is started.
-    pub(crate) fn starts_calls(self) -> bool {
+    /// Returns true if a second form of each call is generated, which is started.
+    fn starts_calls(self) -> bool {
         self.starts_calls || self.has_ami
+    }
+
+    /// Returns true if a second trait of servants is generated, which defer their replies.
+    fn defers_replies(self) -> bool {
+        self.defers_replies || self.has_async_servants
     }
 }
 

@@ -119,6 +119,37 @@ fn rust_is_printed_or_written() {
 }
 
 #[test]
+fn additions_are_generated_where_they_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("good.idl");
+    std::fs::write(&file, GOOD).unwrap();
+    let text = |options: &[&str]| {
+        let mut built = rtorb();
+        let assert = built
+            .args(["idl", "build"])
+            .args(options)
+            .arg(&file)
+            .assert();
+        String::from_utf8_lossy(&assert.success().get_output().stdout).into_owned()
+    };
+    let has = |text: &str| {
+        let parts = ["Starter", "DeferredServant", "AsyncServant", "sendc_"];
+        parts.map(|part| text.contains(part))
+    };
+    assert_eq!(has(&text(&[])), [false; 4]);
+    assert_eq!(has(&text(&["--start-calls"])), [true, false, false, false]);
+    assert_eq!(
+        has(&text(&["--defer-replies"])),
+        [false, true, false, false]
+    );
+    assert_eq!(
+        has(&text(&["--async-servants"])),
+        [false, true, true, false]
+    );
+    assert_eq!(has(&text(&["--ami"])), [true, false, false, true]);
+}
+
+#[test]
 fn a_missing_file_and_no_file_are_misuse() {
     let assert = rtorb()
         .args(["idl", "check", "/nowhere/at-all.idl"])

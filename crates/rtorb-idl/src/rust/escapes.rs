@@ -275,7 +275,7 @@ impl Escapes<'_> {
                     let calls = format!("the started calls of `{name}`");
                     claims.push(Claim::new(Types, &calls_ident(item), calls));
                 }
-                if self.additions.defers_replies {
+                if self.additions.defers_replies() {
                     let deferred = format!("the trait of servants of `{name}` that defer replies");
                     let trait_name = deferred_servants::trait_ident(item);
                     claims.push(Claim::new(Types, &trait_name, deferred));

@@ -18,7 +18,7 @@ pub(super) fn generate(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let servant = servants::generate(scope, id);
     let deferred = scope
         .additions
-        .defers_replies
+        .defers_replies()
         .then(|| deferred_servants::generate(scope, id));
     let tasks = scope
         .additions

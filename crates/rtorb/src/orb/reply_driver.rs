@@ -95,8 +95,9 @@ impl ReplyDriver {
         Waker::from(Arc::clone(&self.reader))
     }
 
-    /// Reads replies that have arrived, wakes their tasks and tells their handlers, without waiting. Returns false if there were none: from then on the descriptor
-    /// becomes readable when there is something to read. So call this again until it returns false, and then wait for the descriptor.
+    /// Reads replies that have arrived, wakes their tasks and tells their handlers, without waiting. Returns false if there were none: from
+    /// then on the descriptor becomes readable when there is something to do. So call this again until it returns false, and then wait for
+    /// the descriptor.
     ///
     /// It is for an edge-triggered wait, and reads a bounded number of connections.
     pub fn run_ready(&self) -> bool {

@@ -117,7 +117,7 @@ impl ReplyReader {
         self.poller.get().map(Poller::as_fd)
     }
 
-    /// Reads the connections of these events, and those that leaders have left. Returns false if there were none.
+    /// Reads the connections of these events, and those that leaders have left. Returns false if there was none, and no task was woken.
     fn read_those(
         &self,
         poller: &Poller,
@@ -132,7 +132,9 @@ impl ReplyReader {
                     self.read(poller, number);
                 }
                 Polled::Timer => *timer_ns = None,
-                Polled::Bell | Polled::Entry(..) => {}
+                // Whoever rings may ring no more before the next look.
+                Polled::Bell => has_read = true,
+                Polled::Entry(..) => {}
             }
         }
         if self.has_left.swap(false, Ordering::AcqRel) {
