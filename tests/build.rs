@@ -16,7 +16,9 @@ fn main() {
         .ami(true)
         .compile("../crates/rtorb-idl/tests/ami/stocks.idl");
     rtorb_idl::compile(rtorb_idl::project::file("atlas.idl"));
-    rtorb_idl::compile(rtorb_idl::project::file("cubit.idl"));
+    rtorb_idl::Compiler::new()
+        .ami(true)
+        .compile(rtorb_idl::project::file("cubit.idl"));
     rtorb_idl::compile(rtorb_idl::project::file("exchange.idl"));
     rtorb_idl::compile("idl/relay.idl");
     for snapshot in [

@@ -260,6 +260,8 @@ impl Orb {
     /// Ends the ORB as [`shutdown`](Self::shutdown) does, and waits until all thread pools of the application have ended
     /// (CORBA::ORB::destroy). A program whose objects are all served by such pools need not [run](Self::run) the ORB.
     ///
+    /// Then it tells the reply handlers that were not told yet: the reply if it has arrived, or else BAD_INV_ORDER 4, COMPLETED_MAYBE.
+    ///
     /// # Errors
     /// BAD_INV_ORDER 3 in a servant of this ORB, whose thread would wait for itself.
     pub fn destroy(&self) -> Result<(), SystemException> {

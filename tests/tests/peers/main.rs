@@ -8,6 +8,7 @@ mod dynamic_servants;
 mod events_omniorb;
 mod jacorb;
 mod jdk;
+mod messaging;
 mod naming;
 mod omniorb_calls_us;
 mod our_names;

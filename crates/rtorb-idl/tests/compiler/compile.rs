@@ -183,6 +183,10 @@ fn replies_can_be_deferred_only_where_the_build_script_asks_for_it() {
     std::fs::remove_dir_all(dir).expect("it is there");
 }
 
+//= CORBA 3 §22.6.1
+//% test
+//= CORBA 3 §22.8
+//% test
 #[test]
 fn messaging_has_the_names_of_implied_idl() {
     let dir = out_dir("ami");

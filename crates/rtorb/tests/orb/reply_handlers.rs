@@ -91,6 +91,19 @@ fn counting() -> FakeServer {
     })
 }
 
+/// A server whose machine says that it has run 41 hours, once that is released.
+fn holding() -> (Sender<()>, FakeServer) {
+    let (release, order) = channel();
+    let order = Arc::new(Mutex::new(order));
+    let server = FakeServer::new(move |_, mut peer: Peer| {
+        let id = peer.request().expect("a request");
+        let _ = order.lock().expect("nobody panics").recv();
+        peer.send(&hours(id, 41));
+        peer.wait_for_end();
+    });
+    (release, server)
+}
+
 /// Runs the driver until a handler was told something, which must be on this thread.
 fn next(replies: &ReplyDriver, told: &Receiver<Told>) -> Result<i32, SystemException> {
     loop {
@@ -250,7 +263,7 @@ fn a_reply_that_came_before_the_end_of_its_orb_is_told() {
 #[test]
 fn a_moved_object_is_followed_without_a_wait() {
     for connection in supporting() {
-        let there = counting();
+        let (release, there) = holding();
         let location = rtorb::ior::Ior::parse(&there.reference()).expect("a reference");
         let here = FakeServer::new(move |_, mut peer: Peer| {
             while let Some(id) = peer.request() {
@@ -259,11 +272,21 @@ fn a_moved_object_is_followed_without_a_wait() {
                 }));
             }
         });
-        let (orb, machine) = orb_and_machine(connection, &here);
+        let (orb, moved) = orb_and_machine(connection, &here);
         let replies = orb.reply_driver().expect("it has started calls");
-        let (handler, told) = Handler::new(&machine, |_| {});
-        machine.sendc_get_hours(&handler).expect("it is sent");
-        assert_eq!(next(&replies, &told), Ok(1), "{connection}");
+        let (handler, told) = Handler::new(&moved, |_| {});
+        moved.sendc_get_hours(&handler).expect("it is sent");
+        let server = counting();
+        let other = machine(&orb, &server);
+        let (other_handler, told_other) = Handler::new(&other, |_| {});
+        // Until it is told, the request of the first goes to its new place.
+        for calls in 1..10 {
+            other.sendc_get_hours(&other_handler).expect("it is sent");
+            assert_eq!(next(&replies, &told_other), Ok(calls), "{connection}");
+        }
+        assert!(told.try_recv().is_err(), "the object has not replied");
+        release.send(()).expect("the server waits for it");
+        assert_eq!(next(&replies, &told), Ok(41), "{connection}");
     }
 }
 
@@ -294,17 +317,14 @@ fn a_thread_that_only_drives_tells_handlers_of_others() {
     }
 }
 
+//= CORBA 3 §22.9
+//% test
+//= CORBA 3 §22.10.1.1
+//% test
 #[test]
 fn a_poller_says_why_it_has_no_reply() {
     for connection in supporting() {
-        let (release, order) = channel::<()>();
-        let order = Arc::new(Mutex::new(order));
-        let server = FakeServer::new(move |_, mut peer: Peer| {
-            let id = peer.request().expect("a request");
-            let _ = order.lock().expect("nobody panics").recv();
-            peer.send(&hours(id, 41));
-            peer.wait_for_end();
-        });
+        let (release, server) = holding();
         let (_orb, machine) = orb_and_machine(connection, &server);
         let mut poller = machine.sendp_get_hours();
         assert_eq!(poller.is_ready(SHORT), Ok(false), "{connection}");
