@@ -8,8 +8,7 @@ use rtorb::{
     ConnectionStrategy, ExceptionKind, Orb, OrbBuilder, ReplyDriver, SystemException, WaitStrategy,
 };
 use rtorb_tests::crane::{
-    AmiMachineHandler, AmiWinchHandler, Machine, MachineServant, Overload, Winch, WinchLiftError,
-    WinchServant,
+    AmiMachineHandler, AmiWinchHandler, Machine, Overload, Winch, WinchLiftError,
 };
 use rtorb_tests::ours::Ours;
 

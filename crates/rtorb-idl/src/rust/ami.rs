@@ -188,6 +188,7 @@ fn poller(scope: Scope<'_>, id: ItemId) -> TokenStream {
     });
     quote! {
         #[doc = #about]
+        #[must_use = "a call whose poller is dropped is given up"]
         #[derive(Debug)]
         pub struct #name(pub(crate) ::rtorb::codegen::ReplyPoller);
         ::rtorb::codegen::poller!(#name);
