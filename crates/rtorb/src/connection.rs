@@ -4,6 +4,8 @@
 //! client threads share one connection. `banded` says which of several connections to an endpoint a priority takes, so that
 //! `multiplexed` has one for each band.
 //!
+//! `bidirectional` connections carry calls of both ends.
+//!
 //! `collocated` calls an object of the same ORB on the calling thread, without a connection.
 //!
 //! `single` is a connection that one thread at a time uses, `shared` one on which many threads wait at once. `opening` opens
@@ -13,6 +15,7 @@
 //! replies are read later.
 
 pub(crate) mod banded;
+mod bidirectional;
 mod client;
 mod collocated;
 mod exclusive;
@@ -27,6 +30,7 @@ mod single;
 pub(crate) mod started;
 pub(crate) mod without_waiting;
 
+pub(crate) use bidirectional::{BidirectionalConnection, BidirectionalTable, RequestCarrier};
 pub(crate) use client::{Client, ClientCore, CollocatedRequest, Host, Sharing, WeakClient};
 pub(crate) use collocated::may_be_collocated;
 pub(crate) use invocation::{Arguments, Invocation, InvocationKind};
@@ -73,5 +77,6 @@ pub(crate) fn call<'a>(
         Sharing::Multiplexed(shared) | Sharing::Banded(shared) => {
             multiplexed::call(shared, invocation, arguments, results)
         }
+        Sharing::Bidirectional(table) => bidirectional::call(table, invocation, arguments, results),
     }
 }

@@ -31,7 +31,9 @@ pub use scheduling_current::{
     SpawnedThread,
 };
 
-use crate::connection::{Client, ClientCore, CollocatedRequest, Host, Outcome};
+use crate::connection::{
+    BidirectionalConnection, Client, ClientCore, CollocatedRequest, Host, Outcome, RequestCarrier,
+};
 use crate::dispatch::{self, DispatchError, pool};
 use crate::distributable::SchedulingDiscipline;
 use crate::endpoint::Endpoint;
@@ -45,15 +47,16 @@ use crate::server::{
 use crate::strategies::Strategies;
 use crate::timing::{MissRatio, MissRatios, OperationCounts};
 use crate::trace::trace_event;
-use crate::transport::Listener;
+use crate::transport::{Listener, Stream};
 use crate::warning::Warning;
 use core::any::Any;
 use core::fmt;
 use rtorb_core::Interface;
 use rtorb_os::sync::Mutex;
+use rtorb_wire::ior::ListenPoint;
 use shutdown_signal::ShutdownSignal;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// An object request broker; cheap to clone.
@@ -405,7 +408,34 @@ impl Host for OrbCore {
 
     fn has_unserved_client(&self) -> bool {
         let mut listeners = self.adapters.own_listeners().into_iter();
-        !self.adapters.server.state.is_served() && listeners.any(Listener::has_client)
+        // Nobody reads bidirectional connections either, which an ORB that listens opens.
+        let is_bidirectional = self.client.sharing.bidirectional().is_some();
+        let opens_some = is_bidirectional && self.adapters.own_pool().is_some();
+        !self.adapters.server.state.is_served()
+            && (opens_some || listeners.any(Listener::has_client))
+    }
+
+    fn listen_points(&self) -> Vec<ListenPoint> {
+        let pool = self.adapters.own_pool().into_iter();
+        let listeners = pool.flat_map(|pool| &pool.lanes[0].server.listeners);
+        let published = listeners.flat_map(|listener| listener.published());
+        let points = published.filter_map(|endpoint| match endpoint {
+            Endpoint::Tcp { host, port } => Some(ListenPoint {
+                host: host.clone(),
+                port: *port,
+            }),
+            _ => None,
+        });
+        points.collect()
+    }
+
+    fn serve_opened(
+        &self,
+        stream: Stream,
+        make: &mut dyn FnMut(Weak<dyn RequestCarrier>) -> BidirectionalConnection,
+    ) -> Result<Arc<BidirectionalConnection>, SystemException> {
+        let pool = self.adapters.own_pool().ok_or(local::SHUT_DOWN)?;
+        pool.lanes[0].serve_opened(&self.adapters.server, stream, make)
     }
 
     fn serve_here(&self, request: &mut dyn CollocatedRequest) -> Result<Outcome, SystemException> {

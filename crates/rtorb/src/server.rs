@@ -1,6 +1,6 @@
 //! The server side: from bytes on a connection to a servant's method and back.
 //!
-//! `reading` receives messages and `answer` handles them. For a request, `target` finds the object, and `upcall` is this ORB's part of
+//! `bidirectional` is the half of a connection over which this ORB calls too. `reading` receives messages and `answer` handles them. For a request, `target` finds the object, and `upcall` is this ORB's part of
 //! the engine in `rtorb_core::upcall`, which calls the servant. `call` is the request for generated code. `cancellation` has cancelled
 //! requests. `buffers` is the pool of receive buffers. A `session` is the state of a connection that all its threads share, a
 //! `workspace` is the memory of a serving thread, and a `request` can be taken out of its connection. `dispatch` chooses the
@@ -8,6 +8,7 @@
 //! the same ORB on the calling thread, without a connection, and `local_object` calls a servant there without a request.
 
 mod answer;
+mod bidirectional;
 mod buffers;
 mod call;
 mod cancellation;

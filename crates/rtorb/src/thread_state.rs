@@ -11,6 +11,7 @@ thread_local! {
             priority: Cell::new(NO_PRIORITY),
             upcall: Cell::new(NO_UPCALL),
             collocated_calls: Cell::new(0),
+            reads_replies: Cell::new(false),
         }
     };
 }
@@ -23,6 +24,8 @@ pub(crate) struct ThreadState {
     pub(crate) upcall: Cell<u64>,
     /// The number of collocated calls in progress, of all ORBs.
     pub(crate) collocated_calls: Cell<usize>,
+    /// True for the I/O thread of an ORB with bidirectional connections: it must not wait for a reply that only it can read.
+    pub(crate) reads_replies: Cell<bool>,
 }
 
 /// The thread has no CORBA priority.

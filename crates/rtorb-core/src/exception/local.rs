@@ -135,6 +135,9 @@ local! {
         /// `Limits::started_calls_max` is reached.
         CALLS_FULL = RTORB | 0x18,
             "as many started calls are in flight as may be: take the result of one or drop it, or raise `Limits::started_calls_max`";
+        /// `Limits::connections_max` is reached, and a bidirectional connection is opened.
+        SERVED_FULL = RTORB | 0x19,
+            "the ORB serves as many connections as it may, and none is idle: let calls end, or raise `Limits::connections_max`";
         /// A deadline that is proven to hold would be missed.
         NOT_ADMITTED = RTORB | 0x20,
             "a deadline that is proven to hold would be missed: `last_refusal` of the scheduling service (RtorbScheduling) names it \

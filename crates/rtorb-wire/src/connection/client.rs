@@ -111,6 +111,14 @@ impl ClientState {
         }
     }
 
+    /// The state of the end that accepted a bidirectional connection. The client has named the code sets, if they are named.
+    pub const fn of_acceptor() -> Self {
+        Self {
+            next_request_id: AtomicU32::new(1),
+            ..Self::new()
+        }
+    }
+
     /// The id of the next request, for a thread that does not share the connection.
     //= GIOP 1.2 §15.4.2.1
     //# A request that expects a reply carries an id not in use on this connection.
@@ -164,7 +172,9 @@ impl ClientState {
     }
 }
 
-/// Request ids of a client are even: with bidirectional GIOP the other end takes the odd ones.
+/// Request ids of a client are even: on a bidirectional connection the other end takes the odd ones.
+//= GIOP 1.2 §15.8
+//# On a bidirectional connection, the end that opened it has even request ids, and the other end odd ones.
 const REQUEST_ID_STEP: u32 = 2;
 
 impl<'m> Reply<'m> {
@@ -372,5 +382,9 @@ mod tests {
             state.next_request_id(),
         ];
         assert_eq!(ids, [0, 2, 4]);
+        let acceptor = ClientState::of_acceptor();
+        let ids = [(); 3].map(|()| acceptor.next_shared_request_id());
+        assert_eq!(ids, [1, 3, 5], "they never meet");
+        assert!(!acceptor.needs_code_sets());
     }
 }

@@ -24,6 +24,8 @@ pub struct Receiver {
     /// Bytes at the start of the buffer that belong to the message returned last.
     used: usize,
     side: Side,
+    /// Requests and replies come to this end.
+    is_bidirectional: bool,
     limits: ReceiveLimits,
     reassembly: Reassembly,
     /// The message returned last if it came in fragments; otherwise empty.
@@ -104,10 +106,18 @@ impl Receiver {
             expected: 0,
             used: 0,
             side,
+            is_bidirectional: false,
             limits,
             reassembly: Reassembly::new(limits.message_bytes_max, limits.fragmented_messages_max),
             assembled: Vec::new(),
         }
+    }
+
+    /// Takes requests and replies from now on, on either side.
+    //= GIOP 1.2 §15.8
+    //# On a bidirectional connection, both ends send requests and replies.
+    pub fn become_bidirectional(&mut self) {
+        self.is_bidirectional = true;
     }
 
     /// A buffer as large as a new receiver's.
@@ -323,7 +333,7 @@ impl Receiver {
         loop {
             //= GIOP 1.2 §15.4.1
             //# Each message type may be sent by one end only, or by both.
-            if !self.side.receives(header.message_type) {
+            if !self.is_bidirectional && !self.side.receives(header.message_type) {
                 return Err(ReceiveError::OutOfPlace(header.message_type));
             }
             match header.message_type {
@@ -496,6 +506,32 @@ mod tests {
                     messages.iter().filter(|it| *it == whole).count(),
                     1,
                     "{part}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    //= GIOP 1.2 §15.8
+    //% test
+    fn a_bidirectional_connection_takes_requests_and_replies_in_fragments_too() {
+        let sent = [request(2, 300), reply(1, 600), request(4, 0), reply(3, 9)];
+        let mut parts = [giop::fragments(&sent[0], 64), giop::fragments(&sent[1], 64)];
+        let mut bytes = Vec::new();
+        for _ in 0..20 {
+            for part in &mut parts {
+                bytes.extend(part.next().unwrap_or_default());
+            }
+        }
+        bytes.extend(sent[2..].concat());
+        for side in [Side::Client, Side::Server] {
+            for part in [1, 100, bytes.len()] {
+                let mut receiver = Receiver::new(side, LIMITS);
+                receiver.become_bidirectional();
+                assert_eq!(
+                    receive(&mut receiver, &bytes, part),
+                    sent,
+                    "{side:?} {part}"
                 );
             }
         }

@@ -12,6 +12,15 @@ pub struct CodeSetState {
 }
 
 impl CodeSetState {
+    /// The state of a bidirectional connection whose other end may name code sets, after this end has: until then, `char` data is in the
+    /// code set that this end named.
+    pub fn beginning_with(char_code_set: CharCodeSet) -> Self {
+        Self {
+            named: None,
+            char_code_set,
+        }
+    }
+
     /// The code set of `char` data in requests and replies.
     #[inline]
     pub fn char_code_set(&self) -> CharCodeSet {
@@ -104,6 +113,11 @@ mod tests {
         let changed = note(&mut state, Some(&latin_1));
         assert_eq!(changed, Err(CodeSetError::Changed));
         assert_eq!(state.char_code_set(), CharCodeSet::Utf8);
+        // The other end of a bidirectional connection may name them too.
+        let mut state = CodeSetState::beginning_with(CharCodeSet::Utf8);
+        assert_eq!(state.char_code_set(), CharCodeSet::Utf8);
+        assert_eq!(note(&mut state, Some(&latin_1)), Ok(()));
+        assert_eq!(state.char_code_set(), CharCodeSet::Latin1);
     }
 
     #[test]

@@ -120,7 +120,7 @@ const END_REPORTED: u32 = 1 << 27;
 const GIVING_WAY: u32 = 1 << 28;
 /// Set while a servant executes whose reply was early.
 const EXECUTING: u32 = 1 << 29;
-/// Set once a servant has deferred a reply: any thread may send from then on.
+/// Set once a servant has deferred a reply, or the connection is bidirectional: any thread may send from then on.
 const DEFERS: u32 = 1 << 30;
 /// Set once a message of the client has been served.
 const KNOWN: u32 = 1 << 31;
@@ -213,6 +213,12 @@ impl ServerConnection {
     pub fn note_deferred(&self) {
         self.word.fetch_or(DEFERS, Ordering::AcqRel);
         self.deferred.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Has no thread [send alone](Self::sends_alone) from now on: requests of this end are sent too. The thread that reads calls this.
+    #[cold]
+    pub fn share_sending(&self) {
+        self.word.fetch_or(DEFERS, Ordering::AcqRel);
     }
 
     /// Counts off a [deferred](Self::note_deferred) reply that was sent or cannot be sent.

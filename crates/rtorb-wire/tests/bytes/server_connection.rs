@@ -170,6 +170,9 @@ fn a_connection_with_a_deferred_reply_is_not_idle_and_nobody_sends_alone_from_th
     state.note_settled();
     assert!(state.is_idle() && !state.has_deferred());
     assert!(!state.sends_alone(), "a thread may be about to send");
+    let bidirectional = ServerConnection::new();
+    bidirectional.share_sending();
+    assert!(bidirectional.is_idle() && !bidirectional.sends_alone());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The state that all connections of one client share.
 
+use super::bidirectional::{BidirectionalConnection, BidirectionalTable, RequestCarrier};
 use super::multiplexed::Multiplexed;
 use super::reply::Outcome;
 use super::route::EndpointTable;
@@ -10,7 +11,7 @@ use crate::realtime::{ClientThread, RtCore};
 use crate::strategies::{Collocation, ConnectionStrategy, DeadlineForm};
 use crate::timing::TimingCounters;
 use crate::transport::resolver::Resolver;
-use crate::transport::shared_memory;
+use crate::transport::{Stream, shared_memory};
 use crate::wait::watchdog::Watchdog;
 use core::any::Any;
 use core::fmt::Debug;
@@ -19,6 +20,7 @@ use rtorb_wire::ByteOrder;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::Deadline;
 use rtorb_wire::giop::Version;
+use rtorb_wire::ior::ListenPoint;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -60,6 +62,8 @@ pub(crate) enum Sharing {
     Multiplexed(Multiplexed),
     /// All threads share one connection to each endpoint and priority band.
     Banded(Multiplexed),
+    /// All threads share one connection to each endpoint, over which its server calls back; others have their own.
+    Bidirectional(BidirectionalTable),
 }
 
 /// The ORB of a client, for references and invocations.
@@ -84,6 +88,19 @@ pub(crate) trait Host: Debug + Send + Sync {
     /// # Errors
     /// IMP_LIMIT if such calls are nested too deeply; the exceptions of the request.
     fn serve_here(&self, request: &mut dyn CollocatedRequest) -> Result<Outcome, SystemException>;
+
+    /// Returns the addresses of this ORB's own pool in references; none if it does not listen yet.
+    fn listen_points(&self) -> Vec<ListenPoint>;
+
+    /// Has the ORB's own pool serve a connection that this ORB has opened. `make` makes the caller's half.
+    ///
+    /// # Errors
+    /// NO_RESOURCES if the pool has too many connections, or the host refuses to watch it.
+    fn serve_opened(
+        &self,
+        stream: Stream,
+        make: &mut dyn FnMut(Weak<dyn RequestCarrier>) -> BidirectionalConnection,
+    ) -> Result<Arc<BidirectionalConnection>, SystemException>;
 
     /// Returns the server side of this ORB, a [`ServerCore`](crate::server::ServerCore), for references to its objects.
     fn server(&self) -> Arc<dyn Any + Send + Sync>;
@@ -164,6 +181,15 @@ impl Sharing {
             }
         }
     }
+
+    /// The bidirectional connections, if the ORB has such ones.
+    #[inline]
+    pub(crate) fn bidirectional(&self) -> Option<&BidirectionalTable> {
+        match self {
+            Self::Bidirectional(table) => Some(table),
+            Self::Exclusive | Self::Multiplexed(_) | Self::Banded(_) => None,
+        }
+    }
 }
 
 impl ClientCore {
@@ -176,6 +202,9 @@ impl ClientCore {
     /// Refuses further calls, except those of servants whose requests are in progress.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
+        if let Some(bidirectional) = self.sharing.bidirectional() {
+            bidirectional.close();
+        }
     }
 
     #[inline]

@@ -149,9 +149,28 @@ impl Invocation<'_> {
                 };
                 return request.write(w, request_id, target, priority);
             }
-            _ => self.begin(w, request_id, needs_code_sets)?,
+            _ => self.begin(w, request_id, needs_code_sets, None)?,
         }
         giop::encode_body(w, route.version, arguments)?;
+        giop::end_message(w)
+    }
+
+    /// Writes the whole request with the service context that offers a bidirectional connection, whose data is `listen_points`.
+    ///
+    /// A request of another client is sent unchanged.
+    #[cold]
+    pub(super) fn encode_telling<'a>(
+        &self,
+        w: &mut Writer<'a>,
+        request_id: u32,
+        (needs_code_sets, listen_points): (bool, &[u8]),
+        arguments: Arguments<'_, 'a>,
+    ) -> Result<(), EncodeError> {
+        if matches!(self.kind, InvocationKind::Passed(_)) {
+            return self.encode(w, request_id, needs_code_sets, arguments);
+        }
+        self.begin(w, request_id, needs_code_sets, Some(listen_points))?;
+        giop::encode_body(w, self.route.version, arguments)?;
         giop::end_message(w)
     }
 
@@ -211,6 +230,7 @@ impl Invocation<'_> {
         w: &mut Writer<'_>,
         request_id: u32,
         needs_code_sets: bool,
+        listen_points: Option<&[u8]>,
     ) -> Result<(), EncodeError> {
         let code_sets = CodeSets {
             char_data: self.route.endpoint.char_code_set.registry(),
@@ -243,11 +263,12 @@ impl Invocation<'_> {
                 band.as_ref().map(<[u8; _]>::as_slice),
             ),
             (giop::DISTRIBUTABLE_THREAD, thread),
+            (contexts::BI_DIR_IIOP, listen_points),
         ];
         let present = present
             .into_iter()
             .filter_map(|(id, data)| Some(ServiceContext { id, data: data? }));
-        let mut list = [ServiceContext { id: 0, data: &[] }; 5];
+        let mut list = [ServiceContext { id: 0, data: &[] }; 6];
         let mut count = 0;
         for context in present.chain(deadline) {
             list[count] = context;

@@ -129,11 +129,11 @@ pub(super) fn at_once<T>(
 
 /// The most times that a request is sent again after its connection was closed. Other threads also close it, when their deadlines
 /// pass.
-const RETRIES_MAX: u32 = 2;
+pub(super) const RETRIES_MAX: u32 = 2;
 
 /// Returns true if the server has certainly not seen the invocation. A new connection that the server closes in an orderly way is
 /// not replaced: the server refuses connections.
-fn may_retry(error: &CallError, is_new: bool) -> bool {
+pub(super) fn may_retry(error: &CallError, is_new: bool) -> bool {
     match error {
         CallError::NoReply(ReplyError::Closed) => !is_new,
         error => error.is_stale(),
@@ -398,7 +398,7 @@ impl Multiplexed {
 }
 
 /// Locks a slot's connection. If another thread is opening it, waits as long as opening may take.
-fn locked<'l, T>(
+pub(super) fn locked<'l, T>(
     current: &'l Mutex<T>,
     invocation: &Invocation<'_>,
 ) -> Result<MutexGuard<'l, T>, SystemException> {

@@ -232,8 +232,9 @@ impl SharedConnection {
             if let Some(error) = delivery.error {
                 return Err(error.into());
             }
-            let bytes = &delivery.message[..delivery.bytes];
-            read_whole_reply(invocation, caller.request_id, bytes, results)
+            let char_code_set = invocation.route.endpoint.char_code_set;
+            let message = (&delivery.message[..delivery.bytes], char_code_set);
+            read_whole_reply(invocation, caller.request_id, message, results)
         })
     }
 

@@ -184,7 +184,14 @@ impl SingleConnection {
         self.incoming
             .reply(stream, invocation.deadline, |message, rest| {
                 state.note_reply(message.header.message_type);
-                read_reply(invocation, request_id, message, rest, results)
+                let char_code_set = invocation.route.endpoint.char_code_set;
+                read_reply(
+                    invocation,
+                    request_id,
+                    (message, char_code_set),
+                    rest,
+                    results,
+                )
             })
     }
 

@@ -69,8 +69,9 @@ pub(crate) fn read(
     let outcome = match delivery.error {
         Some(error) => Err(CallError::NoReply(error)),
         None => {
-            let bytes = &delivery.message[..delivery.bytes];
-            read_whole_reply(invocation, ended.request_id, bytes, results)
+            let char_code_set = invocation.route.endpoint.char_code_set;
+            let message = (&delivery.message[..delivery.bytes], char_code_set);
+            read_whole_reply(invocation, ended.request_id, message, results)
         }
     };
     outcome.map_err(|error| {
@@ -85,7 +86,7 @@ pub(crate) fn read(
 /// Returns the connections that a thread of the application may read; `None` if threads of the ORB read them, or the threads that call.
 pub(crate) fn reply_reader(sharing: &Sharing) -> Option<&Arc<ReplyReader>> {
     match sharing {
-        Sharing::Exclusive => None,
+        Sharing::Exclusive | Sharing::Bidirectional(_) => None,
         Sharing::Multiplexed(shared) | Sharing::Banded(shared) => shared.reply_reader(),
     }
 }

@@ -62,6 +62,7 @@ fn at_once<T>(
         Sharing::Multiplexed(shared) | Sharing::Banded(shared) => {
             multiplexed::at_once(shared, invocation, act)
         }
+        Sharing::Bidirectional(_) => Err(Unavailable::Shared),
     }
 }
 

@@ -10,6 +10,7 @@ use super::pool::{Buffering, Intake, LaneConfig, PoolConfig};
 use super::serve::{LaneServer, ReadableClient, Serve};
 use crate::exception::SystemException;
 use crate::server::{Next, Readiness, ServerCore, Session};
+use crate::thread_state::THREAD;
 use std::sync::Arc;
 
 /// A lane of `threads` threads behind a queue.
@@ -23,9 +24,22 @@ pub(super) fn config(orb: &ServerCore, threads: u32) -> PoolConfig {
 }
 
 /// The loop of the I/O thread: it reads all connections of a lane, and puts the requests into queues.
-pub(super) fn read(mut thread: LaneServer<'_>, room: &RequestRoom) {
+pub(super) fn read(thread: LaneServer<'_>, room: &RequestRoom) {
+    if thread.orb.client.core.sharing.bidirectional().is_some() {
+        // Then it must not wait for a reply itself.
+        THREAD.with(|thread| thread.reads_replies.set(true));
+        let lane = thread.lane;
+        read_for::<true>(thread, room);
+        // Nobody reads their replies any longer.
+        return lane.server.end_calls();
+    }
+    read_for::<false>(thread, room);
+}
+
+/// As [`read`]; `BIDIRECTIONAL` if replies come too.
+fn read_for<const BIDIRECTIONAL: bool>(mut thread: LaneServer<'_>, room: &RequestRoom) {
     while !thread.pool.is_stopping() {
-        thread.wait(|thread, client| thread.queue_requests(&client, room));
+        thread.wait(|thread, client| thread.queue_requests::<BIDIRECTIONAL>(&client, room));
     }
 }
 
@@ -48,7 +62,11 @@ pub(super) fn work_at_level(mut thread: LaneServer<'_>, queue: &DeadlineQueue, l
 
 impl<'p> LaneServer<'p> {
     /// Queues the requests that a connection has received, for one turn.
-    fn queue_requests(&mut self, client: &ReadableClient<'p>, room: &RequestRoom) {
+    fn queue_requests<const BIDIRECTIONAL: bool>(
+        &mut self,
+        client: &ReadableClient<'p>,
+        room: &RequestRoom,
+    ) {
         let connection = &client.connection;
         let session = &connection.session;
         if client.readiness == Readiness::Requested {
@@ -60,11 +78,14 @@ impl<'p> LaneServer<'p> {
             return;
         };
         for _ in 0..TURN_MAX {
+            // A bidirectional connection is always read: calls that occupy the threads may wait for replies there.
+            let is_read_always = BIDIRECTIONAL && session.is_bidirectional();
             // It is read again when its client has taken its replies, or when it has fewer requests in the queue.
-            if session.state.has_unsent() || room.holds(session) {
+            if !is_read_always && (session.state.has_unsent() || room.holds(session)) {
                 return;
             }
-            match reader.take_one(&mut self.workspace, &mut self.request, connection) {
+            let (workspace, request) = (&mut self.workspace, &mut self.request);
+            match reader.take_one::<BIDIRECTIONAL>(workspace, request, connection) {
                 (Next::Done, has_more) => {
                     self.queue(session);
                     if !has_more {

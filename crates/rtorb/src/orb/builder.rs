@@ -11,7 +11,9 @@ use super::ranges::{Count, Milliseconds};
 use super::reply_handlers::ReplyHandlers;
 use super::shutdown_signal::ShutdownSignal;
 use super::{Orb, OrbCore, config_file};
-use crate::connection::{ClientCore, EndpointTable, Host, Sharing, WeakClient, started};
+use crate::connection::{
+    BidirectionalTable, ClientCore, EndpointTable, Host, Sharing, WeakClient, started,
+};
 use crate::dispatch::{Dispatch, FilterChain, OwnPool, Pools, RequestFilter, Structure};
 use crate::endpoint::{EndpointError, ListenEndpoint};
 use crate::exception::SystemException;
@@ -381,10 +383,14 @@ impl OrbBuilder {
                 group: config.shm_group.take().map(|group| group.0),
             },
             binds_priority_bands: config.bind_priority_bands.unwrap_or(false),
-            sharing: Sharing::new(
-                strategies.connection,
-                ClientThread::new(&rt, &reader_thread),
-            ),
+            sharing: if config.bidirectional == Some(true) {
+                Sharing::Bidirectional(BidirectionalTable::default())
+            } else {
+                Sharing::new(
+                    strategies.connection,
+                    ClientThread::new(&rt, &reader_thread),
+                )
+            },
             watchdog: Watchdog::new(
                 ClientThread::new(&rt, &watchdog_thread),
                 self.limits.started_calls_max,
@@ -433,6 +439,10 @@ impl OrbBuilder {
             if strategies.as_ref().is_ok_and(has_pool_threads) {
                 let threads = self.check_threads(self.thread_count());
                 self.checked("-ORBPoolThreads", threads);
+            }
+            if let (Ok(strategies), Some(true)) = (&strategies, self.config.bidirectional) {
+                let checked = check_bidirectional(*strategies);
+                self.checked("-ORBBidirectional", checked);
             }
             self.mistakes.extend(strategies.clone().err());
         }
@@ -635,6 +645,16 @@ setters! {
     /// It costs one more round trip when the connection is opened. Servers without this extension work too.
     bind_priority_bands() => config.bind_priority_bands = Some(true);
 
+    /// Offers servers to call this ORB's objects back over the connections that it opens to them, and accepts such offers of clients, in
+    /// the form of TAO and JacORB (bidirectional GIOP). So a client is called back behind a firewall or NAT, where nobody can connect to it.
+    /// It is BidirectionalPolicy BOTH for all adapters of the ORB that have no thread pool of their own.
+    ///
+    /// It needs [`DispatchStrategy::WorkerPool`], whose I/O thread reads these connections, and [`ConnectionStrategy::Exclusive`]. The
+    /// callback page of the book (`docs/how-to/callbacks.md`) says what goes over such a connection, and which clients to trust.
+    //= GIOP 1.2 §15.9
+    //# Both ends have to allow bidirectional GIOP, by BidirectionalPolicy BOTH.
+    bidirectional() => config.bidirectional = Some(true);
+
     /// The mapping from CORBA priorities to packet marks, for connections whose protocol properties set
     /// `enable_network_priority`; by default the priorities that the mapping uses are spread over six treatments
     /// ([`NetworkPriorityTable::even`](crate::realtime::NetworkPriorityTable::even)).
@@ -694,6 +714,19 @@ fn giop_version(version: Version) -> Result<Version, String> {
     } else {
         Err(format!("must be from 1.0 to 1.2, not {version}"))
     }
+}
+
+/// Checks the strategies of an ORB with bidirectional connections.
+fn check_bidirectional(strategies: Strategies) -> Result<(), String> {
+    let is_read_by_all = strategies.dispatch == DispatchStrategy::WorkerPool;
+    if is_read_by_all && strategies.connection == ConnectionStrategy::Exclusive {
+        return Ok(());
+    }
+    Err(format!(
+        "the I/O thread of dispatch worker_pool reads the connections that carry calls of both ends, and it needs no other sharing: choose \
+         dispatch worker_pool and connection exclusive, not {} and {}",
+        strategies.dispatch, strategies.connection
+    ))
 }
 
 /// Returns true if the number of threads of a pool applies to the dispatch strategy.

@@ -189,7 +189,7 @@ impl EventLoop {
         let _ = self.change(token, stream, EventFlags::ET);
     }
 
-    /// Sends the outbox when the socket has room. Keeps the session until then, and reads nothing from it.
+    /// Sends the outbox when the socket has room. Keeps the session until then, and reads nothing from it unless it is bidirectional.
     #[cold]
     pub(super) fn await_writable(&self, token: Token, session: &Arc<Session>) {
         #[cfg(simulation)]
@@ -204,11 +204,22 @@ impl EventLoop {
                 deadline_ns: monotonic_ns().saturating_add(self.send_timeout_ns),
             });
         });
-        let interest = stream.room_events() | EventFlags::OUT | EventFlags::ET;
+        let interest = if session.is_bidirectional() {
+            // If both ends waited until the other one reads, both would wait for ever.
+            READABLE | EventFlags::OUT
+        } else {
+            stream.room_events() | EventFlags::OUT | EventFlags::ET
+        };
         if self.change(token, stream, interest) == Err(Errno::NOENT) {
             // Without it, the deadline ends the connection.
             let _ = self.poller.add(stream, token, interest);
         }
+    }
+
+    /// Reports a bidirectional connection with an outbox again: at once if it can be read.
+    #[cold]
+    pub(super) fn read_while_draining(&self, token: Token, stream: &Stream) {
+        let _ = self.change(token, stream, READABLE | EventFlags::OUT);
     }
 
     /// Stops watching a connection.
@@ -283,7 +294,8 @@ impl EventLoop {
         session.stream.note_room_event();
         match session.flush() {
             Ok(true) => Some(Event::Connection(token, Readiness::Requested)),
-            Ok(false) => None,
+            Ok(false) => (session.is_bidirectional() && flags.contains(EventFlags::IN))
+                .then(|| Event::Connection(token, readiness(flags - EventFlags::OUT))),
             Err(_) => Some(Event::Connection(token, Readiness::Ended)),
         }
     }

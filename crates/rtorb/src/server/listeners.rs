@@ -9,6 +9,7 @@ use super::session::{self, Session};
 use super::stranger_turns::StrangerTurns;
 use crate::Limits;
 use crate::clock::monotonic_ns;
+use crate::connection::{BidirectionalConnection, RequestCarrier};
 use crate::poller::Bell;
 use crate::realtime::ThreadpoolId;
 use crate::server::ServerCore;
@@ -17,6 +18,7 @@ use crate::transport::{Listener, Stream};
 use crate::warning::Warning;
 use core::sync::atomic::{AtomicU64, Ordering};
 use rtorb_os::sync::Mutex;
+use rtorb_wire::connection::ReplyError;
 use rtorb_wire::giop::Version;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
@@ -165,6 +167,13 @@ impl Server {
         close_all(self.connections.all());
     }
 
+    /// Ends the calls that wait for replies over its connections.
+    pub(crate) fn end_calls(&self) {
+        for session in self.connections.all() {
+            session.end_calls(ReplyError::Ended);
+        }
+    }
+
     /// The time from one look at the connections to the next.
     pub(crate) fn look_period(&self) -> Duration {
         self.looks.period()
@@ -257,6 +266,31 @@ impl Server {
         }
         trace_event!(DEBUG, endpoint = %listener.bound, "a client is accepted");
         Admission::Accepted(ServedConnection::new(session))
+    }
+
+    /// Adds a connection that this ORB has opened, over which its server calls back. `None` if there is no place for it.
+    pub(crate) fn adopt(
+        &self,
+        orb: &Arc<ServerCore>,
+        stream: Stream,
+        make: &mut dyn FnMut(Weak<dyn RequestCarrier>) -> BidirectionalConnection,
+    ) -> Option<(ServedConnection, Arc<BidirectionalConnection>)> {
+        self.accepted.fetch_add(1, Ordering::Relaxed);
+        let session = Session::new(orb, stream, self.pool, &self.accepted);
+        match self.connections.add(&session, &orb.limits) {
+            Admittance::Free => {}
+            Admittance::GivenUp => orb.state.connections.note(ConnectionOutcome::GaveWay),
+            Admittance::None => return None,
+        }
+        if orb.is_stopping() {
+            session.stream.end_receiving();
+        }
+        let connection = session.carry(make);
+        let mut served = ServedConnection::new(session);
+        served
+            .reading
+            .become_bidirectional(connection.char_code_set());
+        Some((served, connection))
     }
 
     /// Makes room for a client, or refuses it, when no file descriptor is left.

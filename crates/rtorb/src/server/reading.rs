@@ -7,7 +7,8 @@ use super::session::Session;
 use super::stranger_turns::await_turn;
 use super::upcall::site;
 use super::workspace::Workspace;
-use rtorb_wire::connection::{CodeSetState, ReceiveError, Receiver, Side};
+use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::connection::{CodeSetState, Message, ReceiveError, Receiver, Reply, Side};
 use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, MessageType, RequestHeader};
 use rustix::io::Errno;
 
@@ -37,6 +38,13 @@ impl Reading {
             receiver: Receiver::without_buffer(Side::Server, limits),
             code_sets: CodeSetState::default(),
         }
+    }
+
+    /// Takes requests and replies from now on, for a connection that this ORB has opened: the code set of `char` data is the one that it
+    /// named.
+    pub(super) fn become_bidirectional(&mut self, char_code_set: CharCodeSet) {
+        self.code_sets = CodeSetState::beginning_with(char_code_set);
+        self.receiver.become_bidirectional();
     }
 
     /// Gets a buffer if there is none, because receiving finds no bytes without one. Returns false if there is one.
@@ -131,17 +139,18 @@ impl Reading {
         next
     }
 
-    /// Takes out the next request, for another thread or for later. Handles other messages at once.
+    /// Takes out the next request, for another thread or for later. Handles other messages at once; `BIDIRECTIONAL` for an ORB whose
+    /// connections may be so.
     ///
     /// The caller [counts](rtorb_wire::connection::ServerConnection::take) the request before it leaves the connection to others.
-    pub(crate) fn take_next(
+    pub(crate) fn take_next<const BIDIRECTIONAL: bool>(
         &mut self,
         session: &Session,
         workspace: &mut Workspace,
         into: &mut TakenRequest,
     ) -> Next {
         loop {
-            match self.try_take_next(session, workspace, into) {
+            match self.try_take_next::<BIDIRECTIONAL>(session, workspace, into) {
                 Ok(Some(next)) => return next,
                 Ok(None) if session.orb.is_stopping() => return Next::Over,
                 Ok(None) => {}
@@ -174,7 +183,7 @@ impl Reading {
     }
 
     /// Takes out the next message if it is a request. Handles another message, and returns `None`.
-    fn try_take_next(
+    fn try_take_next<const BIDIRECTIONAL: bool>(
         &mut self,
         session: &Session,
         workspace: &mut Workspace,
@@ -183,6 +192,12 @@ impl Reading {
         let Some(message) = self.receiver.next()? else {
             return Ok(Some(Next::Incomplete));
         };
+        if BIDIRECTIONAL && is_reply(&message) {
+            let kind = message.header.message_type;
+            let request_id = Reply::request_id(kind, &mut message.reader())?;
+            session.deliver(kind, request_id, |into| self.receiver.take(into));
+            return Ok(None);
+        }
         session.state.note_message(message.header.version);
         if message.header.message_type != MessageType::Request {
             return Ok(match answer::other(session, workspace, message)? {
@@ -206,25 +221,39 @@ impl Reading {
             }
             Ok(deadline.at_ns)
         });
-        let deadline_ns = match begun {
-            Ok(deadline_ns) => deadline_ns,
+        let char_code_set = self.code_sets.char_code_set();
+        let is_offered = BIDIRECTIONAL && session.note_offer(version, &request, char_code_set);
+        let next = match begun {
+            Ok(deadline_ns) => {
+                let times = TakenTimes {
+                    arrived_ns: timing.arrival_ns(),
+                    deadline_ns,
+                };
+                into.fill(message.bytes, char_code_set, times);
+                Some(Next::Done)
+            }
             Err(exception) => {
                 answer::refuse(session, workspace, version, &request, &exception);
-                return Ok(None);
+                None
             }
         };
-        let times = TakenTimes {
-            arrived_ns: timing.arrival_ns(),
-            deadline_ns,
-        };
-        into.fill(message.bytes, self.code_sets.char_code_set(), times);
-        Ok(Some(Next::Done))
+        if is_offered {
+            self.receiver.become_bidirectional();
+        }
+        Ok(next)
     }
+}
+
+/// True for a reply of the other end of a bidirectional connection.
+fn is_reply(message: &Message<'_>) -> bool {
+    let kind = message.header.message_type;
+    matches!(kind, MessageType::Reply | MessageType::LocateReply)
 }
 
 /// Ends reading after an error. Sends MessageError if the client violated GIOP.
 #[cold]
 fn ended(session: &Session, error: ReceiveError) -> Next {
+    session.end_calls(error.into());
     if matches!(
         error,
         ReceiveError::Malformed(_) | ReceiveError::OutOfPlace(_)

@@ -5,6 +5,7 @@ use super::client_watch::ClientWatches;
 use super::connection_counts::ConnectionOutcome;
 use super::event_loop::EventLoop;
 use crate::clock::{monotonic_ns, nanoseconds};
+use crate::connection::BidirectionalConnection;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::poller::Token;
 use crate::realtime::{NetworkPriority, ThreadpoolId};
@@ -15,8 +16,8 @@ use crate::transport::{Stream, Unsent, properties};
 use crate::wait::watchdog::WatchedClient;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use rtorb_os::set_once::SetOnce;
-use rtorb_os::sync::{Mutex, MutexGuard};
-use rtorb_wire::connection::{Outbox, ServerConnection, ServerPhase};
+use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
+use rtorb_wire::connection::{Outbox, ReplyError, ServerConnection, ServerPhase};
 use rtorb_wire::giop::contexts::CodeSets;
 use rtorb_wire::giop::{self, Version};
 use rtorb_wire::{EncodeError, Writer};
@@ -50,16 +51,20 @@ pub(crate) struct Session {
     /// The value of `accepted` when bytes last arrived.
     last_arrival: AtomicU64,
     /// Held by threads that send at the same time as others, and while the events to watch change.
-    sending: Mutex<UnsentReplies>,
+    pub(super) sending: Mutex<UnsentReplies>,
+    /// Signalled when no reply waits to be sent any more.
+    pub(super) drained: Condvar,
+    /// The caller's half, if both ends send requests.
+    pub(super) bidirectional: SetOnce<Arc<BidirectionalConnection>>,
     registration: SetOnce<Registration>,
     pub(super) client_watches: ClientWatches,
-    own: Weak<Session>,
+    pub(super) own: Weak<Session>,
 }
 
 /// The replies that wait to be sent.
 #[derive(Debug)]
-struct UnsentReplies {
-    outbox: Outbox,
+pub(super) struct UnsentReplies {
+    pub(super) outbox: Outbox,
     /// The connection is closed at this time if the outbox is not empty.
     deadline_ns: u64,
 }
@@ -103,6 +108,8 @@ impl Session {
                 outbox: Outbox::new(orb.limits.unsent_bytes_max()),
                 deadline_ns: 0,
             }),
+            drained: Condvar::new(),
+            bidirectional: SetOnce::new(),
             registration: SetOnce::new(),
             client_watches: ClientWatches::default(),
             own: Weak::clone(own),
@@ -154,6 +161,7 @@ impl Session {
 
     /// Ends reading. The connection is closed when all replies are sent.
     pub(crate) fn end_reading(&self) {
+        self.end_calls(ReplyError::Ended);
         if self.state.end() {
             self.watch();
         }
@@ -162,7 +170,8 @@ impl Session {
     /// Has the event loop report the connection again: at once, or when its unsent bytes are sent.
     #[cold]
     pub(crate) fn request_report(&self) {
-        if self.state.request() {
+        // A bidirectional connection is also read while replies wait to be sent.
+        if self.state.request() || self.is_bidirectional() {
             self.watch();
         }
     }
@@ -255,7 +264,9 @@ impl Session {
     /// unsent.
     pub(super) fn idle_since(&self) -> Option<u64> {
         let last_arrival = self.last_arrival.load(Ordering::Relaxed);
-        self.state.is_idle().then_some(last_arrival & !LOOKED_AT)
+        let awaits_replies = self.bidirectional.get().is_some_and(|it| !it.is_unused());
+        let is_idle = self.state.is_idle() && !awaits_replies;
+        is_idle.then_some(last_arrival & !LOOKED_AT)
     }
 
     /// Ends the connection with CloseConnection, in favour of another client.
@@ -381,7 +392,15 @@ impl Session {
     /// Sends a message behind those of other threads. Unlike [`send`](Self::send), it says nothing of the message that is being served.
     #[cold]
     pub(super) fn send_in_turn(&self, message: &Writer<'_>) -> Result<(), Errno> {
-        let sending = self.sending.lock();
+        self.send_holding(self.sending.lock(), message)
+    }
+
+    /// As [`send_in_turn`](Self::send_in_turn), for a thread whose turn it is.
+    pub(super) fn send_holding(
+        &self,
+        sending: MutexGuard<'_, UnsentReplies>,
+        message: &Writer<'_>,
+    ) -> Result<(), Errno> {
         if !sending.outbox.is_empty() {
             return self.keep(sending, message, 0);
         }
@@ -500,6 +519,7 @@ impl Session {
 
     /// Notes that the outbox is empty, and continues reading. The caller holds the lock.
     fn end_draining(&self) {
+        self.drained.notify_all(&self.sending);
         if self.state.drained() {
             self.watch_for_phase();
             if let Some(watch) = self.registration.get() {
@@ -527,6 +547,9 @@ impl Session {
             ServerPhase::Held => events.ignore(*token, &self.stream),
             ServerPhase::Ended => events.remove(&self.stream),
             // It watches for room since the outbox has had bytes.
+            ServerPhase::Draining if self.is_bidirectional() => {
+                events.read_while_draining(*token, &self.stream);
+            }
             ServerPhase::Draining | ServerPhase::Finishing => {}
         }
     }

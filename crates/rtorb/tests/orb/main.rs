@@ -6,6 +6,7 @@
 mod adapters;
 mod addressing;
 mod bands;
+mod bidirectional;
 mod call_deadlines;
 mod cancelled_calls;
 mod client_faults;

@@ -187,7 +187,7 @@ impl Connection {
         mut reader: RecheckGuard<'_, ConnectionReader>,
     ) -> Turn {
         let has_more = loop {
-            match reader.take_one(workspace, request, self) {
+            match reader.take_one::<false>(workspace, request, self) {
                 (Next::Over, _) => return Turn::Over,
                 (Next::Done, has_more) => break has_more,
                 (Next::Incomplete, _) => match self.leave(reader) {
@@ -294,8 +294,9 @@ impl ConnectionReader {
         Served::Over
     }
 
-    /// Takes the next request out, and receives until one is complete. Also returns whether there may be more.
-    pub(crate) fn take_one(
+    /// Takes the next request out, and receives until one is complete. Also returns whether there may be more. `BIDIRECTIONAL` for an ORB
+    /// whose connections may be so.
+    pub(crate) fn take_one<const BIDIRECTIONAL: bool>(
         &mut self,
         workspace: &mut Workspace,
         request: &mut TakenRequest,
@@ -303,7 +304,8 @@ impl ConnectionReader {
     ) -> (Next, bool) {
         let mut received = Received::More;
         loop {
-            match self.reading.take_next(&of.session, workspace, request) {
+            let next = (self.reading).take_next::<BIDIRECTIONAL>(&of.session, workspace, request);
+            match next {
                 Next::Incomplete if received == Received::All => return (Next::Incomplete, false),
                 Next::Incomplete => {}
                 next => return (next, received == Received::More || !self.reading.is_empty()),

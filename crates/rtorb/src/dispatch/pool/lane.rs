@@ -7,22 +7,24 @@ use super::deadline_queue::DeadlineQueue;
 use super::request_queue::RequestQueue;
 use super::request_room::RequestRoom;
 use super::thread_count::ThreadCount;
+use crate::connection::{BidirectionalConnection, RequestCarrier};
 use crate::dispatch::thread_per_request::RequestThreads;
+use crate::exception::{SystemException, local};
 use crate::limits::Limits;
 use crate::realtime::{NativePriority, Priority, Reservation};
 use crate::server::{
-    Event, EventLoop, EventRoom, Server, ServerCore, Session, ThreadPriority, Token, Workspace,
-    refuse,
+    Event, EventLoop, EventRoom, ServedConnection, Server, ServerCore, Session, ThreadPriority,
+    Token, Workspace, refuse,
 };
 use crate::strategies::RequestOrder;
-use crate::transport::Listener;
+use crate::transport::{Listener, Stream};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
 use rtorb_os::slab::{Slab, SlabGuard};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rustix::event::epoll;
 use rustix::io::Errno;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// A running lane.
@@ -313,28 +315,56 @@ impl Lane {
         self.server
             .accept_one(orb, &self.events, listener, |connection| {
                 let session = Arc::clone(&connection.session);
-                let key = self
-                    .connections
-                    .insert(Connection::new(connection, self.sharing()));
-                let is_watched = key.is_some_and(|key| {
-                    // The lane may have got threads since.
-                    if self.sharing() != Concurrency::Never
-                        && let Some(connection) = self.connections.get(key)
-                    {
-                        connection.share();
-                    }
-                    let token = Token::of(key);
-                    let is_watched = session.attach(&self.events, token).is_ok();
-                    is_watched || !self.connections.remove(key)
-                });
-                if is_watched {
-                    self.events.look_first_after(self.server.look_period());
-                    self.connected.fetch_add(1, Ordering::Relaxed);
-                } else {
+                if !self.watch(connection) {
                     // The host can watch no more descriptors: this client is refused, the others are not affected.
                     refuse(&session.stream);
                 }
             });
+    }
+
+    /// Serves a connection that this ORB has opened. `make` makes the caller's half.
+    ///
+    /// # Errors
+    /// NO_RESOURCES if the lane has too many connections, or the host refuses to watch another one.
+    pub(crate) fn serve_opened(
+        &self,
+        orb: &Arc<ServerCore>,
+        stream: Stream,
+        make: &mut dyn FnMut(Weak<dyn RequestCarrier>) -> BidirectionalConnection,
+    ) -> Result<Arc<BidirectionalConnection>, SystemException> {
+        let adopted = self.server.adopt(orb, stream, make);
+        let (served, connection) = adopted.ok_or(local::SERVED_FULL)?;
+        let session = Arc::clone(&served.session);
+        if !self.watch(served) {
+            return Err(local::DESCRIPTOR_REFUSED);
+        }
+        // Its server is no stranger.
+        session.note_answered();
+        Ok(connection)
+    }
+
+    /// Watches a new connection. Returns false if the host can watch no more descriptors.
+    fn watch(&self, connection: ServedConnection) -> bool {
+        let session = Arc::clone(&connection.session);
+        let key = self
+            .connections
+            .insert(Connection::new(connection, self.sharing()));
+        let is_watched = key.is_some_and(|key| {
+            // The lane may have got threads since.
+            if self.sharing() != Concurrency::Never
+                && let Some(connection) = self.connections.get(key)
+            {
+                connection.share();
+            }
+            let token = Token::of(key);
+            let is_watched = session.attach(&self.events, token).is_ok();
+            is_watched || !self.connections.remove(key)
+        });
+        if is_watched {
+            self.events.look_first_after(self.server.look_period());
+            self.connected.fetch_add(1, Ordering::Relaxed);
+        }
+        is_watched
     }
 
     /// Ends connections whose messages do not arrive, and takes memory from silent ones, some at a time.

@@ -156,7 +156,7 @@ mod tests {
             connection.reading.receive_now(session).expect("a request");
             let next = connection
                 .reading
-                .take_next(session, &mut workspace, &mut request);
+                .take_next::<false>(session, &mut workspace, &mut request);
             assert_eq!(next, Next::Done);
 
             let queue = queue();

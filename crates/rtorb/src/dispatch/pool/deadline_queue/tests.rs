@@ -90,7 +90,7 @@ impl Exchange {
         assert_eq!(sent.expect("there is room"), message.len());
         let ServedConnection { session, reading } = &mut self.connection;
         reading.receive_now(session).expect("a request");
-        let next = reading.take_next(session, &mut self.workspace, &mut self.request);
+        let next = reading.take_next::<false>(session, &mut self.workspace, &mut self.request);
         assert_eq!(next, Next::Done);
         queue.put(session, &mut self.request, &mut self.workspace);
     }
