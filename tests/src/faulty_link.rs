@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{Read, Write};
+use std::net::Ipv4Addr;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -22,6 +23,8 @@ use crate::running::output_of;
 pub const CLIENT: &str = "10.9.0.1";
 /// The address of the server's host.
 pub const SERVER: &str = "10.9.0.2";
+/// The address at which the server's host sees the client's if the link [translates](Faults::translates).
+pub const GATE: &str = "10.9.0.9";
 
 /// The packets that wait in the link at most; what comes then is lost, as in a router.
 const ROOM: usize = 1_000;
@@ -39,6 +42,8 @@ pub struct Faults {
     pub jitter_us: AtomicU32,
     /// Nothing passes.
     pub cut: AtomicBool,
+    /// The client's host is behind NAT: the server's sees it at [`GATE`], and opens no connection to it. Only TCP passes.
+    pub translates: AtomicBool,
 }
 
 /// A link; dropped, it carries nothing any more, and its thread has ended.
@@ -165,7 +170,10 @@ impl Carrier {
         bytes.truncate(read);
         let faults = &self.faults;
         let is_lost = self.random.u32(..1_000) < faults.lost_per_mille.load(Ordering::Relaxed);
-        if is_lost || faults.cut.load(Ordering::Relaxed) || self.packets.len() == ROOM {
+        let is_stopped =
+            faults.translates.load(Ordering::Relaxed) && !is_translated(from, &mut bytes);
+        let is_cut = faults.cut.load(Ordering::Relaxed);
+        if is_lost || is_cut || is_stopped || self.packets.len() == ROOM {
             return;
         }
         let jitter = self.random.u32(..=faults.jitter_us.load(Ordering::Relaxed));
@@ -189,4 +197,42 @@ impl Carrier {
             let _ = self.hosts[packet.to].write(&packet.bytes);
         }
     }
+}
+
+/// Changes the client's address in a packet of TCP over IPv4, as NAT does. Returns false for a packet that does not pass: the first one of a
+/// connection to the client, or one to the client's own address.
+fn is_translated(from: usize, packet: &mut [u8]) -> bool {
+    const TCP: u8 = 6;
+    let header = usize::from(packet.first().map_or(0, |first| first & 15)) * 4;
+    if packet.get(9) != Some(&TCP) || packet.len() < header + 20 {
+        return false;
+    }
+    let address = |text: &str| text.parse::<Ipv4Addr>().expect("an address").octets();
+    if from == 0 {
+        translate(packet, 12, address(GATE));
+        return true;
+    }
+    // SYN without ACK.
+    let is_first = packet[header + 13] & 0b1_0010 == 0b10;
+    let passes = packet[16..20] == address(GATE) && !is_first;
+    if passes {
+        translate(packet, 16, address(CLIENT));
+    }
+    passes
+}
+
+/// Replaces an address, and corrects the checksums of IP and TCP for it (RFC 1624).
+fn translate(packet: &mut [u8], place: usize, address: [u8; 4]) {
+    let header = usize::from(packet[0] & 15) * 4;
+    let word = |bytes: &[u8]| u16::from_be_bytes([bytes[0], bytes[1]]);
+    for half in [0, 2] {
+        let (old, new) = (word(&packet[place + half..]), word(&address[half..]));
+        for checksum in [10, header + 16] {
+            let sum = u32::from(!word(&packet[checksum..])) + u32::from(!old) + u32::from(new);
+            let sum = (sum & 0xffff) + (sum >> 16);
+            let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+            packet[checksum..checksum + 2].copy_from_slice(&sum.to_be_bytes());
+        }
+    }
+    packet[place..place + 4].copy_from_slice(&address);
 }

@@ -1,10 +1,13 @@
 // Calls every operation of an Exchange::Desk through JacORB, which writes big-endian, and checks every answer.
 //
-// java DeskClient REF: REF is a file or a reference. One line a check; status 1 if one is wrong.
+// java DeskClient REF: REF is a file or a reference. One line a check; status 1 if one is wrong. With -Dbidirectional=true, it is called
+// back over its own connection first.
 
 import Exchange.Desk;
 import Exchange.DeskHelper;
 import Exchange.Empty;
+import Exchange.Party;
+import Exchange.PartyHelper;
 import Exchange.Person;
 import Exchange.Refused;
 import java.nio.file.Files;
@@ -24,6 +27,7 @@ public final class DeskClient {
         Path file = Path.of(arguments[0]);
         String reference = Files.isRegularFile(file) ? Files.readString(file).trim() : arguments[0];
         Desk desk = DeskHelper.narrow(orb.string_to_object(reference));
+        if (Boolean.getBoolean("bidirectional")) calledBack(orb, desk);
         text(desk);
         person(desk);
         directions(desk);
@@ -31,6 +35,14 @@ public final class DeskClient {
         references(desk);
         orb.shutdown(true);
         System.exit(wrong == 0 ? 0 : 1);
+    }
+
+    /** The server calls back over the connection of the call. */
+    private static void calledBack(ORB orb, Desk desk) throws Exception {
+        DeskServer own = new DeskServer();
+        own.level(41);
+        Party party = PartyHelper.narrow(Adapters.of(orb).servant_to_reference(own));
+        check(desk.level_of(party) == 42, "level_of, over the connection of the client");
     }
 
     private static void text(Desk desk) {

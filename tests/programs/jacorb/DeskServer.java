@@ -18,7 +18,6 @@ import org.omg.CORBA.NO_PERMISSION;
 import org.omg.CORBA.ORB;
 import org.omg.CORBA.StringHolder;
 import org.omg.PortableServer.POA;
-import org.omg.PortableServer.POAHelper;
 
 public final class DeskServer extends DeskPOA {
     private volatile int level = 0;
@@ -26,8 +25,7 @@ public final class DeskServer extends DeskPOA {
 
     public static void main(String[] arguments) throws Exception {
         ORB orb = ORB.init(arguments, System.getProperties());
-        POA poa = POAHelper.narrow(orb.resolve_initial_references("RootPOA"));
-        poa.the_POAManager().activate();
+        POA poa = Adapters.of(orb);
         String reference = orb.object_to_string(poa.servant_to_reference(new DeskServer()));
         Path draft = Path.of(arguments[0] + ".draft");
         Files.writeString(draft, reference + "\n");

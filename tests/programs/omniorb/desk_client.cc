@@ -1,12 +1,34 @@
 // Calls every operation of an Exchange::Desk through omniORB and checks every answer.
 //
-// desk_client REF [--no-wide] [--high-char] [ORB options]
+// desk_client REF [--no-wide] [--high-char] [--called-back] [ORB options]
 // REF is a file or a reference. --no-wide leaves out wide characters, which GIOP 1.0 has not and omniORB refuses in 1.1.
-// --high-char sends a char above ASCII, which only a server with ISO 8859-1 takes. One line a check; status 1 if one is wrong.
+// --high-char sends a char above ASCII, which only a server with ISO 8859-1 takes. --called-back has the server call the
+// client over the client's connection, for which omniORB needs options. One line a check; status 1 if one is wrong.
 #include "exchange.hh"
 #include "peer.h"
 
 namespace {
+
+// The client's own party.
+class Called : public POA_Exchange::Party {
+ public:
+  char* name() { return CORBA::string_dup("the client"); }
+  CORBA::Long level() { return level_; }
+  void level(CORBA::Long value) { level_ = value; }
+
+ private:
+  CORBA::Long level_ = 41;
+};
+
+// The server calls back over the connection of the call.
+void called_back(CORBA::ORB_ptr orb, Exchange::Desk_ptr desk) {
+  static Called called;
+  PortableServer::POA_var poa = peer::bidirectional_poa(orb);
+  PortableServer::ObjectId_var id = poa->activate_object(&called);
+  CORBA::Object_var own = poa->id_to_reference(id);
+  Exchange::Party_var party = Exchange::Party::_narrow(own);
+  peer::check_equal<CORBA::Long>("level_of, over the connection of the client", desk->level_of(party), 42);
+}
 
 void text(Exchange::Desk_ptr desk) {
   // ISO 8859-1, the native code set of omniORB: c, a with ring, e with acute, y with diaeresis.
@@ -128,13 +150,14 @@ void oneways(Exchange::Desk_ptr desk) {
 int main(int argc, char** argv) try {
   CORBA::ORB_var orb = CORBA::ORB_init(argc, argv);
   if (argc < 2) {
-    std::cerr << "usage: desk_client REF [--no-wide] [--high-char] [ORB options]" << std::endl;
+    std::cerr << "usage: desk_client REF [--no-wide] [--high-char] [--called-back] [ORB options]" << std::endl;
     return 2;
   }
   CORBA::Object_var object = peer::reference(orb, argv[1]);
   Exchange::Desk_var desk = Exchange::Desk::_narrow(object);
   peer::check(!CORBA::is_nil(desk), "narrow to Desk");
   if (CORBA::is_nil(desk)) return 1;
+  if (peer::flag(argc, argv, "--called-back")) called_back(orb, desk);
   text(desk);
   if (!peer::flag(argc, argv, "--no-wide")) {
     wide_text(desk);

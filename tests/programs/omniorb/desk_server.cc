@@ -1,8 +1,9 @@
 // An Exchange::Desk served by omniORB.
 //
-// desk_server --ior-file FILE [--carry-threads] [ORB options]
+// desk_server --ior-file FILE [--carry-threads] [--bidirectional] [ORB options]
 // FILE is written when the server is ready; the object's key is "desk". It ends by a signal. With --carry-threads, its nested calls have
-// the service context of a distributable thread that their request has.
+// the service context of a distributable thread that their request has. With --bidirectional, it calls back over the connections of its
+// clients, for which omniORB needs options.
 #include <omniORB4/omniInterceptors.h>
 #include <omniORB4/internal/giopStrand.h>
 #include <omniORB4/internal/giopStream.h>
@@ -86,7 +87,14 @@ int main(int argc, char** argv) try {
     interceptors->serverReceiveRequest.add(note_thread);
     interceptors->clientSendRequest.add(carry_thread);
   }
-  CORBA::Object_var object = peer::activate(orb, new Servant, "desk");
+  CORBA::Object_var object;
+  if (peer::flag(argc, argv, "--bidirectional")) {
+    PortableServer::POA_var poa = peer::bidirectional_poa(orb);
+    PortableServer::ObjectId_var id = poa->activate_object(new Servant);
+    object = poa->id_to_reference(id);
+  } else {
+    object = peer::activate(orb, new Servant, "desk");
+  }
   peer::publish(orb, object, peer::option(argc, argv, "--ior-file", "desk.ior"));
   orb->run();
   orb->destroy();

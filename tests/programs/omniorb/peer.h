@@ -50,6 +50,21 @@ inline CORBA::Object_ptr activate(CORBA::ORB_ptr orb, PortableServer::ServantBas
   return poa->id_to_reference(id);
 }
 
+// An adapter with BidirectionalPolicy BOTH.
+inline PortableServer::POA_ptr bidirectional_poa(CORBA::ORB_ptr orb) {
+  CORBA::Object_var object = orb->resolve_initial_references("RootPOA");
+  PortableServer::POA_var root = PortableServer::POA::_narrow(object);
+  PortableServer::POAManager_var manager = root->the_POAManager();
+  CORBA::Any both;
+  both <<= BiDirPolicy::BOTH;
+  CORBA::PolicyList policies;
+  policies.length(1);
+  policies[0] = orb->create_policy(BiDirPolicy::BIDIRECTIONAL_POLICY_TYPE, both);
+  PortableServer::POA_var poa = root->create_POA("bidirectional", manager, policies);
+  manager->activate();
+  return poa._retn();
+}
+
 // The reference in a file, or the argument itself if it is one.
 inline CORBA::Object_ptr reference(CORBA::ORB_ptr orb, const std::string& argument) {
   std::ifstream in(argument.c_str());

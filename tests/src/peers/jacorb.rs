@@ -73,20 +73,35 @@ impl JacOrb {
         self.serve_with(&[carrier, &timeout], class, scratch)
     }
 
+    /// Starts a server at that IP address that calls back over the connections of its clients, if they offer that.
+    ///
+    /// # Panics
+    ///
+    /// It does not get ready.
+    pub fn serve_both_ways(&self, class: &str, host: &str, scratch: &Path) -> (Running, String) {
+        let host = format!("-DOAIAddr={host}");
+        let properties = [&BOTH_WAYS[..], &[&host]].concat();
+        self.serve_with(&properties, class, scratch)
+    }
+
+    /// As [`JacOrb::call`], with a client at that IP address that offers to be called back over its own connection.
+    ///
+    /// # Panics
+    ///
+    /// A check was wrong.
+    pub fn call_both_ways(&self, class: &str, reference: &str, host: &str) -> Vec<String> {
+        let host = format!("-DOAIAddr={host}");
+        let properties = [&BOTH_WAYS[..], &[&host]].concat();
+        lines_of(self.java(&properties, class).arg(reference))
+    }
+
     /// Runs `CubitClient`, `DeskClient` or `DeadlineClient` against `reference`, and answers its lines, one a check, all of them right.
     ///
     /// # Panics
     ///
     /// A check was wrong.
     pub fn call(&self, class: &str, reference: &str, options: &[&str]) -> Vec<String> {
-        let printed = output_of(self.java(&[], class).arg(reference).args(options));
-        let lines: Vec<_> = printed.lines().map(str::to_owned).collect();
-        assert!(
-            lines.iter().all(|line| line.starts_with("ok ")),
-            "{printed}"
-        );
-        assert!(!lines.is_empty(), "the client checked nothing");
-        lines
+        lines_of(self.java(&[], class).arg(reference).args(options))
     }
 
     fn serve_with(&self, properties: &[&str], class: &str, scratch: &Path) -> (Running, String) {
@@ -110,6 +125,24 @@ impl JacOrb {
             .stderr(std::process::Stdio::null());
         command
     }
+}
+
+/// What lets connections carry calls of both ends.
+const BOTH_WAYS: [&str; 2] = [
+    "-Dbidirectional=true",
+    "-Dorg.omg.PortableInterceptor.ORBInitializerClass.bidir_init=org.jacorb.orb.giop.BiDirConnectionInitializer",
+];
+
+/// The lines that a client prints, one a check, all of them right.
+fn lines_of(client: &mut Command) -> Vec<String> {
+    let printed = output_of(client);
+    let lines: Vec<_> = printed.lines().map(str::to_owned).collect();
+    assert!(
+        lines.iter().all(|line| line.starts_with("ok ")),
+        "{printed}"
+    );
+    assert!(!lines.is_empty(), "the client checked nothing");
+    lines
 }
 
 fn build(jars: &str) -> PathBuf {

@@ -1,5 +1,6 @@
 //! The ORB and its services with other ORBs, as client and as server of each.
 
+mod bidirectional;
 mod client_strategies;
 mod deadlines;
 mod distributable_threads;
