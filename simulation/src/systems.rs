@@ -1,6 +1,7 @@
 //! What runs in the world.
 
 mod call_end;
+mod callbacks;
 mod calls;
 mod events;
 mod gateways;
@@ -30,6 +31,7 @@ pub(crate) const SYSTEMS: &[System] = &[
     naming::SYSTEM,
     gateways::SYSTEM,
     started::SYSTEM,
+    callbacks::SYSTEM,
 ];
 
 /// Draws a dispatch strategy of users. The last one, a thread for each request, serves comparisons alone.

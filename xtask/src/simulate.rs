@@ -41,6 +41,7 @@ enum System {
     Naming,
     Gateways,
     Started,
+    Callbacks,
     Engines,
     OneThread,
 }
@@ -54,7 +55,8 @@ impl System {
             | Self::Events
             | Self::Naming
             | Self::Gateways
-            | Self::Started => None,
+            | Self::Started
+            | Self::Callbacks => None,
             Self::Engines => Some(&["-p", "rtorb-wire", "--test", "simulation"]),
             Self::OneThread => Some(&["-p", "rtorb", "--lib", "tests::randomly"]),
         }

@@ -5,7 +5,9 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 
 use rtorb::codegen::{EndedCall, ReplyPoller};
-use rtorb::{ConnectionStrategy, Orb, ReplyDriver, SystemException, WaitStrategy};
+use rtorb::{
+    ConnectionStrategy, DispatchStrategy, Orb, ReplyDriver, SystemException, WaitStrategy,
+};
 use rtorb_instruments::heap::{CountingAllocator, process_heap_calls};
 use rtorb_tests::asleep::until_others_sleep;
 use rtorb_tests::ours::Ours;
@@ -62,6 +64,24 @@ fn warm_calls_make_no_heap_call_whoever_reads_their_replies() {
                 assert_eq!(calls, 0, "sent, {connection} and {wait}, {endpoint}");
             }
         }
+    }
+    warm_calls_of_both_ends_make_no_heap_call();
+}
+
+/// Both ends call over the connection that one of them has opened.
+fn warm_calls_of_both_ends_make_no_heap_call() {
+    let serve = |endpoint| {
+        let builder = Orb::builder().dispatch(DispatchStrategy::WorkerPool);
+        Ours::serve_as(builder.bidirectional().listen(endpoint))
+    };
+    let server = serve("iiop://127.0.0.1:0");
+    // Nobody listens at its address.
+    let client = serve("iiop://127.0.0.1:0/publish=127.0.0.9:9");
+    for (caller, called) in [(&client, &server), (&server, &client)] {
+        let text = called.text(called.cubit.as_object());
+        let object = caller.orb.string_to_object(&text).expect("a reference");
+        let cubit = Cubit::narrow(&object).expect("it is a Cubit");
+        assert_eq!(heap_calls_of_many(&cubit, call), 0);
     }
 }
 

@@ -13,6 +13,7 @@ use super::exclusive;
 use super::invocation::{Arguments, Invocation};
 use super::multiplexed::{RETRIES_MAX, may_retry};
 use super::reply::{CallError, Outcome, Results, read_whole_reply};
+use super::route::{EndpointKey, Route, SharedEndpoint};
 use super::shared::Others;
 use crate::exception::{Phase, SystemException, local};
 use crate::outgoing::CancelRequest;
@@ -73,7 +74,7 @@ pub(super) fn call<'a>(
     let mut retries_left = RETRIES_MAX;
     loop {
         let Some((connection, is_new)) = table.connection(invocation)? else {
-            return exclusive::call(&invocation.delayed(), arguments, results);
+            return call_alone(invocation, arguments, results);
         };
         // A server may serve one request of a connection at a time, and earlier ones may wait for this upcall. The end that has accepted
         // the connection has no other way.
@@ -87,7 +88,7 @@ pub(super) fn call<'a>(
             Err(error) => error,
         };
         if others == Others::None && error.is_stale() {
-            return exclusive::call(&invocation.delayed(), arguments, results);
+            return call_alone(invocation, arguments, results);
         }
         if retries_left == 0 || !may_retry(&error, is_new) {
             return Err(error.into_exception(invocation));
@@ -95,6 +96,15 @@ pub(super) fn call<'a>(
         invocation.check_time(Phase::Send)?;
         retries_left -= 1;
     }
+}
+
+/// Sends a call over a connection of the calling thread.
+fn call_alone<'a>(
+    invocation: &Invocation<'_>,
+    arguments: Arguments<'_, 'a>,
+    results: Results<'_>,
+) -> Result<Outcome, SystemException> {
+    exclusive::call(&invocation.delayed(), arguments, results)
 }
 
 impl BidirectionalConnection {
@@ -153,13 +163,19 @@ impl BidirectionalConnection {
         results: Results<'_>,
     ) -> Result<Outcome, CallError> {
         let carrier = self.carrier.upgrade().ok_or(ReplyError::ClosedBefore)?;
+        if invocation.route.endpoint.char_code_set != self.char_code_set {
+            let route = self.in_its_code_set(invocation.route);
+            let invocation = Invocation {
+                route: &route,
+                ..*invocation
+            };
+            return self.call(&invocation, others, arguments, results);
+        }
         with_call_slot(|slot| {
             let request_id = self.state.next_shared_request_id();
             let untold = self.untold();
             let buffer = core::mem::take(&mut slot.out);
-            let mut w = invocation
-                .writer(buffer)
-                .with_char_code_set(self.char_code_set);
+            let mut w = invocation.writer(buffer);
             let sent = self
                 .write(invocation, &mut w, request_id, untold, arguments)
                 .and_then(|()| {
@@ -185,9 +201,25 @@ impl BidirectionalConnection {
             if untold.is_some() {
                 self.is_told.store(true, Ordering::Relaxed);
             }
-            let message = (&delivery.message[..delivery.bytes], self.char_code_set);
-            read_whole_reply(invocation, request_id, message, results)
+            let bytes = &delivery.message[..delivery.bytes];
+            read_whole_reply(invocation, request_id, bytes, results)
         })
+    }
+
+    /// The route with the code set of this connection, if the client has named another one than the reference of its object would have.
+    #[cold]
+    fn in_its_code_set(&self, route: &Route) -> Route {
+        let endpoint = &route.endpoint;
+        let key = EndpointKey {
+            endpoint: (*endpoint.endpoint).clone(),
+            char_code_set: self.char_code_set,
+            names_code_sets: endpoint.names_code_sets,
+            protocol: endpoint.protocol,
+        };
+        Route {
+            endpoint: Arc::new(SharedEndpoint::new(&key, true)),
+            ..route.clone()
+        }
     }
 
     /// The listen points of this ORB, unless the server knows them or has offered the connection itself.

@@ -74,13 +74,8 @@ impl CollocatedRequest for Request<'_, '_, '_> {
 
     fn read(&mut self, reply: &[u8]) -> Result<Outcome, SystemException> {
         let invocation = self.invocation;
-        read_whole_reply(
-            invocation,
-            REQUEST_ID,
-            (reply, self.char_code_set()),
-            self.results,
-        )
-        .map_err(|error| error.into_exception(invocation))
+        read_whole_reply(invocation, REQUEST_ID, reply, self.results)
+            .map_err(|error| error.into_exception(invocation))
     }
 
     fn deadline(&self) -> Deadline {

@@ -149,7 +149,7 @@ impl Invocation<'_> {
                 };
                 return request.write(w, request_id, target, priority);
             }
-            _ => self.begin(w, request_id, needs_code_sets, None)?,
+            _ => self.begin(w, request_id, needs_code_sets)?,
         }
         giop::encode_body(w, route.version, arguments)?;
         giop::end_message(w)
@@ -169,7 +169,7 @@ impl Invocation<'_> {
         if matches!(self.kind, InvocationKind::Passed(_)) {
             return self.encode(w, request_id, needs_code_sets, arguments);
         }
-        self.begin(w, request_id, needs_code_sets, Some(listen_points))?;
+        self.begin_telling(w, request_id, needs_code_sets, Some(listen_points))?;
         giop::encode_body(w, self.route.version, arguments)?;
         giop::end_message(w)
     }
@@ -225,7 +225,19 @@ impl Invocation<'_> {
 
     /// Begins a request of an old version, or one with rare service contexts.
     #[cold]
+    #[inline(never)]
     fn begin(
+        &self,
+        w: &mut Writer<'_>,
+        request_id: u32,
+        needs_code_sets: bool,
+    ) -> Result<(), EncodeError> {
+        self.begin_telling(w, request_id, needs_code_sets, None)
+    }
+
+    /// As [`begin`](Self::begin), with the data of the service context that offers a bidirectional connection.
+    #[cold]
+    fn begin_telling(
         &self,
         w: &mut Writer<'_>,
         request_id: u32,

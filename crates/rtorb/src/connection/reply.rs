@@ -4,7 +4,7 @@ use super::invocation::{Invocation, InvocationKind};
 use crate::clock::monotonic_ns;
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, Phase, SystemException, local};
-use rtorb_wire::cdr::{CharCodeSet, Remainder};
+use rtorb_wire::cdr::Remainder;
 use rtorb_wire::connection::{Deadline, Message, Reply, ReplyError};
 use rtorb_wire::giop::{AddressingMode, Header, ReplyStatus};
 use rtorb_wire::ior::Ior;
@@ -48,20 +48,19 @@ impl From<SystemException> for CallError {
     }
 }
 
-/// Reads a Reply or LocateReply, with the code set of its `char` data. Returns `None` if it is for another request. `rest` is the part that
-/// is not received yet.
+/// Reads a Reply or LocateReply. Returns `None` if it is for another request. `rest` is the part that is not received yet.
 // Always: it is in the path of every call.
 #[inline(always)]
 pub(super) fn read_reply(
     invocation: &Invocation<'_>,
     request_id: u32,
-    (message, char_code_set): (Message<'_>, CharCodeSet),
+    message: Message<'_>,
     rest: Option<&mut dyn Remainder>,
     results: Results<'_>,
 ) -> Result<Option<Outcome>, CallError> {
     let mut reader = message
         .reader()
-        .with_char_code_set(char_code_set)
+        .with_char_code_set(invocation.route.endpoint.char_code_set)
         .with_context(invocation.client);
     if let Some(rest) = rest {
         reader = reader.with_remainder(rest);
@@ -88,19 +87,18 @@ pub(super) fn read_reply(
     }
 }
 
-/// Reads the reply to a request from a whole message, with the code set of its `char` data.
+/// Reads the reply to a request from a whole message.
 #[inline]
 pub(super) fn read_whole_reply(
     invocation: &Invocation<'_>,
     request_id: u32,
-    (bytes, char_code_set): (&[u8], CharCodeSet),
+    bytes: &[u8],
     results: Results<'_>,
 ) -> Result<Outcome, CallError> {
     let header = Header::parse(bytes, invocation.core.limits.message_bytes_max);
     let header = header.map_err(ReplyError::Malformed)?;
     let header = header.ok_or(ReplyError::Malformed(DecodeError::BadMagic))?;
     let message = Message { header, bytes };
-    let message = (message, char_code_set);
     let outcome = read_reply(invocation, request_id, message, None, results)?;
     outcome.ok_or_else(|| {
         let other = DecodeError::BadTag {

@@ -232,9 +232,8 @@ impl SharedConnection {
             if let Some(error) = delivery.error {
                 return Err(error.into());
             }
-            let char_code_set = invocation.route.endpoint.char_code_set;
-            let message = (&delivery.message[..delivery.bytes], char_code_set);
-            read_whole_reply(invocation, caller.request_id, message, results)
+            let bytes = &delivery.message[..delivery.bytes];
+            read_whole_reply(invocation, caller.request_id, bytes, results)
         })
     }
 

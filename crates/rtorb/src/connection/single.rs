@@ -184,14 +184,7 @@ impl SingleConnection {
         self.incoming
             .reply(stream, invocation.deadline, |message, rest| {
                 state.note_reply(message.header.message_type);
-                let char_code_set = invocation.route.endpoint.char_code_set;
-                read_reply(
-                    invocation,
-                    request_id,
-                    (message, char_code_set),
-                    rest,
-                    results,
-                )
+                read_reply(invocation, request_id, message, rest, results)
             })
     }
 

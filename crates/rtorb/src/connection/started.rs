@@ -69,9 +69,8 @@ pub(crate) fn read(
     let outcome = match delivery.error {
         Some(error) => Err(CallError::NoReply(error)),
         None => {
-            let char_code_set = invocation.route.endpoint.char_code_set;
-            let message = (&delivery.message[..delivery.bytes], char_code_set);
-            read_whole_reply(invocation, ended.request_id, message, results)
+            let bytes = &delivery.message[..delivery.bytes];
+            read_whole_reply(invocation, ended.request_id, bytes, results)
         }
     };
     outcome.map_err(|error| {

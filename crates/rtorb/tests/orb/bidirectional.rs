@@ -11,14 +11,15 @@ use rtorb::{
     CompletionStatus, ConnectionStrategy, DispatchStrategy, ExceptionKind, ObjectRef, Orb,
     OrbBuilder, SystemException,
 };
-use rtorb_tests::fake::{FakeServer, Peer, reply, request_id};
+use rtorb_tests::fake::{FakeServer, Peer, reference_at, reply, request_id};
 use rtorb_tests::ours::Ours;
 use rtorb_tests::raw::{
     CLOSE_CONNECTION, Connection, LOCATE_REQUEST, REPLY, REQUEST, Request, Stream, fragments,
 };
 use rtorb_tests::stubs::exchange::{Desk, Party};
 use rtorb_tests::stubs::{Relay, RelayServant, Seen};
-use rtorb_wire::giop::contexts;
+use rtorb_wire::code_sets::{UTF_8, UTF_16};
+use rtorb_wire::giop::contexts::{self, CodeSets};
 use rtorb_wire::giop::{Header, RequestHeader};
 use rtorb_wire::ior::ListenPoint;
 
@@ -74,6 +75,8 @@ fn a_client_that_nobody_can_connect_to_is_called_back_over_its_connection() {
 }
 
 #[test]
+//= GIOP 1.2 §15.9
+//% test
 fn without_the_option_of_both_ends_nothing_goes_back() {
     for (of_server, of_client) in [(true, false), (false, true)] {
         let builder = |is_bidirectional| {
@@ -228,7 +231,7 @@ fn offered(server: &Ours, port: u16) -> (Connection, Desk) {
     let key = server.key(server.desk.as_object());
     let answer = client.ask(&offer(&key, NOWHERE, port)).expect("a reply");
     assert_eq!((answer.kind, answer.id, answer.status), (REPLY, 0, 0));
-    let text = rtorb_tests::fake::reference_at(NOWHERE, port);
+    let text = reference_at(NOWHERE, port);
     let object = server.orb.string_to_object(&text).expect("a reference");
     (client, Desk::unchecked_narrow(object))
 }
@@ -241,6 +244,8 @@ fn begin<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> Receiv
 }
 
 #[test]
+//= GIOP 1.2 §15.8
+//% test
 fn ids_of_the_server_are_odd_and_replies_find_their_calls_in_any_order() {
     let server = Ours::serve_as(both_ways());
     let (mut client, desk) = offered(&server, 9);
@@ -282,6 +287,39 @@ fn ids_of_the_server_are_odd_and_replies_find_their_calls_in_any_order() {
     request.id = 2;
     let answer = client.ask(&request.empty()).expect("a reply");
     assert_eq!((answer.kind, answer.id, answer.long()), (REPLY, 2, 0));
+}
+
+#[test]
+fn text_has_the_code_set_that_the_client_has_named() {
+    let server = Ours::serve_as(both_ways());
+    let mut client = Connection::to(server.address());
+    let key = server.key(server.desk.as_object());
+    let sets = CodeSets {
+        char_data: UTF_8,
+        wchar_data: UTF_16,
+    };
+    let mut stream = Stream::new(REQUEST, 2, false);
+    stream.ulong(0).raw(&[3, 0, 0, 0]).ushort(0).octets(&key);
+    stream.string("_non_existent").ulong(2);
+    stream.ulong(contexts::CODE_SETS).octets(&sets.to_data());
+    stream.ulong(BI_DIR_IIOP).octets(&listen_points(NOWHERE, 9));
+    assert_eq!(client.ask(&stream.message()).map(|it| it.status), Some(0));
+    // The reference has no code sets, so that the server would send ISO 8859-1 to its address.
+    let object = server.orb.string_to_object(&reference_at(NOWHERE, 9));
+    let desk = Desk::unchecked_narrow(object.expect("a reference"));
+    let text = "caf\u{e9}";
+    let call = begin(move || desk.echo_string(text));
+    let request = client.answer().expect("a request");
+    let is_utf_8 = |bytes: &[u8]| bytes == text.as_bytes();
+    assert!(
+        request.body.windows(text.len()).any(is_utf_8),
+        "{request:?}"
+    );
+    client.send(&reply(request.id, 0, |body| {
+        body.string(text);
+    }));
+    let answered = call.recv_timeout(PATIENCE).expect("it ends");
+    assert_eq!(answered.as_deref(), Ok(text));
 }
 
 #[test]
