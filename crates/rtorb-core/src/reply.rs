@@ -4,9 +4,10 @@ use crate::exception::{CompletionStatus, SystemException};
 use alloc::vec::Vec;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::giop::{
-    self, PassedReply, ReplyStatus, RequestHeader, Response, ServiceContext, Version, contexts,
+    self, ContextBuffer, PassedReply, ReplyStatus, RequestHeader, Response, ServiceContext,
+    Version, contexts,
 };
-use rtorb_wire::{EncodeError, Writer};
+use rtorb_wire::{Encode, EncodeError, Ior, Writer};
 
 /// The reply to a request.
 #[derive(Debug)]
@@ -23,8 +24,55 @@ pub struct Reply<'m, R> {
     pub char_code_set: CharCodeSet,
     /// The data of the request's RTCorbaPriority, which the reply repeats.
     pub priority: Option<&'m [u8]>,
-    /// True if the reply was sent.
-    pub is_sent: bool,
+    /// Whether it was sent, and whether sending it needs more than writing it.
+    pub state: ReplyState,
+}
+
+/// The state of a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyState {
+    /// It is not sent yet.
+    Unsent,
+    /// It is not sent yet, and [`Responder::intercept`] is called before.
+    Intercepted,
+    /// It was sent.
+    Sent,
+}
+
+/// How a request ends, as its reply says.
+#[derive(Clone, Copy, Debug)]
+pub enum ReplyEnding<'e> {
+    /// With results.
+    Results,
+    /// With the user exception that has this repository id.
+    UserException(&'e str),
+    /// With a system exception.
+    SystemException(&'e SystemException),
+    /// Elsewhere: the client is forwarded.
+    Forward(&'e Ior),
+    /// With the reply of another server.
+    Passed(&'e PassedReply),
+}
+
+/// What the interceptors of an ORB send instead of a reply.
+#[derive(Debug)]
+pub enum Replacement {
+    /// An exception.
+    Exception(SystemException),
+    /// Where the client is forwarded.
+    Forward(Ior),
+}
+
+impl ReplyEnding<'_> {
+    #[inline(always)]
+    const fn status(&self) -> ReplyStatus {
+        match self {
+            Self::Results | Self::Passed(_) => ReplyStatus::NoException,
+            Self::UserException(_) => ReplyStatus::UserException,
+            Self::SystemException(_) => ReplyStatus::SystemException,
+            Self::Forward(_) => ReplyStatus::LocationForward,
+        }
+    }
 }
 
 /// The ORB's side of a request that is served: it sends the reply, and may keep memory for later requests.
@@ -57,6 +105,22 @@ pub trait Responder {
     /// Notes that the servant has returned; for annotated operations.
     #[inline]
     fn executed(&mut self) {}
+
+    /// Has the interceptors of the ORB see how an [intercepted](ReplyState::Intercepted) request ends. Returns true if they replace the
+    /// reply.
+    fn intercept(&mut self, _ending: ReplyEnding<'_>) -> bool {
+        false
+    }
+
+    /// Takes what replaces the reply.
+    fn take_replacement(&mut self) -> Option<Replacement> {
+        None
+    }
+
+    /// The service contexts that the interceptors have added to the reply.
+    fn added_contexts(&self) -> Option<&ContextBuffer> {
+        None
+    }
 }
 
 impl<R: Responder> Reply<'_, R> {
@@ -75,22 +139,30 @@ impl<R: Responder> Reply<'_, R> {
             response: request.response,
             char_code_set,
             priority: None,
-            is_sent: false,
+            state: ReplyState::Unsent,
         }
+    }
+
+    /// Has the interceptors of the ORB see how the request ends. Call it again after the priority is set.
+    #[cold]
+    pub fn note_intercepted(&mut self) {
+        self.state = ReplyState::Intercepted;
+        // A reply with contexts is one to look at.
+        self.priority.get_or_insert_default();
     }
 
     /// Writes and sends a reply, unless it was sent already or none is expected.
     ///
     /// # Errors
-    /// When the body cannot be encoded.
+    /// When the body cannot be encoded, or an interceptor replaces the reply by an exception.
     #[inline]
     pub fn respond<'r>(
         &mut self,
-        status: ReplyStatus,
+        ending: ReplyEnding<'_>,
         body: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
     ) -> Result<(), SystemException> {
         self.send(|reply, w| {
-            reply.begin(w, status)?;
+            reply.begin(w, ending)?;
             giop::encode_body(w, reply.version, body)?;
             giop::end_message(w)
         })
@@ -99,62 +171,135 @@ impl<R: Responder> Reply<'_, R> {
     /// Sends a system exception, as [`respond`](Self::respond) does.
     #[cold]
     pub fn send_exception(&mut self, exception: &SystemException) {
-        let body = exception.body();
-        // It cannot fail: a system exception is far smaller than any limit on messages.
-        let _ = self.respond(ReplyStatus::SystemException, |w| body.encode(w));
+        let mut send = |exception: &SystemException| {
+            let (ending, body) = (ReplyEnding::SystemException(exception), exception.body());
+            if self.response == Response::None && self.state == ReplyState::Intercepted {
+                self.responder.intercept(ending);
+                return Ok(());
+            }
+            self.respond(ending, |w| body.encode(w))
+        };
+        // It fails only if an interceptor replaces the exception, which none sees again: a system exception is far smaller than any limit
+        // on messages.
+        if let Err(other) = send(exception) {
+            let _ = send(&other);
+        }
     }
 
     /// Sends the reply of another server, with the id of this request.
     ///
     /// # Errors
-    /// When it is larger than a message may be.
+    /// When it is larger than a message may be; as [`respond`](Self::respond).
     #[cold]
     pub fn pass(&mut self, passed: &PassedReply) -> Result<(), SystemException> {
-        self.send(|reply, w| passed.write(w, reply.request_id))
+        self.send(|reply, w| {
+            if reply.state == ReplyState::Intercepted {
+                reply.intercept(ReplyEnding::Passed(passed))?;
+            }
+            passed.write(w, reply.request_id)
+        })
     }
 
     // Always: it is in the path of every call, and its other caller is rare. The writer is not moved on the way.
     #[inline(always)]
     fn send<'r>(
         &mut self,
-        write: impl FnOnce(&Self, &mut Writer<'r>) -> Result<(), EncodeError>,
+        write: impl FnOnce(&mut Self, &mut Writer<'r>) -> Result<(), EncodeError>,
     ) -> Result<(), SystemException> {
-        if self.is_sent || self.response == Response::None {
+        if self.state == ReplyState::Sent || self.response == Response::None {
             return Ok(());
         }
         let mut w = self.responder.writer(self.char_code_set);
         let written = write(self, &mut w);
         if written.is_ok() {
-            self.is_sent = true;
+            self.state = ReplyState::Sent;
             self.responder.send(&w);
         }
         self.responder.take_back(w);
-        // The servant has run: another call would run it twice.
-        written.map_err(|error| {
-            SystemException::from_encode(error).with_completion(CompletionStatus::Yes)
-        })
+        written.or_else(|error| self.not_written(error))
     }
 
-    #[inline]
-    fn begin(&self, w: &mut Writer<'_>, status: ReplyStatus) -> Result<(), EncodeError> {
+    /// Ends a reply that could not be written, or that interceptors replace.
+    #[cold]
+    fn not_written(&mut self, error: EncodeError) -> Result<(), SystemException> {
+        match self.responder.take_replacement() {
+            None => {
+                // The servant has run: another call would run it twice.
+                let exception = SystemException::from_encode(error);
+                Err(exception.with_completion(CompletionStatus::Yes))
+            }
+            Some(Replacement::Exception(exception)) => Err(exception),
+            Some(Replacement::Forward(ior)) => {
+                self.respond(ReplyEnding::Forward(&ior), |w| ior.encode(w))
+            }
+        }
+    }
+
+    // Always: it is in the path of every call, and its other callers are rare.
+    #[inline(always)]
+    fn begin(&mut self, w: &mut Writer<'_>, ending: ReplyEnding<'_>) -> Result<(), EncodeError> {
         match self.priority {
-            None => giop::begin_reply(w, self.version, self.request_id, status, &[]),
-            Some(data) => self.begin_with_priority(w, status, data),
+            None => giop::begin_reply(w, self.version, self.request_id, ending.status(), &[]),
+            Some(data) => self.begin_with_contexts(w, ending, data),
         }
     }
 
     /// Not inlined: nearly every reply has no service contexts.
     #[inline(never)]
-    fn begin_with_priority(
+    fn begin_with_contexts(
+        &mut self,
+        w: &mut Writer<'_>,
+        ending: ReplyEnding<'_>,
+        data: &[u8],
+    ) -> Result<(), EncodeError> {
+        if self.state == ReplyState::Intercepted {
+            self.intercept(ending)?;
+            return self.begin_with_added(w, ending.status(), data);
+        }
+        let context = ServiceContext {
+            id: contexts::RT_CORBA_PRIORITY,
+            data,
+        };
+        giop::begin_reply(
+            w,
+            self.version,
+            self.request_id,
+            ending.status(),
+            &[context],
+        )
+    }
+
+    /// Begins a reply to which interceptors may have added contexts. A priority without data is none.
+    #[cold]
+    fn begin_with_added(
         &self,
         w: &mut Writer<'_>,
         status: ReplyStatus,
         data: &[u8],
     ) -> Result<(), EncodeError> {
-        let context = ServiceContext {
-            id: contexts::RT_CORBA_PRIORITY,
-            data,
-        };
-        giop::begin_reply(w, self.version, self.request_id, status, &[context])
+        let id = contexts::RT_CORBA_PRIORITY;
+        let mut list = [ServiceContext { id, data }; ContextBuffer::CONTEXTS_MAX + 1];
+        let mut count = usize::from(!data.is_empty());
+        let added = self.responder.added_contexts();
+        for (place, context) in list[count..]
+            .iter_mut()
+            .zip(added.iter().flat_map(|it| it.iter()))
+        {
+            *place = context;
+            count += 1;
+        }
+        giop::begin_reply(w, self.version, self.request_id, status, &list[..count])
+    }
+
+    /// Calls the interceptors.
+    ///
+    /// # Errors
+    /// Any error if they replace the reply: [`not_written`](Self::not_written) sends what replaces it.
+    #[cold]
+    fn intercept(&mut self, ending: ReplyEnding<'_>) -> Result<(), EncodeError> {
+        if self.responder.intercept(ending) {
+            return Err(EncodeError::TooLarge { limit: 0 });
+        }
+        Ok(())
     }
 }

@@ -3,9 +3,9 @@
 use crate::described::Described;
 use crate::exception::SystemException;
 use crate::interface::UserException;
-use crate::reply::{Reply, Responder};
+use crate::reply::{Reply, ReplyEnding, Responder};
 use alloc::vec::Vec;
-use rtorb_wire::giop::{ReplyStatus, Response};
+use rtorb_wire::giop::Response;
 use rtorb_wire::{Decode, EncodeError, Reader, Writer};
 
 /// One request being served.
@@ -97,7 +97,7 @@ impl<'m, R: Responder> ServerCall<'m, R> {
         &mut self,
         encode: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
     ) -> Result<(), SystemException> {
-        self.reply.respond(ReplyStatus::NoException, encode)
+        self.reply.respond(ReplyEnding::Results, encode)
     }
 
     /// Sends a user exception. Sends nothing for a oneway.
@@ -117,7 +117,8 @@ impl<'m, R: Responder> ServerCall<'m, R> {
         repository_id: &str,
         encode: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
     ) -> Result<(), SystemException> {
-        self.reply.respond(ReplyStatus::UserException, |w| {
+        let ending = ReplyEnding::UserException(repository_id);
+        self.reply.respond(ending, |w| {
             w.str(repository_id)?;
             encode(w)
         })

@@ -38,7 +38,7 @@ pub use reply::{ReplyHeader, ReplyStatus, begin_reply};
 pub use request::{
     RequestHeader, RequestPrefix, RequestStart, Response, begin_request, begin_request_at,
 };
-pub use service_context::{ServiceContext, ServiceContexts, ServiceContextsIter};
+pub use service_context::{ContextBuffer, ServiceContext, ServiceContexts, ServiceContextsIter};
 pub use target::{Address, AddressingMode, Target};
 pub use thread_context::{
     DISTRIBUTABLE_THREAD, SEGMENT_NAME_BYTES_MAX, SegmentParameter, THREAD_CONTEXT_BYTES_MAX,

@@ -33,7 +33,7 @@ pub(crate) mod without_waiting;
 pub(crate) use bidirectional::{BidirectionalConnection, BidirectionalTable, RequestCarrier};
 pub(crate) use client::{Client, ClientCore, CollocatedRequest, Host, Sharing, WeakClient};
 pub(crate) use collocated::may_be_collocated;
-pub(crate) use invocation::{Arguments, Invocation, InvocationKind};
+pub(crate) use invocation::{AddedContexts, Arguments, Invocation, InvocationKind};
 pub(crate) use reply::{Outcome, Results};
 pub(crate) use route::{EndpointKey, EndpointTable, Route, SharedEndpoint};
 

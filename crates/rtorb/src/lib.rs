@@ -13,6 +13,7 @@ pub mod dispatch;
 mod distributable;
 pub mod endpoint;
 pub mod exception;
+pub mod interceptors;
 mod limits;
 mod orb;
 mod outgoing;

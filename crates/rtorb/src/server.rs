@@ -1,7 +1,9 @@
 //! The server side: from bytes on a connection to a servant's method and back.
 //!
-//! `bidirectional` is the half of a connection over which this ORB calls too. `reading` receives messages and `answer` handles them. For a request, `target` finds the object, and `upcall` is this ORB's part of
-//! the engine in `rtorb_core::upcall`, which calls the servant. `call` is the request for generated code. `cancellation` has cancelled
+//! `bidirectional` is the half of a connection over which this ORB calls too. `reading` receives messages and `answer` handles them. For
+//! a request, `target` finds the object, and `upcall` is this ORB's part of the engine in `rtorb_core::upcall`, which calls the servant.
+//! `intercepted` calls the interceptors before and after, if there are any. `call` is the request for generated code. `cancellation` has
+//! cancelled
 //! requests. `buffers` is the pool of receive buffers. A `session` is the state of a connection that all its threads share, a
 //! `workspace` is the memory of a serving thread, and a `request` can be taken out of its connection. `dispatch` chooses the
 //! threads. `stranger_turns` is the budget of clients of which no message has been served yet. `responder` is a reply that a servant sends later, and `deferred_replies` has all of an ORB. `collocated` serves a request of
@@ -20,6 +22,7 @@ mod connection_counts;
 mod current_call;
 mod deferred_replies;
 mod event_loop;
+mod intercepted;
 mod listeners;
 mod local_object;
 mod looks;

@@ -12,6 +12,7 @@ pub(crate) mod unix;
 
 use crate::clock::monotonic_ns;
 use crate::endpoint::{Endpoint, ListenEndpoint, host_name};
+use crate::interceptors::RequestPeer;
 use crate::realtime::{NetworkPriority, Protocol};
 #[cfg(test)]
 use crate::tests::network as calls;
@@ -130,6 +131,23 @@ impl Stream {
         let address = getpeername(&self.socket).ok()??;
         let address = SocketAddr::try_from(address).ok()?;
         Some(address.ip().to_canonical())
+    }
+
+    /// Returns the peer, for interceptors.
+    pub(crate) fn peer(&self) -> RequestPeer {
+        let address = getpeername(&self.socket).ok().flatten();
+        let address = address.and_then(|address| SocketAddr::try_from(address).ok());
+        if let Some(address) = address {
+            let ip = address.ip().to_canonical();
+            return RequestPeer::Tcp(SocketAddr::new(ip, address.port()));
+        }
+        sockopt::socket_peercred(&self.socket).map_or(RequestPeer::Gone, |peer| {
+            RequestPeer::Process {
+                pid: peer.pid.as_raw_nonzero().get(),
+                uid: peer.uid.as_raw(),
+                gid: peer.gid.as_raw(),
+            }
+        })
     }
 
     /// Prepares the stream for an event loop: its descriptor becomes readable when bytes arrive.

@@ -1,6 +1,9 @@
 //! Heap calls of warm calls, counted: none on either side, beyond the results that the caller owns.
 
-use rtorb::{Deferring, DispatchStrategy, ObjectRef, Orb, Responder};
+use rtorb::interceptors::{
+    ClientRequest, ClientRequestInterceptor, Intervention, ServerRequest, ServerRequestInterceptor,
+};
+use rtorb::{Deferring, DispatchStrategy, ObjectRef, Orb, Responder, SystemException};
 use rtorb_instruments::heap::{CountingAllocator, process_heap_calls, thread_heap_calls};
 use rtorb_tests::asleep::until_others_sleep;
 use rtorb_tests::crane::{Machine, MachineDeferredServant};
@@ -35,14 +38,27 @@ fn warm_calls_make_no_heap_call_beyond_the_owned_result() {
     ];
     // One client for all servers: another one's watchdog might end, and free its memory, while the next is counted.
     let orb = Orb::builder().build().expect("the ORB can be built");
+    let intercepted = Orb::builder().client_interceptor(Labeller).build();
+    let intercepted = intercepted.expect("the ORB can be built");
     for endpoint in endpoints {
         for (name, dispatch) in DispatchStrategy::ALL {
             if dispatch == DispatchStrategy::ThreadPerRequest {
                 // Starting a thread calls the heap: it is for comparisons.
                 continue;
             }
-            let server = Orb::builder().dispatch(dispatch).pool_threads(2);
-            let ours = Ours::serve_as(server.listen(&endpoint));
+            let server = || {
+                let server = Orb::builder().dispatch(dispatch).pool_threads(2);
+                server.listen(&endpoint)
+            };
+            {
+                let ours = Ours::serve_as(server().server_interceptor(Labeller));
+                let object = intercepted.string_to_object(&ours.text(ours.cubit.as_object()));
+                let cubit = Cubit::unchecked_narrow(object.expect("a reference"));
+                let endpoint = format!("{name}, {endpoint}, intercepted");
+                fixed_sizes(&endpoint, &cubit);
+                deferred(&endpoint, &ours, &intercepted);
+            }
+            let ours = Ours::serve_as(server());
             let object: ObjectRef = orb
                 .string_to_object(&ours.text(ours.cubit.as_object()))
                 .expect("a reference");
@@ -54,6 +70,24 @@ fn warm_calls_make_no_heap_call_beyond_the_owned_result() {
                 sequences(&cubit);
             }
         }
+    }
+}
+
+/// An interceptor that adds a context to each message.
+struct Labeller;
+
+const LABEL: u32 = 0x6c61_6265;
+
+impl ClientRequestInterceptor for Labeller {
+    fn send_request(&self, request: &mut ClientRequest<'_>) -> Result<(), Intervention> {
+        Ok(request.add_context(LABEL, b"a label of a request")?)
+    }
+}
+
+impl ServerRequestInterceptor for Labeller {
+    fn send_reply(&self, request: &mut ServerRequest<'_>) -> Result<(), SystemException> {
+        assert!(request.context(LABEL).is_some());
+        request.add_reply_context(LABEL, b"a label of a reply")
     }
 }
 

@@ -387,19 +387,31 @@ impl<'m> Reader<'m> {
         &self.bytes[self.at - count..self.at]
     }
 
+    /// A reader of what was read so far; `None` if it is not in memory any more.
+    pub(crate) fn clone_before(&self) -> Option<Self> {
+        let is_in_memory = self.shift == 0;
+        is_in_memory
+            .then(|| Self::new(&self.bytes[..self.at], self.order).with_giop_minor(self.minor))
+    }
+
+    /// A second reader at the position, of what is in memory.
+    pub(crate) fn clone_in_memory(&self) -> Self {
+        self.clone_at_index(self.at)
+    }
+
     /// A second reader at the position, to look ahead at the next four bytes or all that are left.
     pub(super) fn clone_here(&mut self) -> Result<Self, DecodeError> {
         self.buffer_up(4)?;
-        Ok(self.clone_in_memory(self.at))
+        Ok(self.clone_at_index(self.at))
     }
 
     /// A second reader at an earlier position; `None` if its bytes are not in memory.
     pub(super) fn clone_at(&self, position: usize) -> Option<Self> {
         let at = position.checked_sub(self.shift)?;
-        (at <= self.at).then(|| self.clone_in_memory(at))
+        (at <= self.at).then(|| self.clone_at_index(at))
     }
 
-    fn clone_in_memory(&self, at: usize) -> Self {
+    fn clone_at_index(&self, at: usize) -> Self {
         Self {
             bytes: self.bytes,
             at,

@@ -1,7 +1,7 @@
 //! Messages that pass through a proxy: their bytes stay as they came.
 
 use super::contexts::{self, CodeSets};
-use super::service_context::{ServiceContext, ServiceContexts, write_contexts};
+use super::service_context::{ContextBuffer, ServiceContext, ServiceContexts, write_contexts};
 use super::{
     Address, BODY_ALIGNMENT, HEADER_BYTES, Header, MessageType, ReplyHeader, RequestHeader, Target,
     begin_message, end_message,
@@ -31,6 +31,8 @@ pub struct PassedRequest<'m> {
     /// The position of the body in the message.
     body_at: usize,
     code_sets: Option<CodeSets>,
+    /// Contexts that replace those with the same ids.
+    added: Option<&'m ContextBuffer>,
 }
 
 impl<'m> PassedRequest<'m> {
@@ -54,7 +56,15 @@ impl<'m> PassedRequest<'m> {
             body: message.get(body_at..).unwrap_or_default(),
             body_at,
             code_sets,
+            added: None,
         })
+    }
+
+    /// Adds service contexts, which replace those with the same ids.
+    #[must_use]
+    pub const fn with_contexts(mut self, added: &'m ContextBuffer) -> Self {
+        self.added = Some(added);
+        self
     }
 
     /// Its header.
@@ -100,12 +110,13 @@ impl<'m> PassedRequest<'m> {
         let is_kept = |context: &ServiceContext<'_>| match context.id {
             contexts::CODE_SETS | contexts::BI_DIR_IIOP => false,
             contexts::RT_CORBA_PRIORITY => priority.is_none(),
-            _ => true,
+            id => self.added.is_none_or(|added| added.find(id).is_none()),
         };
         let own = own.into_iter();
         let own = own.filter_map(|(id, data)| Some(ServiceContext { id, data: data? }));
         let mut list: Vec<_> = self.request.contexts.iter().filter(is_kept).collect();
         list.extend(own);
+        list.extend(self.added.iter().flat_map(|added| added.iter()));
         w.set_order(self.header.order);
         self.write_header(w, request_id, target, &list)?;
         if !self.body.is_empty() && w.position() % BODY_ALIGNMENT != self.body_at % BODY_ALIGNMENT {

@@ -2,7 +2,7 @@
 
 use super::numbered::numbered_enum;
 use super::service_context::{ServiceContext, ServiceContexts, write_contexts};
-use super::{MessageType, Version, begin_message};
+use super::{HEADER_BYTES, MessageType, Version, begin_message};
 use crate::{DecodeError, EncodeError, Reader, Writer};
 
 numbered_enum! {
@@ -71,6 +71,26 @@ impl<'m> ReplyHeader<'m> {
             status,
             contexts,
         })
+    }
+}
+
+impl<'m> ReplyHeader<'m> {
+    /// Returns the service contexts of the reply that `r` has read up to its body or farther; none if its header is not in memory any more.
+    #[cold]
+    pub fn contexts_before(r: &Reader<'m>) -> ServiceContexts<'m> {
+        let header = r.clone_before().and_then(|mut read| {
+            read.take(HEADER_BYTES).ok()?;
+            Self::decode(&mut read).ok()
+        });
+        header.map_or(ServiceContexts::EMPTY, |header| header.contexts)
+    }
+}
+
+impl<'m> ReplyHeader<'m> {
+    /// Returns the repository id of the user exception in the body, which `r` reads next; empty if it is not in memory.
+    #[cold]
+    pub fn exception_after(r: &Reader<'m>) -> &'m [u8] {
+        r.clone_in_memory().string_bytes().unwrap_or_default()
     }
 }
 

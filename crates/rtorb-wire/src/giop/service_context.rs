@@ -3,6 +3,7 @@
 use super::skip_to_body;
 use crate::cdr::ByteOrder;
 use crate::{DecodeError, EncodeError, Reader, Writer};
+use alloc::vec::Vec;
 use core::fmt;
 
 /// One service context.
@@ -192,11 +193,65 @@ impl<'m> Iterator for ServiceContextsIter<'m> {
     }
 }
 
+/// Service contexts in memory of their own, which later ones use again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContextBuffer {
+    /// The id of each context, and where its data ends in `bytes`.
+    ends: Vec<(u32, usize)>,
+    bytes: Vec<u8>,
+}
+
+impl ContextBuffer {
+    /// The most contexts in a buffer.
+    pub const CONTEXTS_MAX: usize = 32;
+
+    /// Removes all contexts, and keeps the memory unless it is larger than `kept_bytes_max`.
+    pub fn clear(&mut self, kept_bytes_max: usize) {
+        self.ends.clear();
+        self.bytes.clear();
+        self.bytes.shrink_to(kept_bytes_max);
+    }
+
+    /// Adds a context. Returns false, and adds nothing, if [`CONTEXTS_MAX`](Self::CONTEXTS_MAX) are there.
+    pub fn add(&mut self, id: u32, data: &[u8]) -> bool {
+        if self.ends.len() >= Self::CONTEXTS_MAX {
+            return false;
+        }
+        self.bytes.extend_from_slice(data);
+        self.ends.push((id, self.bytes.len()));
+        true
+    }
+
+    /// The contexts in order.
+    pub fn iter(&self) -> impl Iterator<Item = ServiceContext<'_>> {
+        let mut start = 0;
+        self.ends.iter().map(move |&(id, end)| {
+            let data = &self.bytes[start..end];
+            start = end;
+            ServiceContext { id, data }
+        })
+    }
+
+    /// The data of the first context with that id.
+    pub fn find(&self, id: u32) -> Option<&[u8]> {
+        let mut contexts = self.iter();
+        contexts
+            .find(|context| context.id == id)
+            .map(|context| context.data)
+    }
+
+    /// True if there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+}
+
 /// The size of an empty context: its id and its length.
 const CONTEXT_BYTES_MIN: usize = 8;
 
 /// Writes a list of contexts.
-#[inline]
+// Always: nearly every list is empty, and then little of this is left.
+#[inline(always)]
 pub(super) fn write_contexts(
     w: &mut Writer<'_>,
     contexts: &[ServiceContext<'_>],

@@ -6,6 +6,7 @@ use super::reply::Outcome;
 use super::route::EndpointTable;
 use crate::endpoint::Endpoint;
 use crate::exception::{SystemException, local};
+use crate::interceptors::Interceptors;
 use crate::limits::Limits;
 use crate::realtime::{ClientThread, RtCore};
 use crate::strategies::{Collocation, ConnectionStrategy, DeadlineForm};
@@ -15,7 +16,7 @@ use crate::transport::{Stream, shared_memory};
 use crate::wait::watchdog::Watchdog;
 use core::any::Any;
 use core::fmt::Debug;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicU8, Ordering};
 use rtorb_wire::ByteOrder;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::Deadline;
@@ -50,8 +51,16 @@ pub(crate) struct ClientCore {
     pub(crate) watchdog: Watchdog,
     pub(crate) resolver: Resolver,
     pub(crate) endpoints: EndpointTable,
-    pub(crate) is_closed: AtomicBool,
+    pub(crate) interceptors: Interceptors,
+    /// [`CLOSED`] and [`INTERCEPTED`]: one test of a call finds either.
+    pub(crate) special: AtomicU8,
 }
+
+/// The bit of a client that is closed.
+const CLOSED: u8 = 1;
+
+/// The bit of an ORB with interceptors.
+const INTERCEPTED: u8 = 2;
 
 /// How client threads share connections, with the state of that strategy.
 #[derive(Debug)]
@@ -201,7 +210,7 @@ impl ClientCore {
 
     /// Refuses further calls, except those of servants whose requests are in progress.
     pub(crate) fn close(&self) {
-        self.is_closed.store(true, Ordering::SeqCst);
+        self.special.fetch_or(CLOSED, Ordering::SeqCst);
         if let Some(bidirectional) = self.sharing.bidirectional() {
             bidirectional.close();
         }
@@ -209,6 +218,26 @@ impl ClientCore {
 
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
-        self.is_closed.load(Ordering::Relaxed)
+        self.special.load(Ordering::Relaxed) & CLOSED != 0
+    }
+
+    /// Returns true if calls have to look whether the client is closed, and for interceptors.
+    #[inline]
+    pub(crate) fn is_special(&self) -> bool {
+        self.special.load(Ordering::Relaxed) != 0
+    }
+
+    /// Returns true if interceptors see the requests of the client, or of its ORB's server.
+    pub(crate) fn is_intercepted(&self) -> bool {
+        self.special.load(Ordering::Relaxed) & INTERCEPTED != 0
+    }
+
+    /// Returns the value of `special` for an ORB with these interceptors.
+    pub(crate) fn special(interceptors: &Interceptors) -> AtomicU8 {
+        AtomicU8::new(if interceptors.is_empty() {
+            0
+        } else {
+            INTERCEPTED
+        })
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn may_be_collocated(kind: InvocationKind<'_>, response: Response) ->
     response == Response::FromTarget
         && matches!(
             kind,
-            InvocationKind::Operation | InvocationKind::OfThread(_)
+            InvocationKind::Operation | InvocationKind::WithContexts(_)
         )
 }
 

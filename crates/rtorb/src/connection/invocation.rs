@@ -9,13 +9,15 @@ use crate::distributable::ThreadCall;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::outgoing::CancelRequest;
 use crate::realtime::Priority;
+use core::cell::RefCell;
 use rtorb_wire::code_sets;
 use rtorb_wire::connection::Deadline;
 use rtorb_wire::giop::contexts::{self, CodeSets};
 use rtorb_wire::giop::{
-    self, END_TIMES_BYTES, PassedRequest, PassedTarget, REMAINING_TIME_BYTES, RequestPrefix,
-    RequestStart, Response, ServiceContext, UtcTime, remaining_time,
+    self, ContextBuffer, END_TIMES_BYTES, PassedRequest, PassedTarget, REMAINING_TIME_BYTES,
+    RequestPrefix, RequestStart, Response, ServiceContext, UtcTime, remaining_time,
 };
+use rtorb_wire::ior::Ior;
 use rtorb_wire::{EncodeError, Writer};
 use std::sync::Arc;
 
@@ -47,8 +49,8 @@ pub(crate) struct Invocation<'x> {
 pub(crate) enum InvocationKind<'x> {
     /// An operation.
     Operation,
-    /// An operation that a distributable thread calls.
-    OfThread(&'x ThreadCall),
+    /// An operation with service contexts of a distributable thread or of interceptors.
+    WithContexts(&'x AddedContexts<'x>),
     /// A LocateRequest. Until the server knows the code sets, the operation of the invocation is called instead, because a
     /// LocateRequest has no service contexts.
     Locate {
@@ -62,6 +64,71 @@ pub(crate) enum InvocationKind<'x> {
     /// A request of another client, which is sent unchanged. Its results are the body of any reply except a forward.
     Passed(&'x PassedRequest<'x>),
 }
+
+/// The service contexts of a request that few requests have.
+#[derive(Debug)]
+pub(crate) struct AddedContexts<'x> {
+    /// The distributable thread that calls.
+    pub(crate) thread: Option<&'x ThreadCall>,
+    /// The part of interceptors.
+    pub(crate) intercepted: Option<InterceptedRequest<'x>>,
+}
+
+/// A request that interceptors see.
+#[derive(Debug)]
+pub(crate) struct InterceptedRequest<'x> {
+    /// The contexts that they have added.
+    pub(crate) contexts: &'x ContextBuffer,
+    /// The location to which the server has forwarded the client.
+    pub(crate) forward: RefCell<Option<Box<Ior>>>,
+}
+
+impl<'x> AddedContexts<'x> {
+    /// Those of a request that no distributable thread makes.
+    pub(crate) fn of_interceptors(contexts: &'x ContextBuffer) -> Self {
+        Self {
+            thread: None,
+            intercepted: Some(InterceptedRequest {
+                contexts,
+                forward: RefCell::new(None),
+            }),
+        }
+    }
+
+    /// Returns the location to which the server has forwarded the client of a request that interceptors see.
+    pub(crate) fn forward(&self) -> Option<Box<Ior>> {
+        self.intercepted.as_ref()?.forward.take()
+    }
+}
+
+impl<'x> InvocationKind<'x> {
+    /// Returns the distributable thread that calls.
+    #[inline]
+    pub(crate) fn thread(self) -> Option<&'x ThreadCall> {
+        match self {
+            Self::WithContexts(added) => added.thread,
+            _ => None,
+        }
+    }
+
+    /// Returns the request for interceptors.
+    #[inline]
+    pub(crate) fn intercepted(self) -> Option<&'x InterceptedRequest<'x>> {
+        match self {
+            Self::WithContexts(added) => added.intercepted.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+/// A context of a collocated request that interceptors see, so that it has one: the server then looks for interceptors.
+const INTERCEPTED: ServiceContext<'static> = ServiceContext {
+    id: 0x7274_6201,
+    data: &[],
+};
+
+/// The most contexts of the ORB itself.
+const OWN_CONTEXTS_MAX: usize = 7;
 
 /// Writes the arguments. It runs again if the request has to be sent again.
 pub(crate) type Arguments<'f, 'a> = &'f dyn Fn(&mut Writer<'a>) -> Result<(), EncodeError>;
@@ -255,10 +322,10 @@ impl Invocation<'_> {
             .band
             .filter(|_| matches!(self.kind, InvocationKind::BindBand));
         let band = band.map(|band| contexts::priority_range(band.low, band.high));
-        let thread = match self.kind {
-            InvocationKind::OfThread(call) => Some(call.context.as_slice()),
-            _ => None,
-        };
+        let thread = self.kind.thread().map(|call| call.context.as_slice());
+        let intercepted = self.kind.intercepted();
+        let mark = (intercepted.is_some() && self.route.is_collocated).then_some(INTERCEPTED);
+        let added = intercepted.into_iter().flat_map(|it| it.contexts.iter());
         let mut room = [0; END_TIMES_BYTES];
         let deadline = (self.expiry_ns != NONE_NS).then(|| self.deadline_context(&mut room));
         let present = [
@@ -280,10 +347,11 @@ impl Invocation<'_> {
         let present = present
             .into_iter()
             .filter_map(|(id, data)| Some(ServiceContext { id, data: data? }));
-        let mut list = [ServiceContext { id: 0, data: &[] }; 6];
+        let contexts = present.chain(deadline).chain(mark).chain(added);
+        let mut list = [INTERCEPTED; OWN_CONTEXTS_MAX + ContextBuffer::CONTEXTS_MAX];
         let mut count = 0;
-        for context in present.chain(deadline) {
-            list[count] = context;
+        for (place, context) in list.iter_mut().zip(contexts) {
+            *place = context;
             count += 1;
         }
         let start = RequestStart {

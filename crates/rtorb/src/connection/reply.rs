@@ -23,7 +23,7 @@ pub(crate) enum Outcome {
     Readdress(AddressingMode),
 }
 
-/// Reads the body of a reply with a result or a user exception.
+/// Reads the body of a reply with a result or a user exception. For interceptors, also looks at other replies, whose bodies are read.
 pub(crate) type Results<'f> =
     &'f mut dyn FnMut(ReplyStatus, &mut Reader<'_>) -> Result<(), DecodeError>;
 
@@ -76,15 +76,48 @@ pub(super) fn read_reply(
             Ok(Some(Outcome::Done))
         }
         Reply::ObjectHere => Ok(Some(Outcome::Done)),
-        Reply::Forward(ior) => Ok(Some(Outcome::Forward(ior))),
+        Reply::Forward(ior) => forward(invocation, ior, reader, results),
         Reply::UnknownObject => Err(CallError::Exception(local::OBJECT_GONE)),
         Reply::SystemException(_) if matches!(invocation.kind, InvocationKind::Passed(_)) => {
             results(ReplyStatus::SystemException, reader).map_err(ReplyError::BadResults)?;
             Ok(Some(Outcome::Done))
         }
-        Reply::SystemException(body) => Err(CallError::Exception(body.into())),
+        Reply::SystemException(body) => {
+            note_contexts(invocation, ReplyStatus::SystemException, reader, results)?;
+            Err(CallError::Exception(body.into()))
+        }
         Reply::NeedsAddressingMode(mode) => Ok(Some(Outcome::Readdress(mode))),
     }
+}
+
+/// Forwards the call. If interceptors see it, it ends here with any exception, and they begin it again.
+#[cold]
+fn forward(
+    invocation: &Invocation<'_>,
+    ior: Box<Ior>,
+    reader: &mut Reader<'_>,
+    results: Results<'_>,
+) -> Result<Option<Outcome>, CallError> {
+    let Some(intercepted) = invocation.kind.intercepted() else {
+        return Ok(Some(Outcome::Forward(ior)));
+    };
+    note_contexts(invocation, ReplyStatus::LocationForward, reader, results)?;
+    intercepted.forward.replace(Some(ior));
+    Err(CallError::Exception(local::CONTRADICTION))
+}
+
+/// Has interceptors see the service contexts of a reply that has no results.
+#[cold]
+fn note_contexts(
+    invocation: &Invocation<'_>,
+    status: ReplyStatus,
+    reader: &mut Reader<'_>,
+    results: Results<'_>,
+) -> Result<(), ReplyError> {
+    if invocation.kind.intercepted().is_some() {
+        results(status, reader).map_err(ReplyError::BadResults)?;
+    }
+    Ok(())
 }
 
 /// Reads the reply to a request from a whole message.

@@ -10,7 +10,7 @@
 mod queued;
 
 use super::IDLE_NS;
-use super::invocation::{Arguments, Invocation, InvocationKind};
+use super::invocation::{Arguments, Invocation};
 use super::reply::{CallError, Outcome, Results, read_whole_reply};
 use super::send_queue::SendQueue;
 use crate::clock::monotonic_ns;
@@ -217,9 +217,9 @@ impl SharedConnection {
             if caller.is_oneway {
                 return Ok(Outcome::Done);
             }
-            let is_delivered = match invocation.kind {
-                InvocationKind::OfThread(call) => self.await_cancellable(invocation, call, &caller),
-                _ => self.await_reply(&caller),
+            let is_delivered = match invocation.kind.thread() {
+                Some(call) => self.await_cancellable(invocation, call, &caller),
+                None => self.await_reply(&caller),
             };
             if !is_delivered {
                 let cancel = invocation.cancel_request(caller.request_id);

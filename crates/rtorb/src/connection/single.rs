@@ -1,6 +1,6 @@
 //! A connection that one thread at a time uses. The thread sends a request and reads the reply itself.
 
-use super::invocation::{Arguments, Invocation, InvocationKind};
+use super::invocation::{Arguments, Invocation};
 use super::reply::{CallError, Outcome, Results, read_reply};
 use super::{IDLE_NS, opening};
 use crate::distributable::{ActiveCall, ThreadCall};
@@ -166,7 +166,7 @@ impl SingleConnection {
         if invocation.response == Response::None {
             return Ok(Outcome::Done);
         }
-        if let InvocationKind::OfThread(call) = invocation.kind {
+        if let Some(call) = invocation.kind.thread() {
             return self.receive_cancellable(invocation, call, request_id, results);
         }
         self.receive::<false>(invocation, request_id, results)

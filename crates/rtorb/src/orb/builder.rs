@@ -17,6 +17,10 @@ use crate::connection::{
 use crate::dispatch::{Dispatch, FilterChain, OwnPool, Pools, RequestFilter, Structure};
 use crate::endpoint::{EndpointError, ListenEndpoint};
 use crate::exception::SystemException;
+use crate::interceptors::{
+    ClientRequestInterceptor, INTERCEPTORS_MAX, Interceptors, IorInterceptor,
+    ServerRequestInterceptor,
+};
 use crate::limits::Limits;
 use crate::poa::{Adapters, PoaError, ServantAdmission};
 use crate::realtime::{
@@ -37,7 +41,6 @@ use crate::transport::resolver::Resolver;
 use crate::transport::shared_memory;
 use crate::wait::watchdog::Watchdog;
 use crate::warning::{Warning, WarningHook, Warnings};
-use core::sync::atomic::AtomicBool;
 use core::{fmt, mem};
 use rtorb_os::Refused;
 use rtorb_os::set_once::SetOnce;
@@ -87,6 +90,7 @@ pub struct OrbBuilder {
     execution_clock: ExecutionClock,
     timing_hook: Option<Hook>,
     servant_admission: Option<Arc<dyn ServantAdmission>>,
+    interceptors: Interceptors,
     remaining_arguments: Vec<String>,
     /// The mistakes so far.
     mistakes: Vec<OrbError>,
@@ -216,6 +220,35 @@ impl OrbBuilder {
     #[must_use]
     pub fn filter(mut self, filter: impl RequestFilter + 'static) -> Self {
         self.filters.push(Arc::new(filter));
+        self
+    }
+
+    /// Adds an interceptor of the requests that the ORB sends, behind those before it. At most 16.
+    #[must_use]
+    pub fn client_interceptor(
+        mut self,
+        interceptor: impl ClientRequestInterceptor + 'static,
+    ) -> Self {
+        self.interceptors.client.push(Arc::new(interceptor));
+        self
+    }
+
+    /// Adds an interceptor of the requests that the ORB serves, behind those before it. At most 16.
+    #[must_use]
+    pub fn server_interceptor(
+        mut self,
+        interceptor: impl ServerRequestInterceptor + 'static,
+    ) -> Self {
+        let added: Arc<dyn ServerRequestInterceptor> = Arc::new(interceptor);
+        let others = self.interceptors.server.iter().cloned();
+        self.interceptors.server = others.chain([added]).collect();
+        self
+    }
+
+    /// Adds an interceptor of the references that the ORB makes. At most 16.
+    #[must_use]
+    pub fn ior_interceptor(mut self, interceptor: impl IorInterceptor + 'static) -> Self {
+        self.interceptors.ior.push(Arc::new(interceptor));
         self
     }
 
@@ -397,7 +430,8 @@ impl OrbBuilder {
             ),
             resolver: Resolver::of_this_thread(),
             endpoints: EndpointTable::default(),
-            is_closed: AtomicBool::new(false),
+            special: ClientCore::special(&self.interceptors),
+            interceptors: core::mem::take(&mut self.interceptors),
             rt,
             timing,
         }
@@ -434,6 +468,8 @@ impl OrbBuilder {
         // What depends on several options is checked only if each of them is right.
         if self.mistakes.is_empty() {
             self.check_client_policies();
+            let interceptors = self.check_interceptors();
+            self.checked("interceptors", interceptors);
             let lanes = self.check_lanes();
             self.checked("-ORBLanes", lanes);
             if strategies.as_ref().is_ok_and(has_pool_threads) {
@@ -450,6 +486,21 @@ impl OrbBuilder {
             0 | 1 => self.mistakes.pop().map_or(strategies, Err),
             _ => Err(OrbError::Several(mem::take(&mut self.mistakes))),
         }
+    }
+
+    fn check_interceptors(&self) -> Result<(), String> {
+        let Interceptors {
+            client,
+            server,
+            ior,
+        } = &self.interceptors;
+        let most = client.len().max(server.len()).max(ior.len());
+        if most > INTERCEPTORS_MAX {
+            return Err(format!(
+                "{most} interceptors of one kind, at most {INTERCEPTORS_MAX} are possible: join some of them"
+            ));
+        }
+        Ok(())
     }
 
     fn check_client_policies(&mut self) {

@@ -10,6 +10,7 @@ use super::{ActiveServant, IdAssignment, Lifespan, PoaPolicies, ServedBy};
 use crate::connection::Client;
 use crate::dispatch::Dispatch;
 use crate::exception::{SystemException, local};
+use crate::interceptors::Interceptors;
 use crate::realtime::{CallPriority, Policy, Priority, ThreadpoolId};
 use crate::reference::{ObjectRef, routes};
 use crate::server::object_key::{self, ObjectKey};
@@ -20,7 +21,7 @@ use rtorb_core::{Interface, Tie};
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::slab::{Key, SlabGuard};
 use rtorb_os::sync::Mutex;
-use rtorb_wire::ior::Ior;
+use rtorb_wire::ior::{Ior, TaggedComponent};
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
@@ -50,6 +51,8 @@ pub(crate) struct Adapter {
     orb: Weak<Adapters>,
     /// Path from the root, separated by `/`; the root's is `RootPOA`.
     path: String,
+    /// The components that interceptors add to references.
+    components: Vec<TaggedComponent>,
     /// The parent adapter, and this adapter's name there; dangling for the root.
     parent: Weak<Adapter>,
     name_there: String,
@@ -280,6 +283,9 @@ impl Poa {
         } else {
             format!("{}/{name}", self.adapter.path)
         };
+        // Not under the lock: an interceptor may use adapters.
+        let interceptors = &self.client.core.interceptors;
+        let components = interceptors.components(&path, &policies.rt);
         let mut children = self.adapter.children.lock();
         let keys = ObjectKey::named(&path, b"");
         if children.contains_key(name) || self.core.server.objects.has_bound_in(&keys) {
@@ -295,6 +301,7 @@ impl Poa {
         let adapter = Arc::new(Adapter {
             orb: Arc::downgrade(&self.core),
             path,
+            components,
             parent: Arc::downgrade(&self.adapter),
             name_there: name.to_owned(),
             policies,
@@ -520,6 +527,7 @@ impl Poa {
             rt: &self.adapter.rt,
             priority,
             native_char_code_set: self.core.server.client.core.native_char_code_set,
+            components: &self.adapter.components,
         };
         let ior = published::ior(&self.core, &published);
         ObjectRef::new(self.client.clone(), ior)
@@ -593,10 +601,11 @@ impl Adapter {
         })
     }
 
-    pub(crate) fn root(orb: Weak<Adapters>) -> Self {
+    pub(crate) fn root(orb: Weak<Adapters>, interceptors: &Interceptors) -> Self {
         Self {
             orb,
             path: ROOT.to_owned(),
+            components: interceptors.components(ROOT, &[]),
             parent: Weak::new(),
             name_there: ROOT.to_owned(),
             policies: PoaPolicies::default(),
@@ -725,6 +734,7 @@ impl ObjectAdapter for Adapter {
             rt: &self.rt,
             priority,
             native_char_code_set: orb.server.client.core.native_char_code_set,
+            components: &self.components,
         };
         published::ior(&orb, &published)
     }

@@ -31,11 +31,12 @@ impl Adapters {
         pools: Pools,
         admission: Option<Arc<dyn ServantAdmission>>,
     ) -> Arc<Self> {
+        let client = Arc::clone(&server.client.core);
         Arc::new_cyclic(|own| Self {
             server,
             dispatch,
             pools,
-            root: Arc::new(Adapter::root(own.clone())),
+            root: Arc::new(Adapter::root(own.clone(), &client.interceptors)),
             admission,
             count: AtomicUsize::new(1),
         })

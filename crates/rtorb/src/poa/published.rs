@@ -26,6 +26,8 @@ pub(crate) struct Published<'a> {
     /// Its own priority, if it has one and its adapter is SERVER_DECLARED.
     pub(crate) priority: Option<Priority>,
     pub(crate) native_char_code_set: CharCodeSet,
+    /// The components that interceptors have added.
+    pub(crate) components: &'a [TaggedComponent],
 }
 
 /// Makes a reference to an object: a SHMIOP profile for each way through shared memory, which clients of this host take first;
@@ -195,7 +197,7 @@ fn iiop_profile(object: &Published<'_>, addresses: &Addresses) -> Option<TaggedP
         host,
         port,
         object_key: object.object_key.to_vec(),
-        components: tagged(components),
+        components: tagged(components, object),
     };
     profile.to_tagged().ok()
 }
@@ -251,7 +253,7 @@ fn paths<'a>(
             components.push(Component::TaoUnixEndpoints(endpoints));
             components.extend(policies(object));
         }
-        (address.place.clone(), tagged(components))
+        (address.place.clone(), tagged(components, object))
     })
 }
 
@@ -308,10 +310,9 @@ fn common_components(native: CharCodeSet) -> [Component; 2] {
     ]
 }
 
-/// Encodes components. A host name that cannot be encoded does not occur, because no server can listen on it.
-fn tagged(components: impl IntoIterator<Item = Component>) -> Vec<TaggedComponent> {
-    components
-        .into_iter()
-        .filter_map(|component| component.to_tagged().ok())
-        .collect()
+/// Encodes components, and adds those of interceptors. A host name that cannot be encoded does not occur, because no server can listen
+/// on it.
+fn tagged(components: Vec<Component>, object: &Published<'_>) -> Vec<TaggedComponent> {
+    let own = components.iter().filter_map(|own| own.to_tagged().ok());
+    own.chain(object.components.iter().cloned()).collect()
 }

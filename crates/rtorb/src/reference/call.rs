@@ -4,7 +4,7 @@ use super::route_choice::{UNUSABLE, permits_other_route};
 use super::timeout::CallTime;
 use super::{ObjectRef, SyncScope};
 use crate::clock::monotonic_ns;
-use crate::connection::{self, Arguments, InvocationKind, Outcome, Results};
+use crate::connection::{self, AddedContexts, Arguments, InvocationKind, Outcome, Results};
 use crate::deadline::DeadlineScope;
 use crate::distributable::{self, ThreadCall};
 use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException, local};
@@ -38,7 +38,7 @@ impl<'x> CallRequest<'x> {
 
     /// Returns true if the calling thread may serve the request.
     #[inline]
-    fn may_be_direct(&self) -> bool {
+    pub(super) fn may_be_direct(&self) -> bool {
         connection::may_be_collocated(self.kind, self.response)
     }
 }
@@ -227,8 +227,12 @@ impl ObjectRef {
         let _inherited = DeadlineScope::enter(call.deadline_ns());
         let mut time = request.time.unwrap_or_else(|| self.begin());
         time.deadline = ThreadCall::deadline_of_wait(time.deadline);
+        let added = AddedContexts {
+            thread: Some(&call),
+            intercepted: None,
+        };
         let request = CallRequest {
-            kind: InvocationKind::OfThread(&call),
+            kind: InvocationKind::WithContexts(&added),
             time: Some(time),
             ..request
         };
@@ -245,7 +249,11 @@ impl ObjectRef {
         results: Results<'_>,
     ) -> Result<(), SystemException> {
         let core = &self.inner.client.core;
-        self.inner.client.check_open()?;
+        if core.is_special()
+            && let Some(ended) = self.invoke_specially(request, arguments, results)
+        {
+            return ended;
+        }
         let mut is_readdressed = false;
         let mut target = self.inner.forward();
         let mut time = match request.time {
@@ -381,7 +389,7 @@ impl ObjectRef {
 
     /// Returns the exception of a call that does not follow its object any further.
     #[cold]
-    fn not_followed(
+    pub(super) fn not_followed(
         &self,
         exception: SystemException,
         phase: Phase,

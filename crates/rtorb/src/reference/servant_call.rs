@@ -50,12 +50,12 @@ impl Inner {
     }
 
     /// Returns the object of a new reference whose servant may be called without requests. `None` if its calls need requests: not the
-    /// calling thread serves them, they have a timeout that the application chose, or policies of priority.
+    /// calling thread serves them, interceptors see them, they have a timeout that the application chose, or policies of priority.
     pub(super) fn find_servant(&self) -> Option<LocalObject> {
         let route = self.routes.first()?;
         let binding = self.binding.as_deref();
         let is_bound = binding.is_some_and(|it| !it.as_ref().is_ok_and(|it| it.is_by_operation));
-        if !self.is_direct || is_bound {
+        if !self.is_direct || is_bound || self.client.core.is_intercepted() {
             return None;
         }
         let server = self.client.host.server().downcast().ok()?;

@@ -6,9 +6,10 @@ use super::timeout::CallTime;
 use super::{Inner, ObjectRef};
 use crate::clock::monotonic_ns;
 use crate::connection::started::{self, StartedCallError};
-use crate::connection::{Arguments, Invocation, InvocationKind, Outcome, Results};
+use crate::connection::{AddedContexts, Arguments, Invocation, InvocationKind, Outcome, Results};
 use crate::distributable;
 use crate::exception::{ExceptionKind, SystemException, local};
+use crate::interceptors::{ClientInterception, Ending, OtherEnding};
 use crate::realtime::Priority;
 use crate::wait::call_table::CallPlace;
 use crate::wait::pending_call::PendingCall;
@@ -16,7 +17,7 @@ use core::sync::atomic::Ordering;
 use core::task::Waker;
 use rtorb_wire::code_sets;
 use rtorb_wire::giop::contexts::CodeSets;
-use rtorb_wire::giop::{PassedRequest, Response};
+use rtorb_wire::giop::{ContextBuffer, PassedRequest, Response};
 
 /// A started call: its request was sent, or could not be.
 #[derive(Debug)]
@@ -53,6 +54,16 @@ struct Target {
     object: ObjectRef,
     /// The index of the route.
     route: usize,
+}
+
+/// A request that was sent.
+#[derive(Debug)]
+struct SentRequest {
+    call: PendingCall,
+    /// The index of the route.
+    route: usize,
+    /// The object at its last known location, if that is not its first.
+    target: Option<ObjectRef>,
 }
 
 /// A request to be sent.
@@ -128,58 +139,183 @@ impl InFlight {
         arguments: Arguments<'_, '_>,
     ) -> Result<Self, SystemException> {
         let client = &object.inner.client;
-        client.check_open()?;
+        let core = &client.core;
+        if core.is_special() {
+            client.check_open()?;
+        }
         if distributable::is_within() {
             return Err(local::START_IN_THREAD);
         }
         let time = object.begin();
         object.check_begun(time)?;
-        let mut place = started::take_place(client.core.watchdog.calls())?;
-        let mut sending = Sending {
+        let mut place = started::take_place(core.watchdog.calls())?;
+        let sending = Sending {
             kind: InvocationKind::Operation,
             operation,
             arguments,
             time,
             at,
         };
+        if core.is_intercepted() {
+            return Self::start_between(object, sending, place);
+        }
+        let sent = Self::send_first(object, sending, &mut place)?;
+        Ok(Self::of(object, sending, place, sent))
+    }
+
+    /// Starts a call between the starting points of the interceptors and the sending of its request; their ending points follow with the
+    /// [end](Self::end) of the call.
+    #[cold]
+    #[inline(never)]
+    fn start_between(
+        object: &ObjectRef,
+        sending: Sending<'_, '_>,
+        mut place: CallPlace,
+    ) -> Result<Self, SystemException> {
+        let mut interception = place.slot.interception.take().unwrap_or_default();
+        interception.begin(sending.operation, true);
+        let sent = Self::send_between(object, sending, &mut place, &mut interception);
+        place.slot.interception = Some(interception);
+        Ok(Self::of(object, sending, place, sent?))
+    }
+
+    /// Sends the request for the first time, between the starting points and, if it cannot be sent, the ending points.
+    fn send_between(
+        object: &ObjectRef,
+        sending: Sending<'_, '_>,
+        place: &mut CallPlace,
+        interception: &mut ClientInterception,
+    ) -> Result<SentRequest, SystemException> {
+        for _ in 0..=object.inner.client.core.limits.forwards_max {
+            object.start_interception(interception)?;
+            let contexts = AddedContexts::of_interceptors(&interception.added);
+            let sending = Sending {
+                kind: InvocationKind::WithContexts(&contexts),
+                ..sending
+            };
+            match Self::send_first(object, sending, place) {
+                Ok(sent) => return Ok(sent),
+                Err(exception) => {
+                    let ending = Ending::SystemException(exception);
+                    object.end_interception(interception, ending)?;
+                }
+            }
+        }
+        Err(ExceptionKind::Transient.into())
+    }
+
+    fn of(
+        object: &ObjectRef,
+        sending: Sending<'_, '_>,
+        place: CallPlace,
+        sent: SentRequest,
+    ) -> Self {
+        Self {
+            object: object.clone(),
+            target: Target {
+                object: sent.target.unwrap_or_else(|| object.clone()),
+                route: sent.route,
+            },
+            call: sent.call,
+            place,
+            time: sending.time,
+            at: sending.at,
+            steps_left: object.inner.client.core.limits.forwards_max,
+            is_readdressed: false,
+            has_ended: false,
+        }
+    }
+
+    /// Sends the request for the first time, to the last known location.
+    fn send_first(
+        object: &ObjectRef,
+        mut sending: Sending<'_, '_>,
+        place: &mut CallPlace,
+    ) -> Result<SentRequest, SystemException> {
+        let deadline = sending.time.deadline;
         let known = object.inner.forward();
         let sent = match &known {
-            Some(target) => sending.send(target, &mut place),
-            None => sending.send(object, &mut place),
+            Some(target) => sending.send(target, place),
+            None => sending.send(object, place),
         };
-        let (call, route, target) = match (sent, known) {
-            (Ok((call, route)), known) => (call, route, known),
+        let ((call, route), target) = match (sent, known) {
+            (Ok(sent), known) => (sent, known),
             // As with other calls: the original location may know a new one.
             (Err(exception), Some(_)) if ends_forward(&exception) => {
                 object.forget_forward();
                 sending.time.is_delayed = true;
                 object.check_begun(sending.time)?;
-                let (call, route) = sending.send(object, &mut place)?;
-                (call, route, None)
+                (sending.send(object, place)?, None)
             }
-            (Err(exception), _) => return Err(object.ended_by(exception, time.deadline)),
+            (Err(exception), _) => return Err(object.ended_by(exception, deadline)),
         };
-        Ok(Self {
-            object: object.clone(),
-            target: Target {
-                object: target.unwrap_or_else(|| object.clone()),
-                route,
-            },
+        Ok(SentRequest {
             call,
-            place,
-            time,
-            at,
-            steps_left: client.core.limits.forwards_max,
-            is_readdressed: false,
-            has_ended: false,
+            route,
+            target,
         })
     }
 
     /// Reads the reply. Returns false if the request was sent again.
     fn end(&mut self, results: Results<'_>) -> Result<bool, SystemException> {
         self.has_ended = true;
-        let invocation = self.reading()?;
-        let next = match started::read(&invocation, &self.call, results) {
+        if let Some(mut interception) = self.place.slot.interception.take() {
+            let ended = self.end_between(&mut interception, results);
+            self.place.slot.interception = Some(interception);
+            return ended;
+        }
+        let read = started::read(&self.reading()?, &self.call, results);
+        self.end_by(read)
+    }
+
+    /// Reads the reply, and calls the ending points of the interceptors. Returns false if the request was sent again.
+    #[cold]
+    #[inline(never)]
+    fn end_between(
+        &mut self,
+        interception: &mut ClientInterception,
+        results: Results<'_>,
+    ) -> Result<bool, SystemException> {
+        let ClientInterception {
+            added, received, ..
+        } = &mut *interception;
+        let contexts = AddedContexts::of_interceptors(added);
+        let invocation = Invocation {
+            kind: InvocationKind::WithContexts(&contexts),
+            ..self.reading()?
+        };
+        let read = started::read(&invocation, &self.call, &mut |status, r| {
+            received.read(status, r, results)
+        });
+        let mut ending = match (read, contexts.forward()) {
+            (_, Some(ior)) => Ending::Other(OtherEnding::Forward(*ior)),
+            (Ok(Outcome::Done), None) => received.ending(),
+            (read, None) => match self.end_by(read) {
+                // The interceptors do not see that it is sent again to the same location.
+                Ok(has_ended) => return Ok(has_ended),
+                Err(exception) => Ending::SystemException(exception),
+            },
+        };
+        while !self.object.end_interception(interception, ending)? {
+            self.object.start_interception(interception)?;
+            let known = self.object.inner.forward();
+            let target = known.unwrap_or_else(|| self.object.clone());
+            match self.send_again(target, Some(&interception.added)) {
+                Ok(()) => return Ok(false),
+                Err(exception) if self.steps_left == 0 => {
+                    let ending = Ending::SystemException(exception);
+                    self.object.end_interception(interception, ending)?;
+                    return Err(ExceptionKind::Transient.into());
+                }
+                Err(exception) => ending = Ending::SystemException(exception),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Ends the call with what was read. Returns false if the request was sent again instead.
+    fn end_by(&mut self, read: Result<Outcome, StartedCallError>) -> Result<bool, SystemException> {
+        let next = match read {
             Ok(Outcome::Done) => return Ok(true),
             Ok(Outcome::Forward(ior)) => self.object.forwarded_to(*ior)?,
             Ok(Outcome::Readdress(mode)) if !self.is_readdressed => {
@@ -197,13 +333,17 @@ impl InFlight {
                 return Err(self.object.ended_by(exception, self.time.deadline));
             }
         };
-        self.send_again(next)?;
+        self.send_again(next, None)?;
         Ok(false)
     }
 
-    /// Sends the request again to `target`, whose routes and connection may be others.
+    /// Sends the request again to `target`, whose routes and connection may be others. The contexts `added` replace those before.
     #[cold]
-    fn send_again(&mut self, target: ObjectRef) -> Result<(), SystemException> {
+    fn send_again(
+        &mut self,
+        target: ObjectRef,
+        added: Option<&ContextBuffer>,
+    ) -> Result<(), SystemException> {
         if self.steps_left == 0 {
             return Err(ExceptionKind::Transient.into());
         }
@@ -218,6 +358,10 @@ impl InFlight {
             wchar_data: code_sets::UTF_16,
         });
         let request = PassedRequest::parse(&sent, code_sets).map_err(|_| local::CONTRADICTION)?;
+        let request = match added {
+            Some(added) => request.with_contexts(added),
+            None => request,
+        };
         let sending = Sending {
             kind: InvocationKind::Passed(&request),
             operation: "",
@@ -251,8 +395,13 @@ impl InFlight {
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        if !self.has_ended {
-            self.call.abandon();
+        if self.has_ended {
+            return;
+        }
+        self.call.abandon();
+        if let Some(interception) = &mut self.place.slot.interception {
+            let abandoned = Ending::Other(OtherEnding::Abandoned);
+            let _ = self.object.end_interception(interception, abandoned);
         }
     }
 }

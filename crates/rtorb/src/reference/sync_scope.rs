@@ -1,8 +1,9 @@
 //! The synchronization scope of oneways: whether the caller waits until the transport has taken the request.
 
+use super::intercepted_call::is_seen;
 use super::route_choice::is_unconnected;
 use super::{Inner, ObjectRef};
-use crate::connection::{Arguments, Invocation, InvocationKind, without_waiting};
+use crate::connection::{AddedContexts, Arguments, Invocation, InvocationKind, without_waiting};
 use crate::deadline::{DeadlineScope, NONE_NS};
 use crate::distributable::{self, ThreadCall};
 use crate::exception::{SystemException, local, oneway};
@@ -83,12 +84,10 @@ impl ObjectRef {
     /// TRANSIENT [`UNCONNECTED`](SyncScope::UNCONNECTED) if no connection is open; COMM_FAILURE if the connection is broken: the
     /// unsent part is lost and the connection closed; INV_POLICY as for [`SyncScope::None`].
     pub fn flush(&self) -> Result<bool, SystemException> {
-        self.at_once(
-            "",
-            InvocationKind::Operation,
-            NONE_NS,
-            without_waiting::flush,
-        )
+        let kind = InvocationKind::Operation;
+        self.at_once("", kind, NONE_NS, &mut |invocation| {
+            without_waiting::flush(invocation)
+        })
     }
 
     #[inline]
@@ -102,7 +101,7 @@ impl ObjectRef {
         }
         let expiry_ns = self.expiry_ns()?;
         let kind = InvocationKind::Operation;
-        self.at_once(operation, kind, expiry_ns, |invocation| {
+        self.at_once(operation, kind, expiry_ns, &mut |invocation| {
             without_waiting::send(invocation, arguments)
         })
     }
@@ -118,9 +117,13 @@ impl ObjectRef {
         let call = ThreadCall::begin(true, order)?.ok_or(local::CONTRADICTION)?;
         let _inherited = DeadlineScope::enter(call.deadline_ns());
         let mut is_sent = false;
-        let kind = InvocationKind::OfThread(&call);
+        let added = AddedContexts {
+            thread: Some(&call),
+            intercepted: None,
+        };
+        let kind = InvocationKind::WithContexts(&added);
         let ended = self.expiry_ns().and_then(|expiry_ns| {
-            self.at_once(operation, kind, expiry_ns, |invocation| {
+            self.at_once(operation, kind, expiry_ns, &mut |invocation| {
                 is_sent = without_waiting::send(invocation, arguments)?;
                 Ok(())
             })
@@ -130,14 +133,21 @@ impl ObjectRef {
 
     /// Calls `act` with the first route that has an open connection, at the object's last known location.
     #[inline]
-    fn at_once<T>(
+    pub(super) fn at_once<T>(
         &self,
         operation: &str,
         kind: InvocationKind<'_>,
         expiry_ns: u64,
-        mut act: impl FnMut(&Invocation<'_>) -> Result<T, SystemException>,
+        act: &mut impl FnMut(&Invocation<'_>) -> Result<T, SystemException>,
     ) -> Result<T, SystemException> {
-        self.inner.client.check_open()?;
+        let core = &self.inner.client.core;
+        if core.is_special() {
+            self.inner.client.check_open()?;
+            // Without an operation, nothing is sent but the rest of an earlier oneway.
+            if core.is_intercepted() && is_seen(kind) && !operation.is_empty() {
+                return self.at_once_between(operation, kind, expiry_ns, act);
+            }
+        }
         let target = self.inner.forward();
         let inner: &Inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
         let mut invocation = Invocation {

@@ -10,6 +10,7 @@ use crate::clock::monotonic_ns;
 use crate::deadline::{self, RequestDeadline};
 use crate::exception::SystemException;
 use core::mem;
+use rtorb_core::ReplyState;
 use rtorb_core::upcall::{NO_SUCH_OBJECT, exists};
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::CodeSetError;
@@ -163,12 +164,8 @@ pub(super) fn taken_request(
         }
         deadline::enter(times.deadline_ns);
     }
-    // The client of a distributable thread waits for THREAD_CANCELLED.
-    if session.cancelled.is_any()
-        && request.response == Response::FromTarget
-        && request.contexts.find(DISTRIBUTABLE_THREAD).is_none()
-        && session.cancelled.forget(request.request_id)
-    {
+    let needs_look = session.cancelled.is_any();
+    if needs_look && is_cancelled(session, &request) {
         deadline::leave();
         session.orb.state.note_cancelled();
         session.note_answered();
@@ -181,11 +178,24 @@ pub(super) fn taken_request(
         char_code_set,
         times.arrived_ns,
     );
-    let next = upcall::serve::<{ site::TAKEN }>(&request, arguments, origin, workspace);
+    let next = if needs_look && session.orb.has_interceptors() {
+        upcall::serve::<{ site::RARE }>(&request, arguments, origin, workspace)
+    } else {
+        upcall::serve::<{ site::TAKEN }>(&request, arguments, origin, workspace)
+    };
     if has_deadline {
         deadline::leave();
     }
     Ok(next)
+}
+
+/// Returns true if the client has cancelled the request.
+#[cold]
+fn is_cancelled(session: &Session, request: &RequestHeader<'_>) -> bool {
+    // The client of a distributable thread waits for THREAD_CANCELLED.
+    request.response == Response::FromTarget
+        && request.contexts.find(DISTRIBUTABLE_THREAD).is_none()
+        && session.cancelled.forget(request.request_id)
 }
 
 /// Replies to a request with a system exception; sends nothing for a oneway.
@@ -201,19 +211,23 @@ pub(super) fn refuse(
     let origin = RequestOrigin::new(session, version, CharCodeSet::default(), 0);
     let mut reply = origin.reply(request, &mut workspace.out, &mut workspace.scratch);
     reply.send_exception(exception);
-    if !reply.is_sent {
+    if reply.state != ReplyState::Sent {
         session.note_answered();
     }
 }
 
-/// Handles a message that is not a request.
+/// Handles a message that is not a plain request: one for interceptors, or of another type.
 #[cold]
 pub(super) fn other(
     session: &Session,
     workspace: &mut Workspace,
+    code_sets: &mut CodeSetState,
     message: Message<'_>,
 ) -> Result<Next, ReceiveError> {
     match message.header.message_type {
+        MessageType::Request => Ok(request::<{ site::RARE }>(
+            session, workspace, code_sets, message,
+        )?),
         MessageType::LocateRequest => Ok(locate_request(session, workspace, message)?),
         MessageType::CancelRequest => {
             let request_id = message.reader().primitive()?;

@@ -1,16 +1,18 @@
 //! The server's side of a request for generated code: it reads arguments and writes a reply.
 
 use super::deferred_replies::{CallerWait, ReplyId};
+use super::intercepted;
 use super::server_core::ServerCore;
 use super::session::Session;
 use crate::exception::SystemException;
+use crate::interceptors::ServerInterception;
 use crate::timing::{CallArrival, OperationTiming, ServantTiming, TimedUpcall};
 use core::any::Any;
 use core::mem;
-use rtorb_core::{Reply, Responder};
+use rtorb_core::{Replacement, Reply, ReplyEnding, Responder};
 use rtorb_wire::Writer;
 use rtorb_wire::cdr::CharCodeSet;
-use rtorb_wire::giop::{PassedReply, PassedRequest, RequestHeader, Version};
+use rtorb_wire::giop::{ContextBuffer, PassedReply, PassedRequest, RequestHeader, Version};
 use std::sync::Arc;
 
 /// One request being served.
@@ -146,6 +148,21 @@ impl Responder for OrbResponder<'_> {
             timing.executed();
         }
     }
+
+    #[cold]
+    fn intercept(&mut self, ending: ReplyEnding<'_>) -> bool {
+        intercepted::end(self, ending)
+    }
+
+    #[cold]
+    fn take_replacement(&mut self) -> Option<Replacement> {
+        self.scratch.interception.as_mut()?.replacement.take()
+    }
+
+    #[inline]
+    fn added_contexts(&self) -> Option<&ContextBuffer> {
+        self.scratch.interception.as_ref()?.added()
+    }
 }
 
 impl OrbResponder<'_> {
@@ -201,13 +218,15 @@ impl<'m> PassThrough<'m> for ServerCall<'m> {
     }
 }
 
-/// Memory that is kept from request to request: for sequences, and for a caller in the same ORB whose reply is deferred.
+/// Memory that is kept from request to request: for sequences, for interceptors, and for a caller in the same ORB whose reply is deferred.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     kept: Vec<Box<dyn Any + Send>>,
     caller: Option<Arc<CallerWait>>,
     /// The reply that the servant of a request deferred last.
     pub(super) deferred: Option<ReplyId>,
+    /// The interception of the request, or memory of an earlier one.
+    pub(super) interception: Option<Box<ServerInterception>>,
 }
 
 /// The number of sequence types for which a thread keeps memory. The memory of others is freed.

@@ -43,7 +43,15 @@ thread_local! {
 const LOOK_BYTES: usize = 256;
 
 impl CancelledRequests {
-    /// Returns true if a request may be cancelled.
+    /// Makes an empty store. `is_always_looked_at` has [`is_any`](Self::is_any) return true from the beginning.
+    pub(super) fn new(is_always_looked_at: bool) -> Self {
+        Self {
+            is_any: AtomicBool::new(is_always_looked_at),
+            ..Self::default()
+        }
+    }
+
+    /// Returns true if a request may be cancelled, or interceptors see each request: one test serves both.
     #[inline]
     pub(super) fn is_any(&self) -> bool {
         self.is_any.load(Ordering::Relaxed)

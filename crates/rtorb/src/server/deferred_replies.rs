@@ -1,12 +1,15 @@
 //! The replies that the servants of an ORB have deferred: a bounded number, each with memory that later ones use again.
 
 use super::call::{OrbResponder, RequestOrigin, Scratch, ServerCall};
+use super::intercepted;
 use super::server_core::ServerCore;
 use super::session::Session;
 use crate::exception::{CompletionStatus, SystemException, local};
+use crate::interceptors::ServerInterception;
 use core::mem;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::task::{Poll, Waker};
+use rtorb_core::ReplyState;
 use rtorb_os::sync::{Condvar, Mutex};
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::giop::{RequestHeader, Response, Version, contexts};
@@ -74,6 +77,8 @@ pub(super) struct UnsentReply {
     pub(super) priority: Option<[u8; contexts::PRIORITY_BYTES]>,
     /// The code point that the operation states.
     pub(super) dscp: Option<u8>,
+    /// Whether interceptors see it.
+    pub(super) state: ReplyState,
 }
 
 /// Where a deferred reply goes.
@@ -124,8 +129,12 @@ impl DeferredReplies {
         }
     }
 
-    /// Defers a reply; `None` if the table is full.
-    pub(super) fn add(&self, reply: UnsentReply) -> Option<ReplyId> {
+    /// Defers a reply, with its interception if there is one; `None` if the table is full.
+    pub(super) fn add(
+        &self,
+        reply: UnsentReply,
+        interception: &mut Option<Box<ServerInterception>>,
+    ) -> Option<ReplyId> {
         let session = match &reply.destination {
             ReplyDestination::Connection(session) => Some(Arc::clone(session)),
             ReplyDestination::Caller(_) => None,
@@ -135,7 +144,7 @@ impl DeferredReplies {
             session.state.note_deferred();
         }
         let request_id = reply.request_id;
-        let added = self.place(reply);
+        let added = self.place(reply, interception);
         match (&added, session) {
             (None, Some(session)) => session.state.note_settled(),
             // Its CancelRequest came before it was in the table.
@@ -147,7 +156,11 @@ impl DeferredReplies {
         added
     }
 
-    fn place(&self, reply: UnsentReply) -> Option<ReplyId> {
+    fn place(
+        &self,
+        reply: UnsentReply,
+        interception: &mut Option<Box<ServerInterception>>,
+    ) -> Option<ReplyId> {
         let mut places = self.places.lock();
         let number = match places.free.pop() {
             Some(used) => used,
@@ -164,6 +177,10 @@ impl DeferredReplies {
         };
         let place = &mut places.all[number];
         place.uses += 1;
+        if reply.state == ReplyState::Intercepted {
+            // The thread gets the memory of an earlier one.
+            mem::swap(&mut place.memory.scratch.interception, interception);
+        }
         place.reply = Some(reply);
         place.is_cancelled = false;
         Some(ReplyId {
@@ -364,6 +381,9 @@ impl TakenReply<'_> {
         let ReplyMemory { out, scratch } = &mut self.memory;
         let mut reply = origin.reply(&request, out, scratch);
         reply.priority = self.reply.priority.as_ref().map(|data| &data[..]);
+        if self.reply.state == ReplyState::Intercepted {
+            reply.note_intercepted();
+        }
         let arguments = Reader::new(&[], orb.byte_order);
         let mut call: ServerCall<'_> = rtorb_core::ServerCall::new(arguments, reply);
         if let Err(exception) = write(&mut call) {
@@ -381,6 +401,9 @@ impl Drop for TakenReply<'_> {
             ReplyDestination::Caller(caller) => caller.end(),
         }
         let mut memory = mem::take(&mut self.memory);
+        if let Some(interception) = &mut memory.scratch.interception {
+            intercepted::abandon(interception);
+        }
         if memory.out.capacity() > KEPT_BYTES_MAX {
             memory.out = Vec::new();
         }

@@ -17,6 +17,9 @@ use rustix::io::Errno;
 pub(crate) struct Reading {
     receiver: Receiver,
     code_sets: CodeSetState,
+    /// The type of the messages that are requests to be served without interceptors. No message has it if there are interceptors: so the
+    /// ORB without them executes nothing for them.
+    plain_request: u8,
 }
 
 /// The outcome of reading the next message.
@@ -37,6 +40,11 @@ impl Reading {
         Self {
             receiver: Receiver::without_buffer(Side::Server, limits),
             code_sets: CodeSetState::default(),
+            plain_request: if session.orb.has_interceptors() {
+                u8::MAX
+            } else {
+                MessageType::Request as u8
+            },
         }
     }
 
@@ -173,13 +181,13 @@ impl Reading {
             return Ok(Next::Incomplete);
         };
         session.state.note_message(message.header.version);
-        if message.header.message_type == MessageType::Request {
-            let code_sets = &mut self.code_sets;
+        let code_sets = &mut self.code_sets;
+        if message.header.message_type as u8 == self.plain_request {
             return Ok(answer::request::<SITE>(
                 session, workspace, code_sets, message,
             )?);
         }
-        answer::other(session, workspace, message)
+        answer::other(session, workspace, code_sets, message)
     }
 
     /// Takes out the next message if it is a request. Handles another message, and returns `None`.
@@ -200,10 +208,13 @@ impl Reading {
         }
         session.state.note_message(message.header.version);
         if message.header.message_type != MessageType::Request {
-            return Ok(match answer::other(session, workspace, message)? {
-                Next::Over => Some(Next::Over),
-                _ => None,
-            });
+            let code_sets = &mut self.code_sets;
+            return Ok(
+                match answer::other(session, workspace, code_sets, message)? {
+                    Next::Over => Some(Next::Over),
+                    _ => None,
+                },
+            );
         }
         let request = RequestHeader::decode(&mut message.reader())?;
         if session.cancelled.is_any() && request.contexts.find(DISTRIBUTABLE_THREAD).is_none() {

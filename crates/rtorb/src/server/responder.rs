@@ -12,6 +12,7 @@ use core::fmt;
 use core::future::{Future, poll_fn};
 use core::pin::pin;
 use core::task::{Context, Poll};
+use rtorb_core::ReplyState;
 use rtorb_wire::giop::Response;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -176,7 +177,8 @@ impl DeferReply for ServerCall<'_> {
 /// Puts the reply to a call into the table of its ORB; `None` if the call expects none.
 fn defer(call: &mut ServerCall<'_>) -> Result<Option<(Arc<ServerCore>, ReplyId)>, SystemException> {
     let reply = &mut call.reply;
-    if reply.is_sent || reply.response != Response::FromTarget {
+    let is_sent = reply.state == ReplyState::Sent;
+    if is_sent || reply.response != Response::FromTarget {
         return Ok(None);
     }
     let responder = &mut reply.responder;
@@ -201,8 +203,10 @@ fn defer(call: &mut ServerCall<'_>) -> Result<Option<(Arc<ServerCore>, ReplyId)>
         char_code_set: reply.char_code_set,
         priority: reply.priority.and_then(|data| data.try_into().ok()),
         dscp,
+        state: reply.state,
     };
-    let Some(id) = orb.deferred.add(unsent) else {
+    let interception = &mut responder.scratch.interception;
+    let Some(id) = orb.deferred.add(unsent, interception) else {
         orb.state.note_refused();
         return Err(local::REPLIES_FULL);
     };

@@ -127,6 +127,11 @@ impl ServerCore {
         server.downcast().ok()
     }
 
+    /// Returns true if interceptors see the requests.
+    pub(super) fn has_interceptors(&self) -> bool {
+        !self.client.core.interceptors.server.is_empty()
+    }
+
     /// Returns BAD_INV_ORDER 4 once the ORB is shut down.
     #[inline]
     pub(crate) fn check_running(&self) -> Result<(), SystemException> {

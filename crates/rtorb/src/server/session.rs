@@ -7,6 +7,7 @@ use super::event_loop::EventLoop;
 use crate::clock::{monotonic_ns, nanoseconds};
 use crate::connection::BidirectionalConnection;
 use crate::exception::{ExceptionKind, SystemException};
+use crate::interceptors::RequestPeer;
 use crate::poller::Token;
 use crate::realtime::{NetworkPriority, ThreadpoolId};
 use crate::server::ServerCore;
@@ -38,6 +39,8 @@ pub(crate) struct Session {
     pub(super) period_arrivals: ConnectionArrivals,
     /// The address of the client, if connections of one address are bounded and it has one.
     pub(super) address: Option<IpAddr>,
+    /// The client, once an interceptor has asked.
+    peer: SetOnce<RequestPeer>,
     /// The code point of the operation that was served last and states one, plus 1; 0 for none.
     marked: AtomicU32,
     /// The pool whose endpoint the client came to.
@@ -96,7 +99,8 @@ impl Session {
             stream,
             address: address.flatten(),
             number: cancellation::next_number(),
-            cancelled: CancelledRequests::default(),
+            cancelled: CancelledRequests::new(orb.has_interceptors()),
+            peer: SetOnce::new(),
             period_arrivals: ConnectionArrivals::new(orb.limits.client_periods_max),
             marked: AtomicU32::new(0),
             pool,
@@ -122,6 +126,12 @@ impl Session {
     #[inline]
     pub(super) fn upcall(&self) -> u64 {
         self.orb.upcall | u64::from(self.number)
+    }
+
+    /// Returns the client, for interceptors.
+    #[cold]
+    pub(super) fn peer(&self) -> RequestPeer {
+        *self.peer.get_or_make(|| self.stream.peer())
     }
 
     /// Marks the replies from here on as an operation states (`@network_priority`). Does nothing where packets have no marks.

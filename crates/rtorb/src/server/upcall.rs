@@ -1,12 +1,12 @@
 //! Serves a request: finds the object, sets the priority, calls the servant, and sends the reply.
 
 use super::call::{OrbResponder, ReplyOutcome, RequestOrigin, ServerCall};
-use super::cancellation;
 use super::reading::Next;
 use super::session::Session;
 use super::target;
 use super::thread_priority::{CallPriorities, ThreadPriority};
 use super::workspace::Workspace;
+use super::{cancellation, intercepted};
 use crate::distributable;
 use crate::exception::{CompletionStatus, SystemException, local};
 use crate::realtime::{
@@ -14,10 +14,10 @@ use crate::realtime::{
 };
 use crate::server::{ActiveObject, NameCache, ServerCore};
 use crate::thread_state::{NO_UPCALL, THREAD};
-use rtorb_core::Described;
 use rtorb_core::upcall::Upcall;
+use rtorb_core::{Described, ReplyEnding, ReplyState};
 use rtorb_os::slab::{RemovedEntry, SlabGuard};
-use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, ReplyStatus, RequestHeader, contexts};
+use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, RequestHeader, contexts};
 use rtorb_wire::{Encode, Reader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -58,8 +58,8 @@ pub(crate) mod site {
     pub(crate) const TAKEN: u8 = 2;
     /// The thread of a collocated client.
     pub(crate) const COLLOCATED: u8 = 3;
-    /// Any thread; the request belongs to a distributable thread.
-    pub(crate) const DISTRIBUTABLE: u8 = 4;
+    /// Any thread; interceptors see the request, or it belongs to a distributable thread.
+    pub(crate) const RARE: u8 = 4;
 }
 
 /// Serves one request: calls the servant and sends the reply.
@@ -77,7 +77,7 @@ pub(super) fn serve<'m, const SITE: u8>(
     let (names, thread) = (&mut workspace.names, &mut workspace.priority);
     answer::<SITE>(request, &mut call, names, thread);
     if let Some(session) = origin.session
-        && !call.reply.is_sent
+        && call.reply.state != ReplyState::Sent
     {
         session.note_answered();
     }
@@ -121,22 +121,60 @@ fn answer<'m, const SITE: u8>(
     names: &mut NameCache,
     thread: &mut ThreadPriority,
 ) {
-    let served = if !request.contexts.is_empty() && is_of_thread(request) {
-        serve_in_thread(request, call, names, thread)
-    } else {
-        let orb = call.reply.responder.orb;
-        let mut upcall = OrbUpcall::<SITE> { orb, names, thread };
-        rtorb_core::upcall::serve(&mut upcall, request, call)
-    };
-    if let Err(exception) = served {
+    let orb = call.reply.responder.orb;
+    if SITE == site::RARE || !request.contexts.is_empty() && is_rare(request, orb) {
+        return answer_rare(request, call, names, thread);
+    }
+    let mut upcall = OrbUpcall::<SITE> { orb, names, thread };
+    if let Err(exception) = rtorb_core::upcall::serve(&mut upcall, request, call) {
         call.reply.send_exception(&exception);
     }
 }
 
-/// Returns true if a distributable thread makes the request.
+/// Returns true if interceptors see the request, which has service contexts, or if a distributable thread makes it. A collocated request
+/// of an ORB with interceptors always has contexts.
 #[cold]
+fn is_rare(request: &RequestHeader<'_>, orb: &ServerCore) -> bool {
+    orb.has_interceptors() || is_of_thread(request)
+}
+
+/// Returns true if a distributable thread makes the request.
 fn is_of_thread(request: &RequestHeader<'_>) -> bool {
     request.contexts.find(DISTRIBUTABLE_THREAD).is_some()
+}
+
+/// Calls the interceptors, the servant and the interceptors again, and sends the reply.
+#[cold]
+#[inline(never)]
+fn answer_rare<'m>(
+    request: &RequestHeader<'m>,
+    call: &mut ServerCall<'m>,
+    names: &mut NameCache,
+    thread: &mut ThreadPriority,
+) {
+    if let Err(exception) = serve_rare(request, call, names, thread) {
+        call.reply.send_exception(&exception);
+    }
+    if call.reply.responder.orb.has_interceptors() {
+        intercepted::finish(&mut call.reply.responder);
+    }
+}
+
+fn serve_rare<'m>(
+    request: &RequestHeader<'m>,
+    call: &mut ServerCall<'m>,
+    names: &mut NameCache,
+    thread: &mut ThreadPriority,
+) -> Result<(), SystemException> {
+    let orb = call.reply.responder.orb;
+    if orb.has_interceptors() && !intercepted::begin(request, call, names)? {
+        return Ok(());
+    }
+    if is_of_thread(request) {
+        return serve_in_thread(request, call, names, thread);
+    }
+    let mut upcall = OrbUpcall::<{ site::RARE }> { orb, names, thread };
+    rtorb_core::upcall::serve(&mut upcall, request, call)
 }
 
 /// Calls the servant as the distributable thread of the request.
@@ -155,7 +193,7 @@ fn serve_in_thread<'m>(
         return Err(local::THREAD_CANCELLED);
     }
     let _watch = session.map(Session::watch_client);
-    let mut upcall = OrbUpcall::<{ site::DISTRIBUTABLE }> { orb, names, thread };
+    let mut upcall = OrbUpcall::<{ site::RARE }> { orb, names, thread };
     rtorb_core::upcall::serve(&mut upcall, request, call)
 }
 
@@ -198,6 +236,10 @@ impl<'m, const SITE: u8> Upcall<'m> for OrbUpcall<'m, '_, SITE> {
         }
         object.manager.admit()?;
         let running = begin(&orb.rt, &object, request, call, self.thread)?;
+        if SITE == site::RARE && orb.has_interceptors() {
+            // Beside the priority.
+            call.reply.note_intercepted();
+        }
         // Not before: after an early reply, the client cannot be forwarded any more.
         call.reply_early(&*object.servant);
         let (lent, id) = (&mut *call, &self.names.id);
@@ -353,5 +395,5 @@ fn forward(
 ) -> Result<(), SystemException> {
     let ior = object.adapter.forward(object, request.target.object_key()?);
     call.reply
-        .respond(ReplyStatus::LocationForward, |w| ior.encode(w))
+        .respond(ReplyEnding::Forward(&ior), |w| ior.encode(w))
 }

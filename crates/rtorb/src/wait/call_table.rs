@@ -124,6 +124,7 @@ impl Drop for CallPlace {
         let slot = CallSlot {
             waiter: Arc::clone(&self.slot.waiter),
             out: core::mem::take(&mut self.slot.out),
+            interception: self.slot.interception.take(),
         };
         let mut places = self.table.places.lock();
         // The connection may end with its last call: not under the lock.

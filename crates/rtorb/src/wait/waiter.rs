@@ -1,6 +1,7 @@
 //! A thread or a task that waits on a shared connection, and the buffer for its reply.
 
 use crate::clock::monotonic_ns;
+use crate::interceptors::ClientInterception;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::task::Waker;
@@ -201,6 +202,8 @@ pub(crate) struct CallSlot {
     pub(crate) waiter: Arc<Waiter>,
     /// The buffer of the request.
     pub(crate) out: Vec<u8>,
+    /// The interception of a started call, or memory of an earlier one. A call has it only if the ORB has interceptors.
+    pub(crate) interception: Option<Box<ClientInterception>>,
 }
 
 thread_local! {

@@ -10,6 +10,7 @@ mod pools;
 mod servants;
 
 use pools::{Pool, lane};
+use rtorb::interceptors::ServerRequestInterceptor;
 use rtorb::{DispatchStrategy, Orb, OrbBuilder, Poa};
 use rtorb_tests::ours::Ours;
 use rtorb_tests::scheduling::TimeSharing;
@@ -41,6 +42,9 @@ macro_rules! cases {
 macro_rules! serving {
     (Strategy $way:ident) => {
         Serving::Strategy(DispatchStrategy::$way)
+    };
+    (Intercepted $way:ident) => {
+        Serving::Intercepted(DispatchStrategy::$way)
     };
     (Pool $kind:ident) => {
         Serving::Pool(Pool::$kind)
@@ -105,6 +109,9 @@ cases! {
     thread_per_request: Strategy(ThreadPerRequest), 0;
     lanes: Strategy(Lanes), 4;
     lanes_of_one: Strategy(Lanes), 1;
+    intercepted_thread_per_connection: Intercepted(ThreadPerConnection), 0;
+    intercepted_worker_pool: Intercepted(WorkerPool), 4;
+    intercepted_lanes: Intercepted(Lanes), 4;
     pool: Pool(Plain), 4;
     pool_of_one: Pool(Plain), 1;
     pool_that_grows: Pool(Growing), 4;
@@ -115,6 +122,11 @@ cases! {
     pool_of_lanes_of_one: Pool(Lanes), 1;
     pool_of_lanes_by_deadline: Pool(Deadlines), 1;
 }
+
+/// Changes nothing.
+struct Onlooker;
+
+impl ServerRequestInterceptor for Onlooker {}
 
 /// A way to serve, with a number of threads.
 #[derive(Clone, Copy)]
@@ -129,6 +141,8 @@ struct Case {
 enum Serving {
     /// The ORB's own threads.
     Strategy(DispatchStrategy),
+    /// The ORB's own threads, and interceptors that see each request.
+    Intercepted(DispatchStrategy),
     /// A thread pool of their adapter.
     Pool(Pool),
 }
@@ -137,11 +151,15 @@ impl Case {
     fn builder(self) -> OrbBuilder {
         let lane = lane(0, self.threads.max(1));
         let builder = Orb::builder().priority_mapping(TimeSharing);
+        let builder = match self.serving {
+            Serving::Intercepted(_) => builder.server_interceptor(Onlooker),
+            _ => builder,
+        };
         match self.serving {
             // Levels need real-time priorities, which they do not get where the host refuses them.
             Serving::Pool(Pool::Deadlines) => Orb::builder().best_effort(),
             Serving::Pool(_) => builder,
-            Serving::Strategy(dispatch) => builder
+            Serving::Strategy(dispatch) | Serving::Intercepted(dispatch) => builder
                 .dispatch(dispatch)
                 .pool_threads(lane.static_threads as usize)
                 .lanes([lane]),
@@ -158,7 +176,9 @@ impl Case {
 
     fn adapter(self, orb: &Orb) -> Poa {
         match self.serving {
-            Serving::Strategy(_) => orb.root_poa().expect("the ORB can listen"),
+            Serving::Strategy(_) | Serving::Intercepted(_) => {
+                orb.root_poa().expect("the ORB can listen")
+            }
             Serving::Pool(pool) => pool.adapter(orb, self.threads),
         }
     }
