@@ -151,6 +151,18 @@ impl<R: Responder> Reply<'_, R> {
         self.priority.get_or_insert_default();
     }
 
+    /// Sends a reply with results, as [`respond`](Self::respond) does, whose status is a constant here.
+    ///
+    /// # Errors
+    /// As [`respond`](Self::respond).
+    #[inline]
+    pub fn send_results<'r>(
+        &mut self,
+        body: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
+    ) -> Result<(), SystemException> {
+        self.send(|reply, w| reply.write(w, ReplyEnding::Results, body))
+    }
+
     /// Writes and sends a reply, unless it was sent already or none is expected.
     ///
     /// # Errors
@@ -161,11 +173,21 @@ impl<R: Responder> Reply<'_, R> {
         ending: ReplyEnding<'_>,
         body: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
     ) -> Result<(), SystemException> {
-        self.send(|reply, w| {
-            reply.begin(w, ending)?;
-            giop::encode_body(w, reply.version, body)?;
-            giop::end_message(w)
-        })
+        self.send(|reply, w| reply.write(w, ending, body))
+    }
+
+    /// Writes a whole reply.
+    // Always: it is in the path of every call.
+    #[inline(always)]
+    fn write<'r>(
+        &mut self,
+        w: &mut Writer<'r>,
+        ending: ReplyEnding<'_>,
+        body: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
+    ) -> Result<(), EncodeError> {
+        self.begin(w, ending)?;
+        giop::encode_body(w, self.version, body)?;
+        giop::end_message(w)
     }
 
     /// Sends a system exception, as [`respond`](Self::respond) does.

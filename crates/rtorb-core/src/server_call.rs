@@ -97,7 +97,7 @@ impl<'m, R: Responder> ServerCall<'m, R> {
         &mut self,
         encode: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
     ) -> Result<(), SystemException> {
-        self.reply.respond(ReplyEnding::Results, encode)
+        self.reply.send_results(encode)
     }
 
     /// Sends a user exception. Sends nothing for a oneway.

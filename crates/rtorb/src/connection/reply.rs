@@ -121,7 +121,8 @@ fn note_contexts(
 }
 
 /// Reads the reply to a request from a whole message.
-#[inline]
+// Always: it is in the path of collocated calls, and its other callers are few.
+#[inline(always)]
 pub(super) fn read_whole_reply(
     invocation: &Invocation<'_>,
     request_id: u32,
