@@ -32,7 +32,7 @@ pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
         // Whole ORBs with their threads: 10,000 seeds. The other systems run as tests.
         cmd!(
             sh,
-            "cargo xtask simulate --seeds 2040 --system calls --system lanes --system events --system naming --system gateways --system started --system callbacks"
+            "cargo xtask simulate --seeds 1740 --system calls --system lanes --system events --system naming --system gateways --system started --system callbacks"
         ),
         cmd!(sh, "cargo xtask instructions"),
         cmd!(sh, "cargo xtask package"),
