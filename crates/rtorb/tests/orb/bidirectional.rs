@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rtorb::exception::{OMG, Phase};
 use rtorb::{
-    CompletionStatus, ConnectionStrategy, DispatchStrategy, ExceptionKind, ObjectRef, Orb,
+    CompletionStatus, ConnectionStrategy, DispatchStrategy, ExceptionKind, Limits, ObjectRef, Orb,
     OrbBuilder, SystemException,
 };
 use rtorb_tests::fake::{FakeServer, Peer, reference_at, reply, request_id};
@@ -181,10 +181,14 @@ fn many_threads_of_both_ends_call_at_once() {
 
 #[test]
 fn large_messages_pass_each_other_whole_and_in_fragments() {
+    let limits = Limits::with(|limits| limits.send_timeout = PATIENCE);
     for fragment_bytes in [None, Some(4096)] {
-        let builder = || match fragment_bytes {
-            Some(bytes) => both_ways().fragment_bytes(bytes),
-            None => both_ways(),
+        let builder = || {
+            let builder = both_ways().limits(limits.clone());
+            match fragment_bytes {
+                Some(bytes) => builder.fragment_bytes(bytes),
+                None => builder,
+            }
         };
         let server = Ours::serve_as(builder());
         let client = hidden(builder(), 9);
@@ -192,7 +196,7 @@ fn large_messages_pass_each_other_whole_and_in_fragments() {
         assert_eq!(there.noted(), Ok(0), "the connection is open");
         let back = desk_of(&client, &server);
         // More than the sockets take: each end sends while the other one does.
-        let text = "so viel Text wie nie zuvor ".repeat(150_000);
+        let text = "so viel Text wie nie zuvor ".repeat(450_000);
         thread::scope(|scope| {
             for desk in [&there, &there, &back, &back] {
                 let text = &text;
