@@ -39,7 +39,9 @@ pub use exception::{CompletionStatus, ExceptionKind, SystemException};
 pub use limits::Limits;
 pub use orb::{ObjectKeyError, Orb, OrbBuilder, OrbConfig, OrbError, ReplyDriver};
 pub use poa::{AdmittedServant, Poa, PoaError, PoaPolicies, ServantActivator, ServantAdmission};
-pub use reference::{Call, ObjectRef, ReplyPoller, SyncScope, UntypedCall};
+pub use reference::{
+    Call, ObjectRef, PolicyCurrent, PolicyOverrides, ReplyPoller, SyncScope, UntypedCall,
+};
 #[doc(inline)]
 pub use rtorb_core::Interface;
 #[doc(no_inline)]

@@ -40,7 +40,7 @@ use crate::endpoint::Endpoint;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
 use crate::limits::Limits;
 use crate::poa::{Adapters, Poa};
-use crate::reference::ObjectRef;
+use crate::reference::{ObjectRef, PolicyCurrent};
 use crate::server::{
     ConnectionCounts, DeferredReplyCounts, collocated, is_in_servant, is_in_upcall,
 };
@@ -166,6 +166,11 @@ impl Orb {
         discipline: impl SchedulingDiscipline + 'static,
     ) -> SchedulingCurrent {
         SchedulingCurrent::new(self.clone(), Arc::new(discipline))
+    }
+
+    /// Returns the initial reference `PolicyCurrent`: the policies of the calls of the calling thread.
+    pub fn policy_current(&self) -> PolicyCurrent {
+        PolicyCurrent::new(self.client())
     }
 
     /// Returns the initial reference `RTORB`: the RT-CORBA side of the ORB.

@@ -2,9 +2,9 @@
 //!
 //! A `call` follows the object, and `route_choice` tries its routes, which `routes` makes from the profiles of the IOR. `timeout` and
 //! `policies` make references with other policies, and `binding` the rules by which these choose a connection. `servant_call` calls a
-//! servant of the same ORB without a request; `passing` sends requests of other clients on; `intercepted_call` calls interceptors before
-//! and after a call; `sync_scope` is about oneways. A `started_call` is a call whose result is taken later, by a `started_request`; a
-//! `reply_poller` asks for it as in CORBA Messaging.
+//! servant of the same ORB without a request; `thread_policies` are those of the calls of a thread; `passing` sends requests of other
+//! clients on; `intercepted_call` calls interceptors before and after a call; `sync_scope` is about oneways. A `started_call` is a call
+//! whose result is taken later, by a `started_request`; a `reply_poller` asks for it as in CORBA Messaging.
 
 mod binding;
 mod call;
@@ -18,6 +18,7 @@ mod servant_call;
 mod started_call;
 mod started_request;
 mod sync_scope;
+mod thread_policies;
 mod timeout;
 mod untyped_call;
 
@@ -42,6 +43,7 @@ pub use started_call::{Call, Starter};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 pub use sync_scope::SyncScope;
+pub use thread_policies::{PolicyCurrent, PolicyOverrides};
 use timeout::Timeout;
 pub use untyped_call::UntypedCall;
 
@@ -86,7 +88,10 @@ struct Inner {
     timeout: Timeout,
     /// The annotated operations of its interface, if some state a network priority.
     operations: &'static [OperationTiming],
-    sync_scope: SyncScope,
+    /// The reference's own scope.
+    sync_scope: Option<SyncScope>,
+    /// True if it has the policies of the thread that calls.
+    has_thread_policies: bool,
     /// True if the calling thread serves the requests of all routes. Such calls need no deadline.
     is_direct: bool,
     /// The object of the same ORB, if calls may need no request.
@@ -132,7 +137,8 @@ impl ObjectRef {
             forward: Mutex::new(None),
             timeout,
             operations,
-            sync_scope: SyncScope::default(),
+            sync_scope: None,
+            has_thread_policies: false,
             is_direct: false,
             servant: None,
         })
@@ -211,6 +217,7 @@ impl Inner {
             timeout: self.timeout,
             operations: self.operations,
             sync_scope: self.sync_scope,
+            has_thread_policies: false,
             is_direct: self.is_direct,
             servant: None,
         }

@@ -16,6 +16,39 @@ thread_local! {
     };
 }
 
+thread_local! {
+    /// Why calls of the thread look further: one test finds any of the reasons.
+    static SPECIAL_CALLS: Cell<u8> = const { Cell::new(0) };
+}
+
+/// A reason why the calls of a thread look further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum SpecialCalls {
+    /// The thread runs a distributable thread.
+    OfDistributableThread = 1,
+    /// The thread has policies of its own.
+    WithPolicies = 2,
+}
+
+/// Returns true if there is any reason why calls look further.
+#[inline(always)]
+pub(crate) fn has_special() -> bool {
+    SPECIAL_CALLS.get() != 0
+}
+
+/// Returns true if there is this reason why calls look further.
+#[inline(always)]
+pub(crate) fn is_special(reason: SpecialCalls) -> bool {
+    SPECIAL_CALLS.get() & reason as u8 != 0
+}
+
+/// Sets whether there is this reason why calls look further.
+pub(crate) fn set_special(reason: SpecialCalls, is_there: bool) {
+    let others = SPECIAL_CALLS.get() & !(reason as u8);
+    SPECIAL_CALLS.set(others | if is_there { reason as u8 } else { 0 });
+}
+
 /// The state of a thread that calls objects or serves them.
 pub(crate) struct ThreadState {
     /// Its CORBA priority; [`NO_PRIORITY`] until it is set.

@@ -7,15 +7,14 @@ use crate::clock::monotonic_ns;
 use crate::deadline::NONE_NS;
 use crate::exception::{SystemException, local};
 use crate::realtime::ThreadPriorityBefore;
-use core::cell::{Cell, RefCell};
+use crate::thread_state::{self, SpecialCalls};
+use core::cell::RefCell;
 use rtorb_wire::giop::{
     DISTRIBUTABLE_THREAD, SEGMENT_NAME_BYTES_MAX, ServiceContexts, ThreadContext,
 };
 use std::sync::Arc;
 
 thread_local! {
-    /// True if the calling thread runs a distributable thread. Calls look at nothing else if it does not.
-    static IS_WITHIN: Cell<bool> = const { Cell::new(false) };
     static CURRENT: RefCell<Option<Box<CurrentThread>>> = const { RefCell::new(None) };
 }
 
@@ -96,14 +95,14 @@ impl CurrentThread {
 /// Also when the calling thread ends within a segment: what it still calls is no call of the distributable thread.
 impl Drop for CurrentThread {
     fn drop(&mut self) {
-        IS_WITHIN.set(false);
+        thread_state::set_special(SpecialCalls::OfDistributableThread, false);
     }
 }
 
 /// Returns true if the calling thread runs a distributable thread.
 #[inline(always)]
 pub(crate) fn is_within() -> bool {
-    IS_WITHIN.get()
+    thread_state::is_special(SpecialCalls::OfDistributableThread)
 }
 
 /// Returns THREAD_CANCELLED if the distributable thread of the calling thread is cancelled.
@@ -143,7 +142,7 @@ pub(crate) fn begin_segment(segment: Segment) -> Result<(), SystemException> {
     CURRENT.with_borrow_mut(|current| {
         let Some(thread) = current else {
             *current = Some(CurrentThread::new(Visit::begin(id, None), segment, false));
-            IS_WITHIN.set(true);
+            thread_state::set_special(SpecialCalls::OfDistributableThread, true);
             return Ok(());
         };
         thread.check()?;
@@ -245,7 +244,7 @@ impl AdoptedThread {
             thread.around = current.take();
             *current = Some(thread);
         });
-        IS_WITHIN.set(true);
+        thread_state::set_special(SpecialCalls::OfDistributableThread, true);
         Self(())
     }
 }
@@ -254,7 +253,7 @@ impl Drop for AdoptedThread {
     fn drop(&mut self) {
         CURRENT.with_borrow_mut(|current| {
             let around = current.take().and_then(|mut thread| thread.around.take());
-            IS_WITHIN.set(around.is_some());
+            thread_state::set_special(SpecialCalls::OfDistributableThread, around.is_some());
             *current = around;
         });
     }

@@ -8,6 +8,7 @@ use crate::connection::{self, AddedContexts, Arguments, InvocationKind, Outcome,
 use crate::deadline::DeadlineScope;
 use crate::distributable::{self, ThreadCall};
 use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException, local};
+use crate::thread_state;
 use crate::timing::OperationTiming;
 use core::sync::atomic::Ordering;
 use rtorb_wire::connection::Deadline;
@@ -142,11 +143,11 @@ impl ObjectRef {
         arguments: impl Fn(&mut Writer<'a>) -> Result<(), EncodeError>,
     ) -> Result<(), SystemException> {
         match self.inner.sync_scope {
-            SyncScope::WithTransport => {
+            Some(SyncScope::None) => self.send_at_once(operation, &arguments).map(|_| ()),
+            Some(SyncScope::WithTransport) | None => {
                 let request = CallRequest::operation(operation, Response::None);
                 self.invoke_at(request, &arguments, &mut |_, _| Ok(()))
             }
-            SyncScope::None => self.send_at_once(operation, &arguments).map(|_| ()),
         }
     }
 
@@ -200,17 +201,41 @@ impl ObjectRef {
         Ok(is_gone)
     }
 
-    /// Invokes the object, for a distributable thread if the calling thread runs one.
+    /// Invokes the object: with the policies of the calling thread, and for a distributable thread, if the thread has any or runs one.
     pub(super) fn invoke_at<'a>(
         &self,
         request: CallRequest<'_>,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<(), SystemException> {
-        if distributable::is_within() && matches!(request.kind, InvocationKind::Operation) {
-            return self.invoke_in_thread(request, arguments, results);
+        if thread_state::has_special()
+            && matches!(request.kind, InvocationKind::Operation)
+            && let Some(ended) = self.invoke_for_thread(request, arguments, results)
+        {
+            return ended;
         }
         self.invoke_and_follow(request, arguments, results)
+    }
+
+    /// Invokes the object as the calling thread requires; `None` if it requires nothing more.
+    #[cold]
+    #[inline(never)]
+    fn invoke_for_thread<'a>(
+        &self,
+        request: CallRequest<'_>,
+        arguments: Arguments<'_, 'a>,
+        results: Results<'_>,
+    ) -> Option<Result<(), SystemException>> {
+        if let Some(object) = self.with_thread_policies() {
+            let is_oneway = request.response == Response::None;
+            if is_oneway && object.sync_scope() == SyncScope::None {
+                let sent = object.send_at_once(request.operation, arguments);
+                return Some(sent.map(|_| ()));
+            }
+            return Some(object.invoke_at(request, arguments, results));
+        }
+        let is_within = distributable::is_within();
+        is_within.then(|| self.invoke_in_thread(request, arguments, results))
     }
 
     /// Invokes the object for the distributable thread that the calling thread runs.

@@ -24,16 +24,7 @@ impl ObjectRef {
     //= RT-CORBA 1.2 §PrivateConnectionPolicy
     //# A reference with a private connection shares its connection with no other reference.
     pub fn set_policy_overrides(&self, policies: &[Policy]) -> Result<Self, SystemException> {
-        if policies.iter().any(Policy::is_server_only) {
-            return Err(local::POLICY_OF_ADAPTER);
-        }
-        for policy in policies {
-            if let Policy::PriorityBandedConnection(bands) = policy
-                && !bands.iter().all(is_band)
-            {
-                return Err(local::WRONG_BANDS);
-            }
-        }
+        check_policies(policies)?;
         let is_replaced = |old: &&Policy| !policies.iter().any(|new| new.name() == old.name());
         let kept = self.inner.overrides.iter().filter(is_replaced);
         let overrides: Arc<[Policy]> = kept.chain(policies).cloned().collect();
@@ -145,4 +136,19 @@ impl ObjectRef {
         }
         Ok(())
     }
+}
+
+/// Checks policies of a client.
+///
+/// # Errors
+/// Those of [`ObjectRef::set_policy_overrides`].
+pub(super) fn check_policies(policies: &[Policy]) -> Result<(), SystemException> {
+    if policies.iter().any(Policy::is_server_only) {
+        return Err(local::POLICY_OF_ADAPTER);
+    }
+    let is_wrong = |policy: &Policy| matches!(policy, Policy::PriorityBandedConnection(bands) if !bands.iter().all(is_band));
+    if policies.iter().any(is_wrong) {
+        return Err(local::WRONG_BANDS);
+    }
+    Ok(())
 }

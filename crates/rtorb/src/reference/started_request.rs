@@ -11,6 +11,7 @@ use crate::distributable;
 use crate::exception::{ExceptionKind, SystemException, local};
 use crate::interceptors::{ClientInterception, Ending, OtherEnding};
 use crate::realtime::Priority;
+use crate::thread_state;
 use crate::wait::call_table::CallPlace;
 use crate::wait::pending_call::PendingCall;
 use core::sync::atomic::Ordering;
@@ -143,8 +144,13 @@ impl InFlight {
         if core.is_special() {
             client.check_open()?;
         }
-        if distributable::is_within() {
-            return Err(local::START_IN_THREAD);
+        if thread_state::has_special() {
+            if distributable::is_within() {
+                return Err(local::START_IN_THREAD);
+            }
+            if let Some(object) = object.with_thread_policies() {
+                return Self::start(&object, at, operation, arguments);
+            }
         }
         let time = object.begin();
         object.check_begun(time)?;

@@ -7,6 +7,7 @@ use crate::connection::{AddedContexts, Arguments, Invocation, InvocationKind, wi
 use crate::deadline::{DeadlineScope, NONE_NS};
 use crate::distributable::{self, ThreadCall};
 use crate::exception::{SystemException, local, oneway};
+use crate::thread_state;
 use core::sync::atomic::Ordering;
 
 /// When the call of a oneway returns (Messaging::SyncScope; CORBA 3.1 part 1, 17.2).
@@ -63,14 +64,14 @@ impl ObjectRef {
     #[must_use]
     pub fn with_sync_scope(&self, sync_scope: SyncScope) -> Self {
         Self::of(Inner {
-            sync_scope,
+            sync_scope: Some(sync_scope),
             ..self.inner.copy()
         })
     }
 
     /// The scope of oneways through this reference.
     pub fn sync_scope(&self) -> SyncScope {
-        self.inner.sync_scope
+        self.inner.sync_scope.unwrap_or_default()
     }
 
     /// Sends the unsent part of a oneway with [`SyncScope::None`], as far as the socket takes it without waiting. Returns true if
@@ -96,14 +97,29 @@ impl ObjectRef {
         operation: &str,
         arguments: Arguments<'_, 'a>,
     ) -> Result<bool, SystemException> {
-        if distributable::is_within() {
-            return self.send_in_thread(operation, arguments);
+        if thread_state::has_special()
+            && let Some(sent) = self.send_for_thread(operation, arguments)
+        {
+            return sent;
         }
         let expiry_ns = self.expiry_ns()?;
         let kind = InvocationKind::Operation;
         self.at_once(operation, kind, expiry_ns, &mut |invocation| {
             without_waiting::send(invocation, arguments)
         })
+    }
+
+    /// Sends a oneway as the calling thread requires; `None` if it requires nothing more.
+    #[cold]
+    fn send_for_thread<'a>(
+        &self,
+        operation: &str,
+        arguments: Arguments<'_, 'a>,
+    ) -> Option<Result<bool, SystemException>> {
+        if let Some(object) = self.with_thread_policies() {
+            return Some(object.send_at_once(operation, arguments));
+        }
+        distributable::is_within().then(|| self.send_in_thread(operation, arguments))
     }
 
     /// Sends a oneway of the distributable thread that the calling thread runs.

@@ -42,5 +42,6 @@ mod slow_clients;
 mod started_calls;
 mod strangers;
 mod sync_none;
+mod thread_policies;
 mod timing;
 mod unusual;
