@@ -1,7 +1,7 @@
 //! Portable interceptors: functions of the application that an ORB calls for each request (CORBA 3.3 part 1, clause 16).
 //!
 //! They are registered in the [builder](crate::OrbBuilder), before the ORB exists, and never change: finding them takes no lock. An ORB
-//! without interceptors executes no instruction for them.
+//! without interceptors has no test for them in the path of a call: they are found by tests that a call makes anyway.
 //!
 //! A request passes the *starting points* of the interceptors in the order of their registration
 //! ([`send_request`](ClientRequestInterceptor::send_request), [`receive_request`](ServerRequestInterceptor::receive_request)). Each

@@ -155,7 +155,7 @@ impl ClientInterception {
     }
 
     /// Calls the ending points. Returns how the request ends.
-    //= CORBA 3.3 §16.4.4
+    //= CORBA 3 §The Flow Stack Visual Model
     //# Each interceptor whose starting point was called gets one ending point, in reverse order. What one raises replaces the ending.
     pub(crate) fn end(
         &mut self,

@@ -181,7 +181,7 @@ impl ServerInterception {
     }
 
     /// Calls the ending points. Returns true if one of them replaces the ending.
-    //= CORBA 3.3 §16.4.4
+    //= CORBA 3 §The Flow Stack Visual Model
     //# Each interceptor whose starting point was called gets one ending point, in reverse order. What one raises replaces the ending.
     pub(crate) fn end(&mut self, ending: &mut Ending) -> bool {
         let mut is_replaced = false;

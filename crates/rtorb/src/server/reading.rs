@@ -17,8 +17,8 @@ use rustix::io::Errno;
 pub(crate) struct Reading {
     receiver: Receiver,
     code_sets: CodeSetState,
-    /// The type of the messages that are requests to be served without interceptors. No message has it if there are interceptors: so the
-    /// ORB without them executes nothing for them.
+    /// The type of the messages that are requests to be served without interceptors. No message has it if there are interceptors: so one
+    /// comparison finds both.
     plain_request: u8,
 }
 

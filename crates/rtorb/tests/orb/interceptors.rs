@@ -391,7 +391,7 @@ fn of_level(log: &Log) -> Vec<String> {
     lines.map(|line| line.replace(" _get_level", "")).collect()
 }
 
-//= CORBA 3.3 §16.4.4
+//= CORBA 3 §The Flow Stack Visual Model
 //% test
 #[test]
 fn interceptors_see_the_beginning_in_order_and_the_end_in_reverse() {
