@@ -190,6 +190,9 @@ impl ReplyHandlers {
                 waker: Waker::from(Arc::new(waker)),
                 call: None,
             });
+            // A place is noted at most twice before a driver looks at it, and no later call grows a list.
+            places.free.reserve(number + 1);
+            self.ended.numbers.lock().reserve(2 * (number + 1));
             number
         });
         let place = &mut places.all[number];
