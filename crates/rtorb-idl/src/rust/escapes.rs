@@ -269,27 +269,7 @@ impl Escapes<'_> {
         let mut claims = vec![Claim::own(Types, &rust, item)];
         match kind {
             ItemKind::Interface(interface) if interface.flavour != InterfaceFlavour::Local => {
-                let servant = format!("the servant trait of `{name}`");
-                claims.push(Claim::new(Types, &names::servant_ident(item), servant));
-                if self.additions.starts_calls() {
-                    let calls = format!("the started calls of `{name}`");
-                    claims.push(Claim::new(Types, &calls_ident(item), calls));
-                }
-                if self.additions.defers_replies() {
-                    let deferred = format!("the trait of servants of `{name}` that defer replies");
-                    let trait_name = deferred_servants::trait_ident(item);
-                    claims.push(Claim::new(Types, &trait_name, deferred));
-                }
-                if self.additions.has_async_servants {
-                    let tasks = format!("the trait of servants of `{name}` that are tasks");
-                    claims.push(Claim::new(Types, &async_servants::trait_ident(item), tasks));
-                }
-                if self.additions.has_ami {
-                    let handler = format!("the reply handlers of `{name}`");
-                    let poller = format!("the pollers of `{name}`");
-                    claims.push(Claim::new(Types, &ami::handler_ident(tree, id), handler));
-                    claims.push(Claim::new(Types, &ami::poller_ident(tree, id), poller));
-                }
+                claims.extend(self.interface_claims(id));
             }
             ItemKind::Valuetype(_) if values::has_operations(tree, id) => {
                 let operations = format!("the operations of `{name}`");
@@ -327,6 +307,45 @@ impl Escapes<'_> {
             claims.push(Claim::new(Types, &names::module_ident(item), module));
         }
         claims
+    }
+
+    /// The names of what is generated beside an interface: its servant trait, and those that were asked for.
+    fn interface_claims(&self, id: ItemId) -> Vec<Claim> {
+        let (tree, additions) = (&*self.tree, self.additions);
+        let item = tree.item(id);
+        let rows = [
+            (true, names::servant_ident(item), "the servant trait"),
+            (
+                additions.starts_calls(),
+                calls_ident(item),
+                "the started calls",
+            ),
+            (
+                additions.defers_replies(),
+                deferred_servants::trait_ident(item),
+                "the trait of servants that defer replies",
+            ),
+            (
+                additions.has_async_servants,
+                async_servants::trait_ident(item),
+                "the trait of servants that are tasks",
+            ),
+            (
+                additions.has_ami,
+                ami::handler_ident(tree, id),
+                "the reply handlers",
+            ),
+            (
+                additions.has_ami,
+                ami::poller_ident(tree, id),
+                "the pollers",
+            ),
+        ];
+        let chosen = rows.into_iter().filter(|row| row.0);
+        let claim = |(_, ident, what): (bool, Ident, &str)| {
+            Claim::new(Types, &ident, format!("{what} of `{}`", item.name))
+        };
+        chosen.map(claim).collect()
     }
 
     /// Settles the names of the members, enumerators, methods and parameters of one item.
