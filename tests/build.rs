@@ -8,6 +8,7 @@ fn main() {
     rtorb_idl::compile("idl/clockwork.idl");
     rtorb_idl::compile("idl/ledger.idl");
     rtorb_idl::compile("idl/harbour.idl");
+    rtorb_idl::compile("idl/matrix.idl");
     rtorb_idl::Compiler::new()
         .ami(true)
         .async_servants(true)

@@ -107,6 +107,7 @@ pub mod stubs {
     rtorb::include_idl!("cubit");
     rtorb::include_idl!("exchange");
     rtorb::include_idl!("greeter");
+    rtorb::include_idl!("matrix");
     rtorb::include_idl!("relay");
 }
 

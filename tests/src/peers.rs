@@ -5,6 +5,7 @@
 
 pub mod jacorb;
 pub mod jdk;
+pub mod matrix;
 pub mod omniorb;
 pub mod tango;
 pub mod tao;

@@ -13,6 +13,17 @@ use crate::skip;
 /// What to install for these tests.
 const REMEDY: &str = "omniORB is not installed: apt-get install omniorb omniidl libomniorb4-dev omniorb-nameserver g++";
 
+/// What a program of omniORB is linked with.
+pub(crate) const LIBRARIES: &[&str] = &[
+    "-Wl,--no-as-needed",
+    "-lomniCodeSets4",
+    "-Wl,--as-needed",
+    "-lomniDynamic4",
+    "-lomniORB4",
+    "-lomnithread",
+    "-lpthread",
+];
+
 /// The folder of the built peers, or none with a word about how to get omniORB.
 ///
 /// # Panics
@@ -251,15 +262,7 @@ fn build() -> PathBuf {
                     path(&source),
                 ];
                 arguments.extend(objects.iter().map(String::as_str));
-                arguments.extend([
-                    "-Wl,--no-as-needed",
-                    "-lomniCodeSets4",
-                    "-Wl,--as-needed",
-                    "-lomniDynamic4",
-                    "-lomniORB4",
-                    "-lomnithread",
-                    "-lpthread",
-                ]);
+                arguments.extend(LIBRARIES);
                 step(folder, "g++", arguments);
             }
         }

@@ -9,6 +9,7 @@ mod dynamic_servants;
 mod events_omniorb;
 mod jacorb;
 mod jdk;
+mod matrix;
 mod messaging;
 mod naming;
 mod omniorb_calls_us;
