@@ -37,10 +37,13 @@ public final class MatrixClient {
         StringBuilder lines = new StringBuilder();
         for (String line : Files.readAllLines(Path.of(arguments[0]))) {
             String[] words = line.split(" ");
-            Echo echo = EchoHelper.unchecked_narrow(orb.string_to_object(words[1]));
+            // A connection agrees on code sets once, and all versions of a server have one address.
+            ORB own = ORB.init(new String[0], System.getProperties());
+            Echo echo = EchoHelper.unchecked_narrow(own.string_to_object(words[1]));
             for (Method operation : EchoOperations.class.getMethods()) {
                 lines.append(words[0]).append('\t').append(operation.getName()).append('\t').append(said(echo, operation)).append('\n');
             }
+            own.shutdown(true);
         }
         System.out.print(lines);
         System.out.flush();

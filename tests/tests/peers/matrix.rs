@@ -206,10 +206,11 @@ fn targets(servers: &[(&'static str, String)], recorder: &Running, log: &Arc<Log
 }
 
 fn by_us(client: &str, order: ByteOrder, targets: &[Target]) -> Vec<Cell> {
-    let orb = Orb::builder().byte_order(order).build();
-    let orb = orb.expect("nothing is opened");
     let mut cells = Vec::new();
     for target in targets {
+        // A connection agrees on code sets once, by its first request, and all versions of a server have one address.
+        let orb = Orb::builder().byte_order(order).build();
+        let orb = orb.expect("nothing is opened");
         let object = orb
             .string_to_object(&target.reference)
             .expect("a reference");
