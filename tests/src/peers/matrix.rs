@@ -13,7 +13,7 @@ use crate::skip;
 
 /// An ORB with a client and a server of the matrix.
 #[derive(Debug)]
-pub struct Peer {
+pub struct Participant {
     /// Its name in the table.
     pub name: &'static str,
     client: Vec<String>,
@@ -26,7 +26,7 @@ pub struct Peer {
 ///
 /// The programs cannot be built, or they are required and missing.
 #[must_use]
-pub fn all() -> Option<[Peer; 3]> {
+pub fn all() -> Option<[Participant; 3]> {
     omniorb()?;
     let (Some(jacorb), Some(jdk)) = (jars("RTORB_JACORB"), jars("RTORB_JDK_ORB")) else {
         skip(
@@ -60,17 +60,17 @@ pub fn all() -> Option<[Peer; 3]> {
     ];
     let endpoint = ["-ORBendPoint", "giop:tcp:127.0.0.1:", "--ior-file"].map(str::to_owned);
     Some([
-        Peer {
+        Participant {
             name: "omniORB",
             client: vec![program("matrix_client")],
             server: [vec![program("matrix_server")], endpoint.to_vec()].concat(),
         },
-        Peer {
+        Participant {
             name: "JacORB",
             client: java(&of_jacorb, &jacorb, "MatrixClient"),
             server: java(&of_jacorb, &jacorb, "MatrixServer"),
         },
-        Peer {
+        Participant {
             name: "JDK",
             client: java(&of_jdk, &jdk, "MatrixClient"),
             server: java(&of_jdk, &jdk, "MatrixServer"),
@@ -78,7 +78,7 @@ pub fn all() -> Option<[Peer; 3]> {
     ])
 }
 
-impl Peer {
+impl Participant {
     /// Starts its server, and returns it with its reference.
     ///
     /// # Panics
