@@ -84,10 +84,13 @@ pub(crate) struct InterceptedRequest<'x> {
 }
 
 impl<'x> AddedContexts<'x> {
-    /// Those of a request that no distributable thread makes.
-    pub(crate) fn of_interceptors(contexts: &'x ContextBuffer) -> Self {
+    /// Those of a request that interceptors see. `thread` is the distributable thread that makes it.
+    pub(crate) fn of_interceptors(
+        contexts: &'x ContextBuffer,
+        thread: Option<&'x ThreadCall>,
+    ) -> Self {
         Self {
-            thread: None,
+            thread,
             intercepted: Some(InterceptedRequest {
                 contexts,
                 forward: RefCell::new(None),

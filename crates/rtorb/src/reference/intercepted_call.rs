@@ -53,10 +53,7 @@ impl ObjectRef {
             let ClientInterception {
                 added, received, ..
             } = &mut *interception;
-            let contexts = AddedContexts {
-                thread: request.kind.thread(),
-                ..AddedContexts::of_interceptors(added)
-            };
+            let contexts = AddedContexts::of_interceptors(added, request.kind.thread());
             let request = CallRequest {
                 kind: InvocationKind::WithContexts(&contexts),
                 time: Some(time),
@@ -140,10 +137,7 @@ impl ObjectRef {
     ) -> Result<T, SystemException> {
         let mut interception = ClientInterception::of(operation, false);
         self.start_interception(&mut interception)?;
-        let contexts = AddedContexts {
-            thread: kind.thread(),
-            ..AddedContexts::of_interceptors(&interception.added)
-        };
+        let contexts = AddedContexts::of_interceptors(&interception.added, kind.thread());
         let kind = InvocationKind::WithContexts(&contexts);
         let (ending, sent) = match self.at_once(operation, kind, expiry_ns, &mut |invocation| {
             act(invocation)

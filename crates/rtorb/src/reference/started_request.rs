@@ -194,7 +194,7 @@ impl InFlight {
     ) -> Result<SentRequest, SystemException> {
         for _ in 0..=object.inner.client.core.limits.forwards_max {
             object.start_interception(interception)?;
-            let contexts = AddedContexts::of_interceptors(&interception.added);
+            let contexts = AddedContexts::of_interceptors(&interception.added, None);
             let sending = Sending {
                 kind: InvocationKind::WithContexts(&contexts),
                 ..sending
@@ -285,7 +285,7 @@ impl InFlight {
         let ClientInterception {
             added, received, ..
         } = &mut *interception;
-        let contexts = AddedContexts::of_interceptors(added);
+        let contexts = AddedContexts::of_interceptors(added, None);
         let invocation = Invocation {
             kind: InvocationKind::WithContexts(&contexts),
             ..self.reading()?
