@@ -33,12 +33,12 @@ impl AsRawFd for Readable {
 /// ```
 ///
 /// One such task reads for all tasks of the process, whatever runtime they belong to, and the thread that polls it reads. Deadlines do not
-/// depend on it: the watchdog of the ORB ends late calls.
+/// depend on it: the watchdog of the ORB ends late calls. With wait strategies `reactor` and `connection_thread`, threads of the ORB read, and
+/// this only tells reply handlers.
 ///
 /// # Errors
-/// INV_POLICY, within [`io::Error`], if the connection strategy of the ORB is not `multiplexed` or `banded`, or the wait strategy is not
-/// `leader_followers`: the others read by themselves. The system's error if the descriptor cannot be
-/// registered, as when such a future of the ORB exists in this runtime already.
+/// INV_POLICY, within [`io::Error`], if the strategies of the ORB do not support started calls. The system's error if the descriptor cannot
+/// be registered, as when such a future of the ORB exists in this runtime already.
 ///
 /// # Panics
 /// Outside of a tokio runtime with its I/O enabled.

@@ -159,7 +159,8 @@ local! {
         WRONG_BAND_OF_CLIENT = RTORB | 0x10, "the band of the client's connection is not possible: its `low` is 0 or more, and at most its `high`";
         /// A call is started where calls do not share a connection.
         START_UNSHARED = RTORB | 0x11,
-            "calls are started on connections that many share at once: build the ORB with connection strategy multiplexed or banded, and              wait strategy leader_followers, reactor or connection_thread";
+            "calls are started on connections that many share at once: build the ORB with connection strategy multiplexed or banded, and \
+             wait strategy leader_followers, reactor or connection_thread";
         /// Early calls cannot wait on the threads of an adapter.
         NO_THREAD_TO_WAIT = RTORB | 0x18,
             "early calls are delayed only by threads that serve one client: choose dispatch thread_per_connection and no thread pool, or let \
