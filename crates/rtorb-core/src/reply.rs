@@ -102,6 +102,14 @@ pub trait Responder {
     #[inline]
     fn reply_is_early(&mut self) {}
 
+    /// Notes that the request ends with a system exception.
+    #[inline]
+    fn note_system_exception(&mut self, _exception: &SystemException) {}
+
+    /// Notes that the request ends with a user exception.
+    #[inline]
+    fn note_user_exception(&mut self) {}
+
     /// Notes that the servant has returned; for annotated operations.
     #[inline]
     fn executed(&mut self) {}
@@ -193,6 +201,7 @@ impl<R: Responder> Reply<'_, R> {
     /// Sends a system exception, as [`respond`](Self::respond) does.
     #[cold]
     pub fn send_exception(&mut self, exception: &SystemException) {
+        self.responder.note_system_exception(exception);
         let mut send = |exception: &SystemException| {
             let (ending, body) = (ReplyEnding::SystemException(exception), exception.body());
             if self.response == Response::None && self.state == ReplyState::Intercepted {

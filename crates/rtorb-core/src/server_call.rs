@@ -117,6 +117,7 @@ impl<'m, R: Responder> ServerCall<'m, R> {
         repository_id: &str,
         encode: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
     ) -> Result<(), SystemException> {
+        self.reply.responder.note_user_exception();
         let ending = ReplyEnding::UserException(repository_id);
         self.reply.respond(ending, |w| {
             w.str(repository_id)?;

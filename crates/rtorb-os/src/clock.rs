@@ -1,7 +1,9 @@
 //! Monotonic time in nanoseconds, and sleeping until a time of it.
 
+mod ticks;
 mod utc;
 
+pub use ticks::{Moment, TickClock};
 pub use utc::{UtcOffset, known_utc_offset, utc_offset};
 
 use rustix::thread::ClockId as SleepClock;

@@ -15,6 +15,7 @@
 //! | two streams of bytes between two processes, in memory that they share | [`byte_rings::Duplex`] |
 //! | a value that several threads get events for, without a wait | [`recheck_lock::RecheckLock`] |
 //! | a value that is made at its first use, without a wait | [`set_once::SetOnce`] |
+//! | words that one process writes and others read | [`shared_words::SharedWords`] |
 //! | a period, a deadline | [`timer`], [`clock`] |
 //! | SIGTERM and SIGINT as an event | [`termination::Termination`] |
 //! | memory without page faults | [`memory`] |
@@ -46,6 +47,8 @@ pub mod set_once;
 #[cfg(not(loom))]
 mod shared_copy;
 pub mod shared_memory;
+#[cfg(not(loom))]
+pub mod shared_words;
 #[cfg(simulation)]
 pub mod simulation;
 pub mod slab;

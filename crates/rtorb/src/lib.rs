@@ -20,6 +20,7 @@ mod outgoing;
 pub mod poa;
 mod poller;
 mod realtime;
+pub mod recorder;
 mod reference;
 mod server;
 pub mod skeleton;

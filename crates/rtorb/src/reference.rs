@@ -3,7 +3,7 @@
 //! A `call` follows the object, and `route_choice` tries its routes, which `routes` makes from the profiles of the IOR. `timeout` and
 //! `policies` make references with other policies, and `binding` the rules by which these choose a connection. `servant_call` calls a
 //! servant of the same ORB without a request; `thread_policies` are those of the calls of a thread; `passing` sends requests of other
-//! clients on; `intercepted_call` calls interceptors before and after a call; `sync_scope` is about oneways. A `started_call` is a call
+//! clients on; `intercepted_call` calls interceptors before and after a call, and `recorded_call` records it; `sync_scope` is about oneways. A `started_call` is a call
 //! whose result is taken later, by a `started_request`; a `reply_poller` asks for it as in CORBA Messaging.
 
 mod binding;
@@ -11,6 +11,7 @@ mod call;
 mod intercepted_call;
 mod passing;
 mod policies;
+mod recorded_call;
 mod reply_poller;
 mod route_choice;
 pub(crate) mod routes;

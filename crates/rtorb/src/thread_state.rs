@@ -2,6 +2,7 @@
 //!
 //! It is one thread-local variable, because a call pays for finding each.
 
+use crate::recorder::{self, ThreadPart};
 use core::cell::Cell;
 
 thread_local! {
@@ -12,6 +13,7 @@ thread_local! {
             upcall: Cell::new(NO_UPCALL),
             collocated_calls: Cell::new(0),
             reads_replies: Cell::new(false),
+            recorder: Cell::new(None),
         }
     };
 }
@@ -59,6 +61,8 @@ pub(crate) struct ThreadState {
     pub(crate) collocated_calls: Cell<usize>,
     /// True for the I/O thread of an ORB with bidirectional connections: it must not wait for a reply that only it can read.
     pub(crate) reads_replies: Cell<bool>,
+    /// Its part of the recorder; `None` until it enters that.
+    recorder: Cell<Option<&'static ThreadPart>>,
 }
 
 /// The thread has no CORBA priority.
@@ -66,3 +70,19 @@ pub(crate) const NO_PRIORITY: i16 = -1;
 
 /// The thread executes no servant.
 pub(crate) const NO_UPCALL: u64 = 0;
+
+/// Returns the part of the recorder that the calling thread writes; `None` if its calls are not recorded.
+#[inline(always)]
+pub(crate) fn recorder() -> Option<&'static ThreadPart> {
+    THREAD.with(|thread| thread.recorder.get())
+}
+
+/// Returns the same. If the recorder runs and the thread has no part of it yet, the thread gets one.
+#[inline]
+pub(crate) fn enter_recorder() -> Option<&'static ThreadPart> {
+    recorder().or_else(|| {
+        let part = recorder::enter_thread();
+        THREAD.with(|thread| thread.recorder.set(part));
+        part
+    })
+}

@@ -3,6 +3,7 @@
 //! `tcp` and `unix` connect and listen; both result in a stream socket, so calls take the same path. The bytes of `shared_memory` go
 //! through memory beside its socket. `resolver` finds the addresses of host names for `tcp`.
 
+mod identity;
 pub(crate) mod properties;
 pub(crate) mod resolver;
 pub(crate) mod shared_memory;
@@ -45,6 +46,8 @@ pub(crate) struct Stream {
     /// The memory that carries the bytes, if the peers share memory. It is dropped before the socket, so that the peer finds all
     /// bytes before the end.
     memory: Option<Arc<shared_memory::MemoryLink>>,
+    /// 0 for none.
+    identity: u64,
     socket: OwnedFd,
 }
 
@@ -109,6 +112,7 @@ impl Stream {
     pub(crate) fn new(socket: OwnedFd) -> Self {
         Self {
             memory: None,
+            identity: identity::of(&socket),
             socket,
         }
     }
@@ -117,8 +121,15 @@ impl Stream {
     pub(crate) fn through(memory: shared_memory::MemoryLink, socket: OwnedFd) -> Self {
         Self {
             memory: Some(Arc::new(memory)),
+            identity: identity::of(&socket),
             socket,
         }
+    }
+
+    /// Returns what both ends know the connection by in recordings; 0 if it was opened before the recorder ran.
+    #[inline]
+    pub(crate) fn identity(&self) -> u64 {
+        self.identity
     }
 
     /// Returns the memory that carries the bytes, if the peers share memory.

@@ -62,6 +62,9 @@ const CLOSED: u8 = 1;
 /// The bit of an ORB with interceptors.
 const INTERCEPTED: u8 = 2;
 
+/// The bit of an ORB whose calls the recorder records.
+const RECORDED: u8 = 4;
+
 /// How client threads share connections, with the state of that strategy.
 #[derive(Debug)]
 pub(crate) enum Sharing {
@@ -232,12 +235,19 @@ impl ClientCore {
         self.special.load(Ordering::Relaxed) & INTERCEPTED != 0
     }
 
+    /// Returns true if the recorder records the calls of the client.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.special.load(Ordering::Relaxed) & RECORDED != 0
+    }
+
     /// Returns the value of `special` for an ORB with these interceptors.
-    pub(crate) fn special(interceptors: &Interceptors) -> AtomicU8 {
-        AtomicU8::new(if interceptors.is_empty() {
+    pub(crate) fn special(interceptors: &Interceptors, is_recorded: bool) -> AtomicU8 {
+        let intercepted = if interceptors.is_empty() {
             0
         } else {
             INTERCEPTED
-        })
+        };
+        let recorded = if is_recorded { RECORDED } else { 0 };
+        AtomicU8::new(intercepted | recorded)
     }
 }

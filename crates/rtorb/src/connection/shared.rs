@@ -17,6 +17,7 @@ use crate::clock::monotonic_ns;
 use crate::distributable::{ActiveCall, ThreadCall};
 use crate::exception::SystemException;
 use crate::outgoing::{self, CancelRequest, CancelSent};
+use crate::thread_state;
 use crate::transport::Stream;
 use crate::wait::connection_thread::{MessageInProgress, Remaining, ThreadSignal};
 use crate::wait::pending_call::PendingCall;
@@ -214,6 +215,9 @@ impl SharedConnection {
             let sent = self.send_request(invocation, &caller, &mut w, arguments);
             slot.out = w.into_buffer();
             sent?;
+            if let Some(part) = thread_state::recorder() {
+                part.note_sent(caller.request_id, self.stream.identity());
+            }
             if caller.is_oneway {
                 return Ok(Outcome::Done);
             }

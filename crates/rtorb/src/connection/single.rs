@@ -6,6 +6,7 @@ use super::{IDLE_NS, opening};
 use crate::distributable::{ActiveCall, ThreadCall};
 use crate::exception::{Phase, SystemException};
 use crate::outgoing;
+use crate::thread_state;
 use crate::transport::Unsent;
 use crate::wait::read::Incoming;
 use crate::wait::watchdog::Wait;
@@ -163,6 +164,9 @@ impl SingleConnection {
         let request_id = self.send(invocation, arguments, |own, message| {
             outgoing::send(&own.wait.stream, message, invocation.core.fragment_bytes)
         })?;
+        if let Some(part) = thread_state::recorder() {
+            part.note_sent(request_id, self.wait.stream.identity());
+        }
         if invocation.response == Response::None {
             return Ok(Outcome::Done);
         }

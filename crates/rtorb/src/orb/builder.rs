@@ -28,6 +28,7 @@ use crate::realtime::{
     PriorityMapping, PriorityTransform, RtCore, ThreadpoolLane, Transforms,
     default_network_mapping,
 };
+use crate::recorder;
 use crate::server::{Buffers, DeferredReplies, ObjectTable, ServerCore, ServerState, next_upcall};
 use crate::strategies::{
     Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
@@ -289,6 +290,9 @@ impl OrbBuilder {
         self.config.limits.replace(&mut self.limits);
         self.merge_client_policies();
         let strategies = self.check()?;
+        if self.config.recorder == Some(true) {
+            recorder::start().map_err(OrbError::Refused)?;
+        }
         let listen = or_loopback(self.config.listen.take().unwrap_or_default())?;
         let warnings = Arc::new(Warnings::new(self.warning_hook.take()));
         let rt = Arc::new(self.rt_core(&warnings));
@@ -430,7 +434,7 @@ impl OrbBuilder {
             ),
             resolver: Resolver::of_this_thread(),
             endpoints: EndpointTable::default(),
-            special: ClientCore::special(&self.interceptors),
+            special: ClientCore::special(&self.interceptors, config.recorder == Some(true)),
             interceptors: core::mem::take(&mut self.interceptors),
             rt,
             timing,
@@ -705,6 +709,10 @@ setters! {
     //= GIOP 1.2 §15.9
     //# Both ends have to allow bidirectional GIOP, by BidirectionalPolicy BOTH.
     bidirectional() => config.bidirectional = Some(true);
+
+    /// Records the calls of this ORB's threads: the last calls of each thread, and counters of all. `rtorb top` and `rtorb trace` read them
+    /// from outside at any time; [`recorder`](crate::recorder) says what is recorded.
+    recorder() => config.recorder = Some(true);
 
     /// The mapping from CORBA priorities to packet marks, for connections whose protocol properties set
     /// `enable_network_priority`; by default the priorities that the mapping uses are spread over six treatments

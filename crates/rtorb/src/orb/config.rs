@@ -102,6 +102,8 @@ settings! {
         bind_priority_bands: Option<bool> => BindPriorityBands "yes|no" by yes_or_no,
         /// Whether connections over TCP carry calls of both ends, so that a client behind a firewall is called back. It needs dispatch `worker_pool` and connection `exclusive`.
         bidirectional: Option<bool> => Bidirectional "yes|no" by yes_or_no,
+        /// Whether calls are recorded, for `rtorb top` and `rtorb trace`: the last calls of each thread, and counters of all.
+        recorder: Option<bool> => Recorder "yes|no" by yes_or_no,
         /// How CORBA priorities become priorities of the host.
         priority_mapping: Option<Mapping> => PriorityMapping "native|linear|continuous" by text,
         /// The policy of threads with a CORBA priority.

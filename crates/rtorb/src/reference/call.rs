@@ -273,12 +273,23 @@ impl ObjectRef {
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<(), SystemException> {
-        let core = &self.inner.client.core;
-        if core.is_special()
+        if self.inner.client.core.is_special()
             && let Some(ended) = self.invoke_specially(request, arguments, results)
         {
             return ended;
         }
+        self.follow_object(request, arguments, results)
+    }
+
+    /// Invokes the object at its location, and follows it.
+    #[inline(always)]
+    pub(super) fn follow_object<'a>(
+        &self,
+        request: CallRequest<'_>,
+        arguments: Arguments<'_, 'a>,
+        results: Results<'_>,
+    ) -> Result<(), SystemException> {
+        let core = &self.inner.client.core;
         let mut is_readdressed = false;
         let mut target = self.inner.forward();
         let mut time = match request.time {

@@ -1,4 +1,4 @@
-//! Calls of an ORB with interceptors, or of one that is closed.
+//! Calls of an ORB with interceptors, of one that records its calls, or of one that is closed.
 
 use super::ObjectRef;
 use super::call::CallRequest;
@@ -6,13 +6,13 @@ use super::timeout::CallTime;
 use crate::connection::{AddedContexts, Arguments, Invocation, InvocationKind, Results};
 use crate::exception::{ExceptionKind, Phase, SystemException};
 use crate::interceptors::{ClientInterception, Ending, OtherEnding};
+use crate::thread_state;
 use rtorb_wire::giop::Response;
 use rtorb_wire::ior::Ior;
 
 impl ObjectRef {
-    /// Invokes the object between the interceptors. Returns `None` if the request has seen them, or they do not see it: then it is invoked
-    /// as any other.
-    #[cold]
+    /// Invokes the object between the interceptors, and records the call. Returns `None` if neither has to do with the request, or both have
+    /// seen it: then it is invoked as any other.
     #[inline(never)]
     pub(super) fn invoke_specially<'a>(
         &self,
@@ -24,14 +24,31 @@ impl ObjectRef {
         if let Err(exception) = client.check_open() {
             return Some(Err(exception));
         }
-        if !client.core.is_intercepted() || !is_seen(request.kind) {
+        if !is_seen(request.kind) {
             return None;
         }
+        if client.core.is_recorded()
+            && let Some(part) = thread_state::enter_recorder()
+        {
+            return Some(self.invoke_recorded(part, request, arguments, results));
+        }
+        let is_intercepted = client.core.is_intercepted();
+        is_intercepted.then(|| self.invoke_intercepted(request, arguments, results))
+    }
+
+    /// Invokes the object between the interceptors.
+    #[cold]
+    pub(super) fn invoke_intercepted<'a>(
+        &self,
+        request: CallRequest<'_>,
+        arguments: Arguments<'_, 'a>,
+        results: Results<'_>,
+    ) -> Result<(), SystemException> {
         let expects_reply = request.response != Response::None;
         let mut interception = ClientInterception::of(request.operation, expects_reply);
         let ended = self.invoke_between(&mut interception, &request, arguments, results);
         interception.keep();
-        Some(ended)
+        ended
     }
 
     /// Invokes the object at each location to which it is forwarded, each time between the starting and the ending points.

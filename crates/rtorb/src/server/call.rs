@@ -6,6 +6,7 @@ use super::server_core::ServerCore;
 use super::session::Session;
 use crate::exception::SystemException;
 use crate::interceptors::ServerInterception;
+use crate::recorder::CallOutcome;
 use crate::timing::{CallArrival, OperationTiming, ServantTiming, TimedUpcall};
 use core::any::Any;
 use core::mem;
@@ -42,6 +43,8 @@ pub struct OrbResponder<'m> {
     /// Its timing, if its operation is annotated.
     pub(super) timing: Option<TimedUpcall>,
     pub(super) outcome: ReplyOutcome,
+    /// How the request ends, for the recorder.
+    pub(super) ending: CallOutcome,
     /// The length of the reply to a collocated call; 0 before it is written.
     pub(super) bytes: usize,
 }
@@ -91,6 +94,7 @@ impl<'m> RequestOrigin<'m> {
             scratch,
             timing: None,
             outcome: ReplyOutcome::Usual,
+            ending: CallOutcome::Done,
             bytes: 0,
         };
         Reply::new(self.version, request, self.char_code_set, responder)
@@ -140,6 +144,16 @@ impl Responder for OrbResponder<'_> {
             session.state.note_early_reply();
             self.outcome = ReplyOutcome::Early;
         }
+    }
+
+    #[inline]
+    fn note_system_exception(&mut self, exception: &SystemException) {
+        self.ending = CallOutcome::of(exception.kind);
+    }
+
+    #[inline]
+    fn note_user_exception(&mut self) {
+        self.ending = CallOutcome::UserException;
     }
 
     #[inline]

@@ -12,12 +12,13 @@ use crate::exception::{CompletionStatus, SystemException, local};
 use crate::realtime::{
     CallPriority, NativePriority, Priority, RtCore, ThreadpoolId, UpcallPriority,
 };
+use crate::recorder::{BegunRequest, CallNote, CallOutcome, CallSide, ThreadPart};
 use crate::server::{ActiveObject, NameCache, ServerCore};
-use crate::thread_state::{NO_UPCALL, THREAD};
+use crate::thread_state::{self, NO_UPCALL, THREAD};
 use rtorb_core::upcall::Upcall;
-use rtorb_core::{Described, ReplyEnding, ReplyState};
+use rtorb_core::{Described, Reply, ReplyEnding, ReplyState};
 use rtorb_os::slab::{RemovedEntry, SlabGuard};
-use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, RequestHeader, contexts};
+use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, RequestHeader, Response, contexts};
 use rtorb_wire::{Encode, Reader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -72,6 +73,7 @@ pub(super) fn serve<'m, const SITE: u8>(
     workspace: &'m mut Workspace,
 ) -> Next {
     cancellation::note_request(request.request_id);
+    let recorder = thread_state::recorder().map(|part| (part, part.begin(origin.arrived_ns)));
     let reply = origin.reply(request, &mut workspace.out, &mut workspace.scratch);
     let mut call = ServerCall::new(arguments, reply);
     let (names, thread) = (&mut workspace.names, &mut workspace.priority);
@@ -81,10 +83,40 @@ pub(super) fn serve<'m, const SITE: u8>(
     {
         session.note_answered();
     }
+    if let Some((part, begun)) = recorder {
+        record(part, &begun, request, &call.reply);
+    }
     match call.reply.responder.outcome {
         ReplyOutcome::Usual => Next::Done,
         unusual => end_unusual(unusual, origin.session),
     }
+}
+
+/// Records a request that was served.
+#[inline]
+fn record(
+    part: &ThreadPart,
+    begun: &BegunRequest,
+    request: &RequestHeader<'_>,
+    reply: &Reply<'_, OrbResponder<'_>>,
+) {
+    let is_deferred = request.response == Response::FromTarget && reply.state != ReplyState::Sent;
+    let note = CallNote {
+        side: CallSide::Server,
+        outcome: if is_deferred {
+            CallOutcome::Deferred
+        } else {
+            reply.responder.ending
+        },
+        operation: request.operation,
+        priority: THREAD.with(|thread| thread.priority.get()),
+        request_id: request.request_id,
+        connection: reply
+            .responder
+            .session
+            .map_or(0, |session| session.stream.identity()),
+    };
+    part.served(&note, begun);
 }
 
 /// Ends a request whose reply was early, or could not be sent.

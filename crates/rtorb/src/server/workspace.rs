@@ -3,6 +3,7 @@
 use super::call::Scratch;
 use super::thread_priority::ThreadPriority;
 use crate::server::NameCache;
+use crate::thread_state;
 
 /// The memory and the priority of a serving thread. It may serve any connection.
 #[derive(Debug)]
@@ -20,6 +21,7 @@ const ROOM_BYTES: usize = 512;
 impl Workspace {
     /// Makes the workspace of the calling thread, which has that priority rule.
     pub(crate) fn new(priority: ThreadPriority) -> Self {
+        thread_state::enter_recorder();
         Self {
             out: Vec::with_capacity(ROOM_BYTES),
             scratch: Scratch::default(),

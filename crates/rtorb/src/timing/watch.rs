@@ -10,6 +10,7 @@ use crate::clock::monotonic_ns;
 use crate::deadline::{self, DeadlineScope};
 use crate::exception::{SystemException, local};
 use crate::realtime::{Priority, RtCore, caller_priority};
+use crate::thread_state;
 use core::cell::Cell;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -199,7 +200,7 @@ impl TimingCounters {
     /// Returns the current time if queued requests need their time of arrival, and 0 otherwise.
     #[inline]
     pub(crate) fn arrival_ns(&self) -> u64 {
-        if self.serves.load(Ordering::Relaxed) {
+        if self.serves.load(Ordering::Relaxed) || thread_state::recorder().is_some() {
             monotonic_ns()
         } else {
             0

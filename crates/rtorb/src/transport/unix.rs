@@ -1,6 +1,7 @@
 //! UIOP's transport: UNIX stream sockets, for peers on one host.
 
-use super::{QUEUE_MAX, Stream};
+use super::{QUEUE_MAX, Stream, identity};
+use crate::recorder;
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{
@@ -19,6 +20,9 @@ pub(crate) fn connect(path: &Path, until_ns: u64) -> Result<Stream, Errno> {
 pub(super) fn connect_socket_to(path: &Path, until_ns: u64) -> Result<OwnedFd, Errno> {
     let address = SocketAddrUnix::new(path)?;
     let socket = stream_socket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
+    if recorder::is_running() {
+        identity::name(&socket)?;
+    }
     let mut now_ns = monotonic_ns();
     // The system's own timeout is in ticks of up to 10 ms: a call would end later than its deadline.
     while now_ns < until_ns {

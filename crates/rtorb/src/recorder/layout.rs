@@ -1,0 +1,133 @@
+//! The words of the recorder's memory: a page for the process, and the parts of threads behind it.
+
+use core::sync::atomic::AtomicU64;
+
+/// The most threads of a process that are recorded at a time.
+pub const THREADS_MAX: usize = 64;
+
+/// The most operations of a thread, as a client and as a server, that are counted apart.
+pub const OPERATIONS_MAX: usize = 32;
+
+/// The calls of a thread that are kept.
+pub const EVENTS_MAX: usize = 1024;
+
+/// The name of the file, as its readers see it behind `/memfd:`.
+pub(super) const FILE_NAME: &str = "rtorb-recorder";
+
+/// The first word: it changes with the layout. The bytes read `rtrec`, and a number.
+pub(super) const VERSION: u64 = 0x7274_7265_6300_0001;
+
+/// Words of the process.
+pub(super) mod page_word {
+    pub(in crate::recorder) const VERSION: usize = 0;
+    pub(in crate::recorder) const PROCESS: usize = 1;
+    /// 1 if ticks are those of the time stamp counter, 0 if they are nanoseconds.
+    pub(in crate::recorder) const CLOCK: usize = 2;
+    pub(in crate::recorder) const START_TICKS: usize = 3;
+    pub(in crate::recorder) const START_NS: usize = 4;
+    /// Threads that were refused a part.
+    pub(in crate::recorder) const REFUSED_THREADS: usize = 5;
+}
+
+/// Words at the beginning of a thread's part.
+pub(super) mod thread_word {
+    /// 0 if no thread has the part, 1 while one has it.
+    pub(in crate::recorder) const OWNED: usize = 0;
+    /// The number of the thread that has the part, or had it last.
+    pub(in crate::recorder) const THREAD: usize = 1;
+    /// The number of calls that were written, by all its threads.
+    pub(in crate::recorder) const WRITTEN: usize = 2;
+    /// The number of operations that have a place.
+    pub(in crate::recorder) const OPERATIONS: usize = 4;
+    /// The place of the operation that was called last, on each side.
+    pub(in crate::recorder) const LAST_OPERATION: usize = 5;
+    /// When the request of the call in progress was sent, its id and its connection.
+    pub(in crate::recorder) const SENT: usize = 8;
+    pub(in crate::recorder) const SENT_ID: usize = 9;
+    pub(in crate::recorder) const SENT_CONNECTION: usize = 10;
+}
+
+/// Words of an operation.
+pub(super) mod operation_word {
+    /// The length of the name in bytes, and the side above it.
+    pub(in crate::recorder) const KEY: usize = 0;
+    /// The first eight bytes of the name, and the last.
+    pub(in crate::recorder) const FIRST: usize = 1;
+    pub(in crate::recorder) const LAST: usize = 2;
+    /// The name, as far as there is room: [`NAME_BYTES`](super::NAME_BYTES).
+    pub(in crate::recorder) const NAME: usize = 3;
+    /// Calls that ended in each way, in the order of `CallOutcome`.
+    pub(in crate::recorder) const OUTCOMES: usize = NAME + super::NAME_WORDS;
+    /// The longest time of a call, in ticks.
+    pub(in crate::recorder) const LONGEST: usize = OUTCOMES + 6;
+    /// Times in a queue, in ns.
+    pub(in crate::recorder) const WAITING: usize = 24;
+    /// Times of calls, in ticks.
+    pub(in crate::recorder) const TIMES: usize = WAITING + super::super::BUCKETS;
+    pub(in crate::recorder) const COUNT: usize = TIMES + super::super::BUCKETS;
+}
+
+/// Words of a call.
+pub(super) mod event_word {
+    /// Side, outcome, place of the operation, CPU and priority.
+    pub(in crate::recorder) const WHAT: usize = 0;
+    pub(in crate::recorder) const FIRST: usize = 1;
+    pub(in crate::recorder) const SECOND: usize = 2;
+    pub(in crate::recorder) const LAST: usize = 3;
+    /// The id of the request, and the number of the thread above it.
+    pub(in crate::recorder) const REQUEST: usize = 4;
+    pub(in crate::recorder) const CONNECTION: usize = 5;
+    pub(in crate::recorder) const COUNT: usize = 6;
+}
+
+/// The bit of a time that is in nanoseconds already.
+pub(super) const IN_NS: u64 = 1 << 63;
+
+pub(super) const NAME_WORDS: usize = 6;
+/// The bytes of an operation's name that are kept. Operations whose names differ behind them are counted apart all the same.
+pub(super) const NAME_BYTES: usize = NAME_WORDS * 8;
+
+/// The words of the process.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Page {
+    pub(super) words: &'static [AtomicU64; PAGE_WORDS],
+}
+
+/// The part of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ThreadWords {
+    pub(super) head: &'static [AtomicU64; HEAD_WORDS],
+    pub(super) operations: &'static [[AtomicU64; operation_word::COUNT]; OPERATIONS_MAX],
+    pub(super) events: &'static [[AtomicU64; event_word::COUNT]; EVENTS_MAX],
+}
+
+const PAGE_WORDS: usize = 64;
+const HEAD_WORDS: usize = 32;
+/// Where the operations and the events of a thread are in its part.
+pub(super) const OPERATIONS_AT: usize = HEAD_WORDS;
+pub(super) const EVENTS_AT: usize = OPERATIONS_AT + OPERATIONS_MAX * operation_word::COUNT;
+pub(super) const THREAD_WORDS: usize = EVENTS_AT + EVENTS_MAX * event_word::COUNT;
+/// All words.
+pub(super) const WORDS: usize = PAGE_WORDS + THREADS_MAX * THREAD_WORDS;
+
+/// Returns where the part of a thread begins.
+pub(super) const fn thread_at(number: usize) -> usize {
+    PAGE_WORDS + number * THREAD_WORDS
+}
+
+/// Divides the memory of a recorder, [`WORDS`] words.
+pub(super) fn split(words: &'static [AtomicU64]) -> (Page, Vec<ThreadWords>) {
+    let whole = "the memory has as many words as the layout";
+    let (page, rest) = words.split_first_chunk().expect(whole);
+    let (threads, _) = rest.as_chunks::<THREAD_WORDS>();
+    let threads = threads.iter().map(|part| {
+        let (head, part) = part.split_first_chunk().expect(whole);
+        let (operations, events) = part.split_at(EVENTS_AT - OPERATIONS_AT);
+        ThreadWords {
+            head,
+            operations: operations.as_chunks().0.first_chunk().expect(whole),
+            events: events.as_chunks().0.first_chunk().expect(whole),
+        }
+    });
+    (Page { words: page }, threads.collect())
+}

@@ -1,0 +1,460 @@
+//! What a recorder holds at one moment, read from another process or from this one.
+
+use super::histogram::Histogram;
+use super::layout::{self, EVENTS_MAX, IN_NS, NAME_BYTES, OPERATIONS_MAX, THREADS_MAX, VERSION};
+use super::layout::{event_word, operation_word, page_word, thread_word};
+use core::fmt::{self, Display, Formatter};
+use core::time::Duration;
+use rtorb_core::exception::ExceptionKind;
+use rtorb_os::clock::{Moment, TickClock};
+use rtorb_os::shared_words::WordsOfOther;
+use std::fs::{self, File};
+use std::io;
+use std::path::PathBuf;
+
+/// The recorder of a process at one moment.
+#[derive(Clone, Debug)]
+pub struct ProcessSnapshot {
+    /// The process.
+    pub process: u32,
+    /// Its name, as the kernel keeps it: at most 15 bytes.
+    pub name: String,
+    /// When it was read, in ns of CLOCK_MONOTONIC.
+    pub at_ns: u64,
+    /// When the recorder was started, in ns of CLOCK_MONOTONIC.
+    pub started_ns: u64,
+    /// The threads that have, or had, a part of the recorder.
+    pub threads: Vec<ThreadSnapshot>,
+    /// Threads that came when all parts were taken. Their calls are not recorded.
+    pub refused_threads: u64,
+}
+
+/// What the recorder has about a thread.
+#[derive(Clone, Debug)]
+pub struct ThreadSnapshot {
+    /// The number of the thread (gettid) that has the part, or had it last.
+    pub thread: u32,
+    /// Its name; empty if it has ended.
+    pub name: String,
+    /// Counters of the operations that it called and served, and those of earlier threads that had the part.
+    pub operations: Vec<CountedOperation>,
+    /// The last calls, the oldest first. Some may be those of earlier threads.
+    pub events: Vec<CallEvent>,
+    /// Its calls before these, which are overwritten.
+    pub overwritten: u64,
+}
+
+/// Counters of an operation.
+#[derive(Clone, Debug)]
+pub struct CountedOperation {
+    /// Its name on the wire, of which 48 bytes are kept; `...` for all operations beyond [`OPERATIONS_MAX`].
+    pub name: String,
+    /// Client for collocated calls too.
+    pub side: CallSide,
+    /// Calls by their outcome, in the order of [`CallOutcome`].
+    pub outcomes: [u64; 6],
+    /// The times of calls: for a client all of a call, for a server from the beginning of the servant's turn to the end of the reply.
+    pub times: Histogram,
+    /// The longest of them.
+    pub longest: Duration,
+    /// How long requests waited in a queue of the server; nothing of those that went into none.
+    pub waits: Histogram,
+}
+
+/// A call that has ended. Times are in ns of CLOCK_MONOTONIC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallEvent {
+    /// The number of the thread.
+    pub thread: u32,
+    /// Who has recorded it.
+    pub side: CallSide,
+    /// How it ended.
+    pub outcome: CallOutcome,
+    /// The operation's name on the wire, of which 48 bytes are kept.
+    pub operation: String,
+    /// The CPU on which it ended.
+    pub cpu: u16,
+    /// The CORBA priority of the thread; `None` if it has none.
+    pub priority: Option<i16>,
+    /// The id of the request, unique on its connection for as long as it is in progress.
+    pub request_id: u32,
+    /// Equal at both ends of a connection, unless addresses are translated between them; 0 for none.
+    pub connection: u64,
+    /// A client's call began, or a server's request was received.
+    pub first_ns: u64,
+    /// A client's request was sent, or a server began to serve the request. It may have been in a queue until then.
+    pub second_ns: u64,
+    /// A client had the reply, or a server had sent it.
+    pub last_ns: u64,
+}
+
+/// Who recorded a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum CallSide {
+    /// Its client.
+    Client,
+    /// Its server.
+    Server,
+    /// The client, which served the request itself.
+    Collocated,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum CallOutcome {
+    /// With results; a oneway was sent or served.
+    Done,
+    /// With a user exception.
+    UserException,
+    /// With a system exception other than those below.
+    SystemException,
+    /// With TIMEOUT: its deadline passed.
+    Timeout,
+    /// With TRANSIENT, as a server does that sheds load.
+    Transient,
+    /// The servant deferred the reply: the time ends when it returned.
+    Deferred,
+}
+
+/// Why the recorder of a process cannot be read.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// There is no such process, or it may not be traced by this user.
+    Process {
+        /// The process.
+        process: u32,
+        /// The host's reason.
+        error: io::Error,
+    },
+    /// The process has no recorder.
+    NoRecorder {
+        /// The process.
+        process: u32,
+    },
+    /// The recorder is of another version of rtorb.
+    OtherVersion {
+        /// The process.
+        process: u32,
+    },
+}
+
+impl Display for ReadError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process { process, error } => write!(
+                f,
+                "cannot read process {process}: {error}. Its own user and root may, while it runs"
+            ),
+            Self::NoRecorder { process } => write!(
+                f,
+                "process {process} has no recorder: start it with -ORBRecorder yes"
+            ),
+            Self::OtherVersion { process } => write!(
+                f,
+                "the recorder of process {process} is of another version of rtorb: use the command of that version"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Process { error, .. } => Some(error),
+            Self::NoRecorder { .. } | Self::OtherVersion { .. } => None,
+        }
+    }
+}
+
+impl CallSide {
+    /// Returns the side with that number.
+    const fn of(number: u64) -> Self {
+        match number {
+            1 => Self::Server,
+            2 => Self::Collocated,
+            _ => Self::Client,
+        }
+    }
+}
+
+impl CallOutcome {
+    /// All, in their order.
+    pub const ALL: [Self; 6] = [
+        Self::Done,
+        Self::UserException,
+        Self::SystemException,
+        Self::Timeout,
+        Self::Transient,
+        Self::Deferred,
+    ];
+
+    pub(crate) const fn of(kind: ExceptionKind) -> Self {
+        match kind {
+            ExceptionKind::Timeout => Self::Timeout,
+            ExceptionKind::Transient => Self::Transient,
+            _ => Self::SystemException,
+        }
+    }
+
+    /// Returns its name, as JSON and traces have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::UserException => "user_exception",
+            Self::SystemException => "system_exception",
+            Self::Timeout => "timeout",
+            Self::Transient => "transient",
+            Self::Deferred => "deferred",
+        }
+    }
+}
+
+impl CountedOperation {
+    /// Returns the number of calls.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.outcomes.iter().sum()
+    }
+}
+
+impl ProcessSnapshot {
+    /// Reads the recorder of a process. The process does not notice.
+    ///
+    /// # Errors
+    /// [`ReadError`] when it has none, or may not be read.
+    pub fn of_process(process: u32) -> Result<Self, ReadError> {
+        let words = open(process)?;
+        if words.count() < layout::WORDS || words.get(page_word::VERSION) != VERSION {
+            return Err(ReadError::OtherVersion { process });
+        }
+        let times = Times::of(&words);
+        let threads = (0..THREADS_MAX).filter_map(|number| {
+            ThreadWordsOfOther {
+                words: &words,
+                at: layout::thread_at(number),
+                times,
+            }
+            .read(process)
+        });
+        Ok(Self {
+            process,
+            name: comm(&format!("/proc/{process}/comm")),
+            at_ns: times.now.ns,
+            started_ns: times.start.ns,
+            threads: threads.collect(),
+            refused_threads: words.get(page_word::REFUSED_THREADS),
+        })
+    }
+
+    /// Returns the processes of this host that have a recorder and may be read, in ascending order.
+    #[must_use]
+    pub fn processes() -> Vec<u32> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let mut found: Vec<u32> = numbers
+            .filter(|process| matches!(find_file(*process), Ok(Some(_))))
+            .collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// Returns the counters of all threads together, by side and name.
+    #[must_use]
+    pub fn operations(&self) -> Vec<CountedOperation> {
+        let mut all: Vec<CountedOperation> = Vec::new();
+        for one in self.threads.iter().flat_map(|thread| &thread.operations) {
+            match all
+                .iter_mut()
+                .find(|it| it.side == one.side && it.name == one.name)
+            {
+                Some(known) => known.add(one),
+                None => all.push(one.clone()),
+            }
+        }
+        all.sort_by(|one, other| (one.side, &one.name).cmp(&(other.side, &other.name)));
+        all
+    }
+}
+
+impl CountedOperation {
+    /// Adds the calls of another thread.
+    fn add(&mut self, other: &Self) {
+        for (own, others) in self.outcomes.iter_mut().zip(other.outcomes) {
+            *own += others;
+        }
+        self.times.add(&other.times);
+        self.longest = self.longest.max(other.longest);
+        self.waits.add(&other.waits);
+    }
+}
+
+/// Returns the file of a process's recorder.
+fn find_file(process: u32) -> io::Result<Option<PathBuf>> {
+    let mut files = fs::read_dir(format!("/proc/{process}/fd"))?.flatten();
+    let name = format!("/memfd:{}", layout::FILE_NAME);
+    let file = files.find(|file| {
+        let leads_to = fs::read_link(file.path()).unwrap_or_default();
+        leads_to
+            .to_str()
+            .is_some_and(|it| it.split(' ').next() == Some(&name))
+    });
+    Ok(file.map(|file| file.path()))
+}
+
+fn open(process: u32) -> Result<WordsOfOther, ReadError> {
+    let failed = |error| ReadError::Process { process, error };
+    let path = find_file(process).map_err(failed)?;
+    let path = path.ok_or(ReadError::NoRecorder { process })?;
+    let file = File::open(path).map_err(failed)?;
+    WordsOfOther::open(&file).map_err(|errno| failed(errno.into()))
+}
+
+/// Returns the name in a file of /proc; empty if it is gone.
+fn comm(path: &str) -> String {
+    fs::read_to_string(path).map_or_else(|_| String::new(), |name| name.trim_end().to_owned())
+}
+
+/// Converts ticks to times.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    start: Moment,
+    now: Moment,
+    tick_ns: f64,
+}
+
+impl Times {
+    fn of(words: &WordsOfOther) -> Self {
+        let clock = if words.get(page_word::CLOCK) == 1 {
+            TickClock::TimeStampCounter
+        } else {
+            TickClock::Monotonic
+        };
+        let start = Moment {
+            ticks: words.get(page_word::START_TICKS),
+            ns: words.get(page_word::START_NS),
+        };
+        let now = clock.moment();
+        let ticks = now.ticks.saturating_sub(start.ticks).max(1);
+        Self {
+            start,
+            now,
+            tick_ns: now.ns.saturating_sub(start.ns) as f64 / ticks as f64,
+        }
+    }
+
+    /// Returns a time of an event in ns. It is exact near the present, where the events are that matter.
+    fn ns(&self, time: u64) -> u64 {
+        if time & IN_NS != 0 {
+            return time & !IN_NS;
+        }
+        let ago = self.now.ticks.saturating_sub(time);
+        self.now.ns.saturating_sub(self.length(ago))
+    }
+
+    fn length(&self, ticks: u64) -> u64 {
+        (ticks as f64 * self.tick_ns).round() as u64
+    }
+}
+
+/// The part of a thread in the memory of another process.
+#[derive(Debug)]
+struct ThreadWordsOfOther<'w> {
+    words: &'w WordsOfOther,
+    at: usize,
+    times: Times,
+}
+
+impl ThreadWordsOfOther<'_> {
+    fn word(&self, place: usize) -> u64 {
+        self.words.get(self.at + place)
+    }
+
+    /// Reads it; `None` if no thread has ever had it.
+    fn read(&self, process: u32) -> Option<ThreadSnapshot> {
+        let thread = u32::try_from(self.word(thread_word::THREAD)).ok()?;
+        if thread == 0 {
+            return None;
+        }
+        let count = self.word(thread_word::OPERATIONS) as usize;
+        let operations: Vec<CountedOperation> = (0..count.min(OPERATIONS_MAX))
+            .map(|place| self.operation(place))
+            .collect();
+        let (events, overwritten) = self.events(&operations);
+        let is_owned = self.word(thread_word::OWNED) != 0;
+        let name = if is_owned {
+            comm(&format!("/proc/{process}/task/{thread}/comm"))
+        } else {
+            String::new()
+        };
+        Some(ThreadSnapshot {
+            thread,
+            name,
+            operations: operations.into_iter().filter(|it| it.calls() > 0).collect(),
+            events,
+            overwritten,
+        })
+    }
+
+    fn operation(&self, number: usize) -> CountedOperation {
+        let at = layout::OPERATIONS_AT + number * operation_word::COUNT;
+        let word = |place: usize| self.word(at + place);
+        let key = word(operation_word::KEY);
+        let length = (key as u32 as usize).min(NAME_BYTES);
+        let bytes: Vec<u8> = (0..NAME_BYTES / 8)
+            .flat_map(|index| word(operation_word::NAME + index).to_le_bytes())
+            .take(length)
+            .collect();
+        CountedOperation {
+            name: String::from_utf8_lossy(&bytes).into_owned(),
+            side: CallSide::of(key >> 32),
+            outcomes: core::array::from_fn(|outcome| word(operation_word::OUTCOMES + outcome)),
+            times: Histogram::new(self.times.tick_ns, |bucket| {
+                word(operation_word::TIMES + bucket)
+            }),
+            waits: Histogram::new(1.0, |bucket| word(operation_word::WAITING + bucket)),
+            longest: Duration::from_nanos(self.times.length(word(operation_word::LONGEST))),
+        }
+    }
+
+    /// Returns the events that the thread did not overwrite while they were read, and how many are gone.
+    fn events(&self, operations: &[CountedOperation]) -> (Vec<CallEvent>, u64) {
+        let written = self.word(thread_word::WRITTEN);
+        let oldest = written.saturating_sub(EVENTS_MAX as u64);
+        let read: Vec<CallEvent> = (oldest..written)
+            .map(|number| self.event(number, operations))
+            .collect();
+        // The thread may be in the middle of the event behind the last that it has written.
+        let ended = self.word(thread_word::WRITTEN) + 1;
+        let whole = ended.saturating_sub(EVENTS_MAX as u64);
+        let torn = whole.saturating_sub(oldest).min(read.len() as u64);
+        let events = read.into_iter().skip(torn as usize).collect();
+        (events, oldest + torn)
+    }
+
+    fn event(&self, number: u64, operations: &[CountedOperation]) -> CallEvent {
+        let place = (number % EVENTS_MAX as u64) as usize;
+        let at = layout::EVENTS_AT + place * event_word::COUNT;
+        let word = |place: usize| self.word(at + place);
+        let what = word(event_word::WHAT);
+        let operation = operations.get((what >> 16 & 0xffff) as usize);
+        let outcome = CallOutcome::ALL.get((what >> 8 & 0xff) as usize);
+        let priority = (what >> 48) as u16 as i16;
+        CallEvent {
+            thread: (word(event_word::REQUEST) >> 32) as u32,
+            side: CallSide::of(what & 0xff),
+            outcome: outcome.copied().unwrap_or(CallOutcome::SystemException),
+            operation: operation.map_or_else(|| "...".to_owned(), |it| it.name.clone()),
+            cpu: (what >> 32) as u16,
+            priority: (priority >= 0).then_some(priority),
+            request_id: word(event_word::REQUEST) as u32,
+            connection: word(event_word::CONNECTION),
+            first_ns: self.times.ns(word(event_word::FIRST)),
+            second_ns: self.times.ns(word(event_word::SECOND)),
+            last_ns: self.times.ns(word(event_word::LAST)),
+        }
+    }
+}

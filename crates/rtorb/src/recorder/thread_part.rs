@@ -1,0 +1,295 @@
+//! The part of the recorder that one thread writes.
+
+use super::histogram::bucket;
+use super::layout::{EVENTS_MAX, IN_NS, NAME_BYTES, OPERATIONS_MAX, ThreadWords};
+use super::layout::{event_word, operation_word, thread_word};
+use super::snapshot::{CallOutcome, CallSide};
+use core::sync::atomic::{AtomicU64, Ordering};
+use rtorb_os::clock::{TickClock, monotonic_ns};
+use rtorb_os::thread::thread_id;
+
+/// The part of one thread. Only that thread writes it, so plain stores count.
+#[derive(Debug)]
+pub(crate) struct ThreadPart {
+    clock: TickClock,
+    words: ThreadWords,
+}
+
+/// A call that has ended, without its times.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallNote<'n> {
+    pub(crate) side: CallSide,
+    pub(crate) outcome: CallOutcome,
+    pub(crate) operation: &'n [u8],
+    /// The CORBA priority of the thread.
+    pub(crate) priority: i16,
+    pub(crate) request_id: u32,
+    /// Equal at both ends of a connection; 0 for none.
+    pub(crate) connection: u64,
+}
+
+/// A request that a thread has begun to serve.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BegunRequest {
+    /// When it arrived.
+    first: u64,
+    /// When its turn began, in ticks.
+    began: u64,
+    /// How long it was in a queue.
+    waited_ns: Option<u64>,
+}
+
+/// The place of all operations that have none of their own.
+const OTHERS: usize = 0;
+
+impl ThreadPart {
+    pub(super) const fn new(clock: TickClock, words: &ThreadWords) -> Self {
+        Self {
+            clock,
+            words: *words,
+        }
+    }
+
+    /// Gives the part to the calling thread, if no thread has it.
+    pub(super) fn claim(&self) -> bool {
+        let head = self.words.head;
+        let owned = &head[thread_word::OWNED];
+        let claimed = owned.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed);
+        if claimed.is_ok() {
+            set(&head[thread_word::THREAD], u64::from(thread_id()));
+            if head[thread_word::OPERATIONS].load(Ordering::Relaxed) == 0 {
+                self.name(OTHERS, Key::of(CallSide::Client, b"..."), b"...");
+                set(&head[thread_word::OPERATIONS], 1);
+            }
+        }
+        claimed.is_ok()
+    }
+
+    /// Gives the part back. What it holds stays.
+    pub(super) fn release(&self) {
+        self.words.head[thread_word::OWNED].store(0, Ordering::Release);
+    }
+
+    /// Returns the ticks now.
+    #[inline(always)]
+    pub(crate) fn now(&self) -> u64 {
+        self.clock.now()
+    }
+
+    /// Notes that the thread has sent the request of its call.
+    #[inline]
+    pub(crate) fn note_sent(&self, request_id: u32, connection: u64) {
+        let head = self.words.head;
+        set(&head[thread_word::SENT], self.now());
+        set(&head[thread_word::SENT_ID], u64::from(request_id));
+        set(&head[thread_word::SENT_CONNECTION], connection);
+    }
+
+    /// Forgets the request that was sent last.
+    #[inline(always)]
+    pub(crate) fn forget_sent(&self) {
+        set(&self.words.head[thread_word::SENT], 0);
+    }
+
+    /// Records a call of the thread as a client, which began at `began` and ends now.
+    #[inline]
+    pub(crate) fn called(&self, operation: &[u8], outcome: CallOutcome, priority: i16, began: u64) {
+        let head = self.words.head;
+        let word = |place: usize| head[place].load(Ordering::Relaxed);
+        let sent = word(thread_word::SENT);
+        let mut note = CallNote {
+            side: CallSide::Client,
+            outcome,
+            operation,
+            priority,
+            request_id: word(thread_word::SENT_ID) as u32,
+            connection: word(thread_word::SENT_CONNECTION),
+        };
+        if sent == 0 {
+            // It went over no connection.
+            (note.side, note.request_id, note.connection) = (CallSide::Collocated, 0, 0);
+        }
+        self.record(&note, began, sent.max(began));
+    }
+
+    /// Begins to serve a request that arrived in a queue at `arrived_ns`, 0 without a queue.
+    #[inline(always)]
+    pub(crate) fn begin(&self, arrived_ns: u64) -> BegunRequest {
+        let began = self.now();
+        if arrived_ns == 0 {
+            return BegunRequest {
+                first: began,
+                began,
+                waited_ns: None,
+            };
+        }
+        BegunRequest {
+            first: arrived_ns | IN_NS,
+            began,
+            waited_ns: Some(monotonic_ns().saturating_sub(arrived_ns)),
+        }
+    }
+
+    /// Records a request that the thread has served.
+    #[inline]
+    pub(crate) fn served(&self, note: &CallNote<'_>, begun: &BegunRequest) {
+        if let Some(waited_ns) = begun.waited_ns {
+            let operation = self.place_of(note);
+            let counters = &self.words.operations[operation % OPERATIONS_MAX];
+            add_one(&counters[operation_word::WAITING + bucket(waited_ns)]);
+        }
+        self.record(note, begun.first, begun.began);
+    }
+
+    #[inline(always)]
+    fn record(&self, note: &CallNote<'_>, first: u64, second: u64) {
+        let (last, cpu) = self.clock.now_on_cpu();
+        let operation = self.place_of(note);
+        let counters = &self.words.operations[operation % OPERATIONS_MAX];
+        let outcome = note.outcome as usize;
+        add_one(&counters[operation_word::OUTCOMES + outcome]);
+        // The time of a client's call is all of it, that of a server's the servant's turn.
+        let began = if note.side == CallSide::Server {
+            second
+        } else {
+            first
+        };
+        let time = last.wrapping_sub(began);
+        add_one(&counters[operation_word::TIMES + bucket(time)]);
+        if time > counters[operation_word::LONGEST].load(Ordering::Relaxed) {
+            set(&counters[operation_word::LONGEST], time);
+        }
+
+        let thread = self.words.head[thread_word::THREAD].load(Ordering::Relaxed);
+        let written = self.words.head[thread_word::WRITTEN].load(Ordering::Relaxed);
+        let event = &self.words.events[written as usize % EVENTS_MAX];
+        let what = note.side as u64
+            | (outcome as u64) << 8
+            | (operation as u64) << 16
+            | u64::from(cpu) << 32
+            | u64::from(note.priority as u16) << 48;
+        set(&event[event_word::WHAT], what);
+        set(&event[event_word::FIRST], first);
+        set(&event[event_word::SECOND], second);
+        set(&event[event_word::LAST], last);
+        let request = u64::from(note.request_id) | thread << 32;
+        set(&event[event_word::REQUEST], request);
+        set(&event[event_word::CONNECTION], note.connection);
+        // A reader that sees the number sees the event.
+        self.words.head[thread_word::WRITTEN].store(written + 1, Ordering::Release);
+    }
+
+    /// Returns the place of an operation among those of the thread.
+    #[inline(always)]
+    fn place_of(&self, note: &CallNote<'_>) -> usize {
+        let key = Key::of(note.side, note.operation);
+        let last = &self.words.head
+            [thread_word::LAST_OPERATION + usize::from(note.side == CallSide::Server)];
+        let place = last.load(Ordering::Relaxed) as usize;
+        if self.is_at(place, &key, note.operation) {
+            return place;
+        }
+        let place = self.find(&key, note.operation);
+        set(last, place as u64);
+        place
+    }
+
+    /// Finds the place of an operation, or gives it one.
+    #[cold]
+    fn find(&self, key: &Key, name: &[u8]) -> usize {
+        let count = &self.words.head[thread_word::OPERATIONS];
+        let taken = count.load(Ordering::Relaxed) as usize;
+        if let Some(place) = (1..taken).find(|place| self.is_at(*place, key, name)) {
+            return place;
+        }
+        if taken >= OPERATIONS_MAX {
+            return OTHERS;
+        }
+        self.name(taken, *key, name);
+        count.store(taken as u64 + 1, Ordering::Release);
+        taken
+    }
+
+    /// Returns true if that operation has the place.
+    #[inline(always)]
+    fn is_at(&self, place: usize, key: &Key, name: &[u8]) -> bool {
+        let words = &self.words.operations[place % OPERATIONS_MAX];
+        let word = |place: usize| words[place].load(Ordering::Relaxed);
+        word(operation_word::KEY) == key.length_and_side
+            && word(operation_word::FIRST) == key.first
+            && word(operation_word::LAST) == key.last
+            && (name.len() <= 16 || self.has_name(place, name))
+    }
+
+    /// Returns true if the kept bytes of a long name are equal.
+    fn has_name(&self, place: usize, name: &[u8]) -> bool {
+        let words = &self.words.operations[place % OPERATIONS_MAX];
+        name_words(name).enumerate().all(|(index, word)| {
+            words[operation_word::NAME + index].load(Ordering::Relaxed) == word
+        })
+    }
+
+    fn name(&self, place: usize, key: Key, name: &[u8]) {
+        let words = &self.words.operations[place % OPERATIONS_MAX];
+        set(&words[operation_word::KEY], key.length_and_side);
+        set(&words[operation_word::FIRST], key.first);
+        set(&words[operation_word::LAST], key.last);
+        for (index, word) in name_words(name).enumerate() {
+            set(&words[operation_word::NAME + index], word);
+        }
+    }
+}
+
+/// What tells operations apart without a look at their whole names, unless these are longer than 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key {
+    length_and_side: u64,
+    first: u64,
+    last: u64,
+}
+
+impl Key {
+    #[inline(always)]
+    fn of(side: CallSide, name: &[u8]) -> Self {
+        let side = u64::from(side == CallSide::Server) << 32;
+        let (first, last) = match (name.first_chunk(), name.last_chunk()) {
+            (Some(first), Some(last)) => (u64::from_ne_bytes(*first), u64::from_ne_bytes(*last)),
+            _ => (short(name), 0),
+        };
+        Self {
+            length_and_side: name.len() as u64 | side,
+            first,
+            last,
+        }
+    }
+}
+
+/// Returns a name of at most seven bytes as a word.
+#[inline(always)]
+fn short(name: &[u8]) -> u64 {
+    if let (Some(first), Some(last)) = (name.first_chunk(), name.last_chunk()) {
+        return u64::from(u32::from_ne_bytes(*first)) | u64::from(u32::from_ne_bytes(*last)) << 32;
+    }
+    name.iter()
+        .fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
+/// Returns the kept bytes of a name, in words.
+fn name_words(name: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    let kept = &name[..name.len().min(NAME_BYTES)];
+    kept.chunks(8).map(|chunk| {
+        let mut bytes = [0; 8];
+        bytes[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(bytes)
+    })
+}
+
+#[inline(always)]
+fn set(word: &AtomicU64, value: u64) {
+    word.store(value, Ordering::Relaxed);
+}
+
+#[inline(always)]
+fn add_one(word: &AtomicU64) {
+    set(word, word.load(Ordering::Relaxed) + 1);
+}

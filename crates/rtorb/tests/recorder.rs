@@ -1,0 +1,269 @@
+//! The recorder, read from outside: what both ends of a call record of it, and what is counted.
+//!
+//! It is a program of its own, because the recorder is that of the whole process.
+
+use rtorb::recorder::{
+    CallEvent, CallOutcome, CallSide, CountedOperation, EVENTS_MAX, OPERATIONS_MAX,
+    ProcessSnapshot, ReadError, ThreadSnapshot,
+};
+use rtorb::rt::Priority;
+use rtorb::{ConnectionStrategy, DispatchStrategy, ObjectRef, Orb, WaitStrategy};
+use rtorb_tests::ours::Ours;
+use rtorb_tests::running::until;
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::stubs::Cubit;
+use std::process;
+use std::thread;
+
+fn snapshot() -> ProcessSnapshot {
+    ProcessSnapshot::of_process(process::id()).expect("this process has a recorder")
+}
+
+/// Returns the events of a side of an operation, of all threads.
+fn events(side: CallSide, operation: &str) -> Vec<CallEvent> {
+    let snapshot = snapshot();
+    let events = snapshot
+        .threads
+        .into_iter()
+        .flat_map(|thread| thread.events);
+    events
+        .filter(|event| event.side == side && event.operation == operation)
+        .collect()
+}
+
+fn counters(side: CallSide, operation: &str) -> Option<CountedOperation> {
+    let mut all = snapshot().operations().into_iter();
+    all.find(|it| it.side == side && it.name == operation)
+}
+
+/// Runs a client on a thread of its own, so that no other test has recorded anything there.
+fn on_a_thread(run: impl FnOnce() + Send + 'static) {
+    thread::spawn(run).join().expect("the client ends well");
+}
+
+fn recorded_object(ours: &Ours, connection: ConnectionStrategy) -> Cubit {
+    let orb = Orb::builder().recorder().connection(connection).build();
+    let orb = orb.expect("the ORB can be built");
+    let object = orb.string_to_object(&ours.text(ours.cubit.as_object()));
+    Cubit::unchecked_narrow(object.expect("a reference"))
+}
+
+/// Calls that no other test makes have this name.
+fn call(object: &ObjectRef, operation: &str) {
+    let called = object.invoke(operation, |_| Ok(()), |_| Ok(()));
+    called.expect_err("the servant has no such operation");
+}
+
+#[test]
+fn both_ends_of_a_call_are_joined_over_every_transport_and_strategy() {
+    let scratch = Scratch::new();
+    let endpoints = [
+        "iiop://127.0.0.1:0".to_owned(),
+        format!("uiop://{}", scratch.join("socket").display()),
+        format!("shmiop://{}", scratch.join("memory").display()),
+    ];
+    for endpoint in endpoints {
+        for (name, dispatch) in DispatchStrategy::ALL {
+            for connection in [
+                ConnectionStrategy::Exclusive,
+                ConnectionStrategy::Multiplexed {
+                    wait: WaitStrategy::LeaderFollowers,
+                },
+            ] {
+                let server = Orb::builder().dispatch(dispatch).recorder();
+                let ours = Ours::serve_as(server.listen(&endpoint));
+                let what = format!("{name}, {endpoint}, {connection}");
+                on_a_thread(move || {
+                    let object = recorded_object(&ours, connection);
+                    for _ in 0..3 {
+                        call(object.as_object(), "joined");
+                    }
+                    check_joined(&what);
+                });
+            }
+        }
+    }
+}
+
+/// Checks what both ends have recorded of three calls of this thread.
+fn check_joined(what: &str) {
+    let mut called = events(CallSide::Client, "joined");
+    called.retain(|event| event.thread == this_thread());
+    assert_eq!(called.len(), 3, "{what}");
+    // A server records a call when it has replied.
+    let served = until(&format!("all calls are recorded: {what}"), || {
+        let mut served = events(CallSide::Server, "joined");
+        served.retain(|event| event.connection == called[0].connection);
+        (served.len() == 3).then_some(served)
+    });
+    for call in called {
+        assert_ne!(call.connection, 0, "{what}");
+        assert!(
+            call.first_ns <= call.second_ns && call.second_ns <= call.last_ns,
+            "{what}"
+        );
+        let key = (call.connection, call.request_id);
+        let mut of_call = served
+            .iter()
+            .filter(|it| (it.connection, it.request_id) == key);
+        let (Some(server), None) = (of_call.next(), of_call.next()) else {
+            panic!("{what}: {call:?} is not joined with one of {served:?}");
+        };
+        assert_eq!(server.outcome, CallOutcome::SystemException, "{what}");
+        assert!(
+            call.first_ns <= server.first_ns,
+            "{what}: {call:?} {server:?}"
+        );
+        assert!(server.first_ns <= server.second_ns, "{what}: {server:?}");
+        assert!(
+            server.second_ns <= call.last_ns,
+            "{what}: {call:?} {server:?}"
+        );
+    }
+}
+
+#[test]
+fn a_call_is_recorded_with_its_priority_and_outcome_and_counted() {
+    let ours = Ours::serve_as(Orb::builder().recorder());
+    on_a_thread(move || {
+        let orb = Orb::builder()
+            .recorder()
+            .best_effort()
+            .build()
+            .expect("the ORB can be built");
+        let object = orb
+            .string_to_object(&ours.text(ours.cubit.as_object()))
+            .expect("a reference");
+        let cubit = Cubit::unchecked_narrow(object);
+        let current = orb.rt_current();
+        current
+            .set_the_priority(Priority::new(7).expect("a priority"))
+            .expect("best effort");
+        for _ in 0..5 {
+            assert_eq!(cubit.cube_short(3).expect("it is served"), 27);
+        }
+        let calls = events(CallSide::Client, "cube_short");
+        assert_eq!(calls.len(), 5);
+        assert!(
+            calls
+                .iter()
+                .all(|it| it.outcome == CallOutcome::Done && it.priority == Some(7))
+        );
+        let counted = counters(CallSide::Client, "cube_short").expect("it was called");
+        assert_eq!(
+            (counted.calls(), counted.outcomes[0], counted.times.count()),
+            (5, 5, 5)
+        );
+        let lasted = calls
+            .iter()
+            .map(|it| it.last_ns - it.first_ns)
+            .max()
+            .expect("five calls");
+        let longest = counted.longest.as_nanos() as u64;
+        assert!(
+            longest.abs_diff(lasted) <= 1 + lasted / 1000,
+            "{longest} ns, {lasted} ns"
+        );
+        assert!(counted.times.quantile(1.0).expect("five calls") >= counted.longest);
+    });
+}
+
+fn this_thread() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
+}
+
+fn own_part() -> ThreadSnapshot {
+    let mut threads = snapshot().threads.into_iter();
+    threads
+        .find(|it| it.thread == this_thread())
+        .expect("it has called")
+}
+
+/// Returns the calls that the part of the calling thread has counted, and those without a place of their own.
+fn own_calls() -> (u64, u64) {
+    let operations = own_part().operations;
+    let others = operations.iter().find(|it| it.name == "...");
+    let all = operations.iter().map(CountedOperation::calls).sum();
+    (all, others.map_or(0, CountedOperation::calls))
+}
+
+#[test]
+fn the_times_of_requests_in_a_queue_are_counted_apart() {
+    let queued = Orb::builder()
+        .dispatch(DispatchStrategy::WorkerPool)
+        .recorder();
+    let (queued, direct) = (
+        Ours::serve_as(queued),
+        Ours::serve_as(Orb::builder().recorder()),
+    );
+    on_a_thread(move || {
+        for (ours, operation, waited) in [(&queued, "queued", 3), (&direct, "direct", 0)] {
+            let object = recorded_object(ours, ConnectionStrategy::Exclusive);
+            for _ in 0..3 {
+                call(object.as_object(), operation);
+            }
+            let counted = until("all calls are recorded", || {
+                counters(CallSide::Server, operation).filter(|it| it.calls() == 3)
+            });
+            assert_eq!(counted.waits.count(), waited, "{operation}");
+        }
+    });
+}
+
+#[test]
+fn what_is_overwritten_and_what_has_no_place_is_counted() {
+    let ours = Ours::serve_as(Orb::builder());
+    on_a_thread(move || {
+        let object = recorded_object(&ours, ConnectionStrategy::Exclusive);
+        call(object.as_object(), "first");
+        // Earlier threads may have had the part.
+        let (before, others_before) = own_calls();
+        let operations = OPERATIONS_MAX + 3;
+        for number in 0..operations {
+            call(
+                object.as_object(),
+                &format!("an_operation_with_a_long_name_{number}"),
+            );
+        }
+        for _ in 0..EVENTS_MAX {
+            call(object.as_object(), "again");
+        }
+        let own = own_part();
+        // The one that the thread may be writing is not read.
+        assert!((EVENTS_MAX - 1..=EVENTS_MAX).contains(&own.events.len()));
+        let (calls, others) = own_calls();
+        assert_eq!(calls, own.overwritten + own.events.len() as u64);
+        assert_eq!(calls - before, (operations + EVENTS_MAX) as u64);
+        // One place is that of all others, and at least one was taken before.
+        assert!(others - others_before >= 5 + EVENTS_MAX as u64, "{others}");
+    });
+}
+
+#[test]
+fn threads_that_end_leave_their_part_to_others_and_their_counts_stay() {
+    let ours = Ours::serve_as(Orb::builder());
+    let object = recorded_object(&ours, ConnectionStrategy::Exclusive);
+    for _ in 0..200 {
+        let object = object.clone();
+        on_a_thread(move || call(object.as_object(), "in_turn"));
+    }
+    let counted = counters(CallSide::Client, "in_turn").expect("it was called");
+    assert_eq!(counted.calls(), 200);
+}
+
+#[test]
+fn a_process_without_a_recorder_is_told_from_one_that_does_not_exist() {
+    let mut other = process::Command::new("sleep")
+        .arg("60")
+        .spawn()
+        .expect("a process");
+    let read = ProcessSnapshot::of_process(other.id());
+    other.kill().expect("it runs");
+    other.wait().expect("it ends");
+    assert!(
+        matches!(read, Err(ReadError::NoRecorder { .. })),
+        "{read:?}"
+    );
+    let read = ProcessSnapshot::of_process(u32::MAX);
+    assert!(matches!(read, Err(ReadError::Process { .. })), "{read:?}");
+}
