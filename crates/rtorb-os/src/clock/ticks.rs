@@ -50,8 +50,7 @@ impl TickClock {
             // Linux keeps the node above the twelve bits of the CPU.
             return (ticks, (cpu & 0xfff) as u16);
         }
-        let cpu = rustix::thread::sched_getcpu();
-        (monotonic_ns(), u16::try_from(cpu).unwrap_or(u16::MAX))
+        by_system()
     }
 
     /// Returns this moment by both clocks.
@@ -67,6 +66,14 @@ impl TickClock {
         let best = tries.min_by_key(|(length, _)| *length);
         best.map_or(Moment { ticks: 0, ns: 0 }, |(_, moment)| moment)
     }
+}
+
+/// Returns CLOCK_MONOTONIC, and the CPU that the calling thread runs on.
+#[cold]
+#[inline(never)]
+fn by_system() -> (u64, u16) {
+    let cpu = rustix::thread::sched_getcpu();
+    (monotonic_ns(), u16::try_from(cpu).unwrap_or(u16::MAX))
 }
 
 /// Returns true if the processor has the counter, and the instruction that also tells the CPU.

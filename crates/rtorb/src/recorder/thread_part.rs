@@ -77,7 +77,8 @@ impl ThreadPart {
     }
 
     /// Notes that the thread has sent the request of its call.
-    #[inline]
+    // Out of line: calls that are not recorded pay for a test alone.
+    #[inline(never)]
     pub(crate) fn note_sent(&self, request_id: u32, connection: u64) {
         let head = self.words.head;
         set(&head[thread_word::SENT], self.now());
@@ -92,7 +93,7 @@ impl ThreadPart {
     }
 
     /// Records a call of the thread as a client, which began at `began` and ends now.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn called(&self, operation: &[u8], outcome: CallOutcome, priority: i16, began: u64) {
         let head = self.words.head;
         let word = |place: usize| head[place].load(Ordering::Relaxed);
@@ -131,21 +132,28 @@ impl ThreadPart {
     }
 
     /// Records a request that the thread has served.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn served(&self, note: &CallNote<'_>, begun: &BegunRequest) {
         if let Some(waited_ns) = begun.waited_ns {
-            let operation = self.place_of(note);
-            let counters = &self.words.operations[operation % OPERATIONS_MAX];
-            add_one(&counters[operation_word::WAITING + bucket(waited_ns)]);
+            self.note_wait(note, waited_ns);
         }
         self.record(note, begun.first, begun.began);
     }
 
+    /// Counts how long a request was in a queue.
+    #[cold]
+    fn note_wait(&self, note: &CallNote<'_>, waited_ns: u64) {
+        let operation = self.place_of(note.side, note.operation);
+        let counters = &self.words.operations[operation];
+        add_one(&counters[operation_word::WAITING + bucket(waited_ns)]);
+    }
+
+    // What is rare is out of line, and names are compared as words, so that a call's numbers stay in registers.
     #[inline(always)]
     fn record(&self, note: &CallNote<'_>, first: u64, second: u64) {
         let (last, cpu) = self.clock.now_on_cpu();
-        let operation = self.place_of(note);
-        let counters = &self.words.operations[operation % OPERATIONS_MAX];
+        let operation = self.place_of(note.side, note.operation);
+        let counters = &self.words.operations[operation];
         let outcome = note.outcome as usize;
         add_one(&counters[operation_word::OUTCOMES + outcome]);
         // The time of a client's call is all of it, that of a server's the servant's turn.
@@ -160,8 +168,8 @@ impl ThreadPart {
             set(&counters[operation_word::LONGEST], time);
         }
 
-        let thread = self.words.head[thread_word::THREAD].load(Ordering::Relaxed);
-        let written = self.words.head[thread_word::WRITTEN].load(Ordering::Relaxed);
+        let head = self.words.head;
+        let written = head[thread_word::WRITTEN].load(Ordering::Relaxed);
         let event = &self.words.events[written as usize % EVENTS_MAX];
         let what = note.side as u64
             | (outcome as u64) << 8
@@ -172,65 +180,68 @@ impl ThreadPart {
         set(&event[event_word::FIRST], first);
         set(&event[event_word::SECOND], second);
         set(&event[event_word::LAST], last);
+        let thread = head[thread_word::THREAD].load(Ordering::Relaxed);
         let request = u64::from(note.request_id) | thread << 32;
         set(&event[event_word::REQUEST], request);
         set(&event[event_word::CONNECTION], note.connection);
         // A reader that sees the number sees the event.
-        self.words.head[thread_word::WRITTEN].store(written + 1, Ordering::Release);
+        head[thread_word::WRITTEN].store(written + 1, Ordering::Release);
     }
 
     /// Returns the place of an operation among those of the thread.
     #[inline(always)]
-    fn place_of(&self, note: &CallNote<'_>) -> usize {
-        let key = Key::of(note.side, note.operation);
-        let last = &self.words.head
-            [thread_word::LAST_OPERATION + usize::from(note.side == CallSide::Server)];
-        let place = last.load(Ordering::Relaxed) as usize;
-        if self.is_at(place, &key, note.operation) {
-            return place;
-        }
-        let place = self.find(&key, note.operation);
+    fn place_of(&self, side: CallSide, name: &[u8]) -> usize {
+        let of_side = thread_word::LAST_OPERATION + usize::from(side == CallSide::Server);
+        let last = self.words.head[of_side].load(Ordering::Relaxed) as usize % OPERATIONS_MAX;
+        let is_last = name.len() <= 16 && self.has_key(last, Key::of(side, name));
+        if is_last { last } else { self.find(side, name) }
+    }
+
+    /// Finds the place of an operation that has a long name, or is called after another one; or gives it a place.
+    #[cold]
+    #[inline(never)]
+    fn find(&self, side: CallSide, name: &[u8]) -> usize {
+        let key = Key::of(side, name);
+        let count = &self.words.head[thread_word::OPERATIONS];
+        let taken = count.load(Ordering::Relaxed) as usize % (OPERATIONS_MAX + 1);
+        let of_side = thread_word::LAST_OPERATION + usize::from(side == CallSide::Server);
+        let last = &self.words.head[of_side];
+        let before = last.load(Ordering::Relaxed) as usize % OPERATIONS_MAX;
+        let mut places = core::iter::once(before).chain(1..taken);
+        let place =
+            match places.find(|place| self.has_key(*place, key) && self.has_name(*place, name)) {
+                Some(place) => place,
+                None if taken == OPERATIONS_MAX => OTHERS,
+                None => {
+                    self.name(taken, key, name);
+                    count.store(taken as u64 + 1, Ordering::Release);
+                    taken
+                }
+            };
         set(last, place as u64);
         place
     }
 
-    /// Finds the place of an operation, or gives it one.
-    #[cold]
-    fn find(&self, key: &Key, name: &[u8]) -> usize {
-        let count = &self.words.head[thread_word::OPERATIONS];
-        let taken = count.load(Ordering::Relaxed) as usize;
-        if let Some(place) = (1..taken).find(|place| self.is_at(*place, key, name)) {
-            return place;
-        }
-        if taken >= OPERATIONS_MAX {
-            return OTHERS;
-        }
-        self.name(taken, *key, name);
-        count.store(taken as u64 + 1, Ordering::Release);
-        taken
-    }
-
-    /// Returns true if that operation has the place.
+    /// Returns true if an operation with that key has the place.
     #[inline(always)]
-    fn is_at(&self, place: usize, key: &Key, name: &[u8]) -> bool {
-        let words = &self.words.operations[place % OPERATIONS_MAX];
+    fn has_key(&self, place: usize, key: Key) -> bool {
+        let words = &self.words.operations[place];
         let word = |place: usize| words[place].load(Ordering::Relaxed);
         word(operation_word::KEY) == key.length_and_side
             && word(operation_word::FIRST) == key.first
             && word(operation_word::LAST) == key.last
-            && (name.len() <= 16 || self.has_name(place, name))
     }
 
-    /// Returns true if the kept bytes of a long name are equal.
+    /// Returns true if the kept bytes of a name are equal.
     fn has_name(&self, place: usize, name: &[u8]) -> bool {
-        let words = &self.words.operations[place % OPERATIONS_MAX];
+        let words = &self.words.operations[place];
         name_words(name).enumerate().all(|(index, word)| {
             words[operation_word::NAME + index].load(Ordering::Relaxed) == word
         })
     }
 
     fn name(&self, place: usize, key: Key, name: &[u8]) {
-        let words = &self.words.operations[place % OPERATIONS_MAX];
+        let words = &self.words.operations[place];
         set(&words[operation_word::KEY], key.length_and_side);
         set(&words[operation_word::FIRST], key.first);
         set(&words[operation_word::LAST], key.last);
@@ -265,7 +276,7 @@ impl Key {
 }
 
 /// Returns a name of at most seven bytes as a word.
-#[inline(always)]
+#[inline(never)]
 fn short(name: &[u8]) -> u64 {
     if let (Some(first), Some(last)) = (name.first_chunk(), name.last_chunk()) {
         return u64::from(u32::from_ne_bytes(*first)) | u64::from(u32::from_ne_bytes(*last)) << 32;

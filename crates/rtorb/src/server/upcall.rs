@@ -93,7 +93,7 @@ pub(super) fn serve<'m, const SITE: u8>(
 }
 
 /// Records a request that was served.
-#[inline]
+#[inline(never)]
 fn record(
     part: &ThreadPart,
     begun: &BegunRequest,
