@@ -54,9 +54,10 @@ fn command_without_laboratory(sh: &Shell) -> anyhow::Result<()> {
 const SERVICES: &str = "rtorb-services";
 const COMMAND: &str = "rtorb-cli";
 /// Packages that the laboratory alone needs.
-const LABORATORY: [&str; 13] = [
+const LABORATORY: [&str; 15] = [
     "rtorb-lab",
     "rtorb-kernels",
+    "rtorb-recording",
     "rtorb-report",
     "rtorb-host",
     "rtorb-instruments",
@@ -66,6 +67,7 @@ const LABORATORY: [&str; 13] = [
     "askama",
     "inferno",
     "csv",
+    "prost",
     "statrs",
     "tempfile",
 ];

@@ -1,4 +1,4 @@
-//! The kernel's record of real-time threads on some CPUs: their switches and wake-ups, and interrupts.
+//! The kernel's record of threads on some CPUs: their switches and wake-ups, interrupts, and page faults.
 //!
 //! The events are those of an instance of tracefs of its own, with a buffer of fixed size (Documentation/trace/ftrace.rst,
 //! "Instances"). Other users of tracefs are not disturbed, and the instance is removed when its value is dropped.
@@ -9,6 +9,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rtorb_os::clock::monotonic_ns;
+
 use crate::system::read;
 
 /// A running record.
@@ -16,6 +18,7 @@ use crate::system::read;
 pub struct KernelTrace {
     folder: PathBuf,
     cpus: Vec<usize>,
+    begin_ns: u64,
 }
 
 /// Something that happened on a CPU.
@@ -38,15 +41,38 @@ pub enum TraceEventKind {
     Woken {
         /// Its id.
         thread: i32,
+        /// Its priority, as the kernel counts: below 100 are real-time priorities, and smaller is more urgent.
+        priority: i32,
+    },
+    /// A thread accessed memory that was not mapped to a page.
+    PageFault {
+        /// Its id.
+        thread: i32,
     },
     /// Another thread has the CPU from now on.
     Switched {
         /// The one that had it.
         from: i32,
+        /// Its priority, as the kernel counts.
+        from_priority: i32,
         /// Whether that one could go on: it was preempted.
         is_preempted: bool,
         /// The one that has it.
         to: i32,
+        /// Its priority, as the kernel counts.
+        to_priority: i32,
+    },
+}
+
+/// What a record contains.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TraceScope {
+    /// Switches and wake-ups of real-time threads, and interrupts.
+    RealTime,
+    /// Switches and wake-ups of all threads, interrupts, and the page faults of these threads.
+    All {
+        /// The threads whose page faults are recorded: those of all threads, if there are none or more than 128.
+        page_faults_of: Vec<i32>,
     },
 }
 
@@ -55,17 +81,22 @@ pub enum TraceEventKind {
 pub struct RecordedTrace {
     /// The events of each CPU, in their order.
     pub events: BTreeMap<usize, Vec<TraceEvent>>,
+    /// The last name of each thread in them.
+    pub names: BTreeMap<i32, String>,
+    /// When the record began, in ns of CLOCK_MONOTONIC.
+    pub begin_ns: u64,
+    /// Until when the record of each CPU has every event.
+    pub ends_ns: BTreeMap<usize, u64>,
     /// Events for which the buffers had no room: those after the last that is kept.
     pub lost: u64,
 }
 
 impl KernelTrace {
-    /// Begins to record the switches and wake-ups of real-time threads on these CPUs, and the interrupts there, with a buffer of this
-    /// size for each.
+    /// Begins to record what happens on these CPUs, with a buffer of this size for each.
     ///
     /// # Errors
     /// Why the host has no such record, such as that tracefs is not mounted.
-    pub fn start(cpus: &[usize], kib_per_cpu: u64) -> Result<Self, String> {
+    pub fn start(cpus: &[usize], kib_per_cpu: u64, scope: &TraceScope) -> Result<Self, String> {
         let mut roots = ROOTS.iter().map(Path::new);
         let root = roots
             .find(|root| root.join("instances").is_dir())
@@ -75,15 +106,17 @@ impl KernelTrace {
         let (process, number) = (std::process::id(), STARTED.fetch_add(1, Ordering::Relaxed));
         let folder = instances.join(format!("{PREFIX}{process}-{number}"));
         fs::create_dir(&folder).map_err(failed(&folder))?;
-        let trace = Self {
+        let mut trace = Self {
             folder,
             cpus: cpus.to_vec(),
+            begin_ns: 0,
         };
-        trace.set_up(kib_per_cpu)?;
+        trace.set_up(kib_per_cpu, scope)?;
+        trace.begin_ns = monotonic_ns();
         Ok(trace)
     }
 
-    fn set_up(&self, kib_per_cpu: u64) -> Result<(), String> {
+    fn set_up(&self, kib_per_cpu: u64, scope: &TraceScope) -> Result<(), String> {
         self.write("tracing_on", "0")?;
         self.write("trace_clock", "mono")?;
         self.write("options/overwrite", "0")?;
@@ -93,10 +126,13 @@ impl KernelTrace {
             self.write(&size, &kib_per_cpu.to_string())?;
         }
         for (event, filter) in EVENTS {
-            if !filter.is_empty() {
+            if *scope == TraceScope::RealTime && !filter.is_empty() {
                 self.write(&format!("events/{event}/filter"), filter)?;
             }
             self.write(&format!("events/{event}/enable"), "1")?;
+        }
+        if let TraceScope::All { page_faults_of } = scope {
+            self.set_up_page_faults(page_faults_of);
         }
         // Those that the processor has, without the interrupts by which CPUs tell each other to switch: these do nothing else.
         let vectors = fs::read_dir(self.folder.join("events/irq_vectors"));
@@ -110,25 +146,50 @@ impl KernelTrace {
         self.write("tracing_on", "1")
     }
 
+    /// Enables the events of page faults, which not every architecture has.
+    fn set_up_page_faults(&self, threads: &[i32]) {
+        let filter: Vec<String> = threads
+            .iter()
+            .map(|id| format!("common_pid == {id}"))
+            .collect();
+        for event in PAGE_FAULTS {
+            if (1..=FILTERED_MAX).contains(&filter.len()) {
+                let _ = self.write(&format!("events/{event}/filter"), &filter.join(" || "));
+            }
+            let _ = self.write(&format!("events/{event}/enable"), "1");
+        }
+    }
+
     /// Ends the record, and reads it.
     ///
     /// # Errors
     /// That it cannot be read.
     pub fn finish(self) -> Result<RecordedTrace, String> {
+        let end_ns = monotonic_ns();
         self.write("tracing_on", "0")?;
-        let mut found = RecordedTrace::default();
+        let mut found = RecordedTrace {
+            begin_ns: self.begin_ns,
+            ..RecordedTrace::default()
+        };
         for cpu in &self.cpus {
             let of_cpu = self.folder.join(format!("per_cpu/cpu{cpu}"));
             let stats = read(of_cpu.join("stats")).unwrap_or_default();
-            found.lost += dropped(&stats);
+            let lost = dropped(&stats);
+            found.lost += lost;
+            let mut last_ns = self.begin_ns;
             let path = of_cpu.join("trace");
             let file = File::open(&path).map_err(failed(&path))?;
             for line in BufReader::new(file).split(b'\n') {
                 let line = line.map_err(failed(&path))?;
-                if let Some((cpu, event)) = parse(&String::from_utf8_lossy(&line), *cpu) {
-                    found.events.entry(cpu).or_default().push(event);
+                let line = String::from_utf8_lossy(&line);
+                if let Some((affected, event)) = parse(&line, *cpu, &mut found.names) {
+                    last_ns = last_ns.max(event.at_ns);
+                    found.events.entry(affected).or_default().push(event);
                 }
             }
+            found
+                .ends_ns
+                .insert(*cpu, if lost > 0 { last_ns } else { end_ns });
         }
         // A wake-up may be recorded on the CPU of the thread that causes it.
         let each = found.events.values_mut();
@@ -194,9 +255,9 @@ fn dropped(stats: &str) -> u64 {
 }
 
 /// Parses a line such as `prog-12 [001] d.h2. 12.345678: sched_wakeup: comm=prog pid=12 prio=89 target_cpu=001`: the event, and the
-/// CPU on which it has an effect. `None` of a line that is no event, or none of these.
-fn parse(line: &str, cpu: usize) -> Option<(usize, TraceEvent)> {
-    let (_, after_cpu) = line.split_once("] ")?;
+/// CPU on which it has an effect. `None` of a line that is no event, or none of these. Keeps the names of threads.
+fn parse(line: &str, cpu: usize, names: &mut BTreeMap<i32, String>) -> Option<(usize, TraceEvent)> {
+    let (task, after_cpu) = line.split_once("] ")?;
     let (head, rest) = after_cpu.split_once(": ")?;
     let (name, arguments) = rest
         .split_once(": ")
@@ -208,23 +269,48 @@ fn parse(line: &str, cpu: usize) -> Option<(usize, TraceEvent)> {
         "sched_switch" => {
             let (before, after) = arguments.rsplit_once("==> ")?;
             let state = value(before, "prev_state=")?;
+            let from = value(before, "prev_pid=")?.parse().ok()?;
+            let to = value(after, "next_pid=")?.parse().ok()?;
+            keep_name(names, from, before, "prev_");
+            keep_name(names, to, after, "next_");
             let kind = TraceEventKind::Switched {
-                from: value(before, "prev_pid=")?.parse().ok()?,
+                from,
+                from_priority: value(before, "prev_prio=")?.parse().ok()?,
                 is_preempted: state.starts_with('R'),
-                to: value(after, "next_pid=")?.parse().ok()?,
+                to,
+                to_priority: value(after, "next_prio=")?.parse().ok()?,
             };
             (cpu, kind)
         }
         "sched_wakeup" | "sched_wakeup_new" => {
             let thread = value(arguments, " pid=")?.parse().ok()?;
+            let priority = value(arguments, " prio=")?.parse().ok()?;
             let target = value(arguments, "target_cpu=")?.parse().ok()?;
-            (target, TraceEventKind::Woken { thread })
+            keep_name(names, thread, arguments, "");
+            (target, TraceEventKind::Woken { thread, priority })
+        }
+        "page_fault_user" | "page_fault_kernel" => {
+            let thread = task.split(" [").next()?.trim_end().rsplit('-').next()?;
+            let thread = thread.parse().ok()?;
+            (cpu, TraceEventKind::PageFault { thread })
         }
         name if name.ends_with("_entry") => (cpu, TraceEventKind::InterruptBegan),
         name if name.ends_with("_exit") => (cpu, TraceEventKind::InterruptEnded),
         _ => return None,
     };
     Some((cpu, TraceEvent { at_ns, kind }))
+}
+
+/// Keeps the name of a thread, which stands before its id.
+fn keep_name(names: &mut BTreeMap<i32, String>, thread: i32, text: &str, prefix: &str) {
+    let begin = format!("{prefix}comm=");
+    let name = text.split_once(&begin).map(|(_, rest)| rest);
+    let name = name.and_then(|rest| rest.rsplit_once(&format!(" {prefix}pid=")));
+    if let Some((name, _)) = name
+        && names.get(&thread).is_none_or(|known| known != name)
+    {
+        names.insert(thread, name.to_owned());
+    }
 }
 
 /// The word behind the last `name`: the name of a thread, which may contain anything, stands before all others.
@@ -234,6 +320,9 @@ fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 }
 
 static STARTED: AtomicU32 = AtomicU32::new(0);
+const PAGE_FAULTS: [&str; 2] = ["exceptions/page_fault_user", "exceptions/page_fault_kernel"];
+/// A filter is at most a page of text (Documentation/trace/events.rst).
+const FILTERED_MAX: usize = 128;
 const PREFIX: &str = "rtorb-";
 const ROOTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// The events, and which of them: below 100 are the kernel's priorities of real-time threads.
@@ -253,7 +342,10 @@ mod tests {
 
     #[test]
     fn the_lines_of_the_kernel_are_read() {
-        let parsed = |line: &str| parse(line, 3).map(|(cpu, event)| (cpu, event.at_ns, event.kind));
+        let mut names = BTreeMap::new();
+        let mut parsed = |line: &str| {
+            parse(line, 3, &mut names).map(|(cpu, event)| (cpu, event.at_ns, event.kind))
+        };
         assert_eq!(
             parsed(
                 "  <odd] : n>-17   [003] d..2.  12.000345: sched_switch: prev_comm=<odd] : n> prev_pid=17 prev_prio=120 prev_state=R+ ==> next_comm=pid=9 next_pid=18 next_prio=49"
@@ -270,8 +362,10 @@ mod tests {
                 12_000_345_000,
                 TraceEventKind::Switched {
                     from: 17,
+                    from_priority: 120,
                     is_preempted: true,
-                    to: 18
+                    to: 18,
+                    to_priority: 49
                 }
             ))
         );
@@ -279,7 +373,20 @@ mod tests {
             parsed(
                 "  <idle>-0   [003] dNh4.  0.500000: sched_wakeup: comm=pid=5 target pid=18 prio=49 target_cpu=001"
             ),
-            Some((1, 500_000_000, TraceEventKind::Woken { thread: 18 }))
+            Some((
+                1,
+                500_000_000,
+                TraceEventKind::Woken {
+                    thread: 18,
+                    priority: 49
+                }
+            ))
+        );
+        assert_eq!(
+            parsed(
+                "  a-b-21  [003] d..1.  0.500000: page_fault_user: address=0x7f ip=0x5 error_code=0x6"
+            ),
+            Some((3, 500_000_000, TraceEventKind::PageFault { thread: 21 }))
         );
         for (name, kind) in [
             ("irq_handler_entry", TraceEventKind::InterruptBegan),
@@ -296,6 +403,8 @@ mod tests {
         ] {
             assert_eq!(parsed(nothing), None, "{nothing}");
         }
+        assert_eq!(names[&17], "prog x");
+        assert_eq!(names[&18], "pid=5 target");
     }
 
     #[test]
@@ -317,7 +426,7 @@ mod tests {
             stack_bytes: None,
         };
         let traced = move || {
-            let trace = KernelTrace::start(&[cpu], 256)?;
+            let trace = KernelTrace::start(&[cpu], 256, &TraceScope::RealTime)?;
             let folder = trace.folder.clone();
             let own = rustix::thread::gettid().as_raw_nonzero().get();
             let begin_ns = rtorb_os::clock::monotonic_ns();
@@ -345,7 +454,7 @@ mod tests {
         let around = begin_ns - 1_000..=end_ns + 1_000;
         let mine = |event: &&TraceEvent| around.contains(&event.at_ns);
         let away = |event: &TraceEvent| matches!(event.kind, TraceEventKind::Switched { from, is_preempted: false, .. } if from == own);
-        let back = |event: &TraceEvent| matches!(event.kind, TraceEventKind::Woken { thread } if thread == own);
+        let back = |event: &TraceEvent| matches!(event.kind, TraceEventKind::Woken { thread, .. } if thread == own);
         let found: Vec<TraceEvent> = events.iter().filter(mine).copied().collect();
         assert!(
             found.iter().any(away) && found.iter().any(back),

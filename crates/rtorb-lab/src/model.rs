@@ -26,7 +26,6 @@ use plan::Plan;
 mod causes;
 pub(crate) mod component;
 mod conductor;
-mod held_up;
 mod judging;
 pub mod loading;
 pub mod noise;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rtorb_host::cpu_use::{CpuUse, Snapshot};
 use rtorb_host::description::stolen_ms;
-use rtorb_host::kernel_trace::{KernelTrace, RecordedTrace, TraceEvent};
+use rtorb_host::kernel_trace::{KernelTrace, RecordedTrace, TraceEvent, TraceScope};
 use rtorb_host::placement::Placement;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_results::ObtainedScheduling;
@@ -84,7 +84,7 @@ pub(super) fn conduct(
         ..Evidence::default()
     };
     let cpus: Vec<usize> = places.cpus().into_iter().collect();
-    let record = KernelTrace::start(&cpus, record_kib(duration));
+    let record = KernelTrace::start(&cpus, record_kib(duration), &TraceScope::RealTime);
     evidence.threads = running.threads();
     let (before, others) = (stolen(places), Snapshot::now());
     progress.step(&format!("running for {} s", duration.as_secs_f64()));

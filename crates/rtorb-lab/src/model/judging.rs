@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rtorb_recording::activity::Activity;
 use rtorb_results::judgement::{
     CpuObserved, Interruption, Judgement, Observed, ObservedStanding, Outlier,
 };
 use rtorb_sched::model::{CallWay, CheckReport, SchedulingPolicy, Standing, System};
 
 use super::conductor::{Evidence, processor_name};
-use super::held_up::held_up;
 use super::places::{self, Places};
 use super::plan::Plan;
 use super::records::{Job, JobGap};
@@ -397,12 +397,12 @@ fn timelines(ran: Ran<'_>, evidence: &Evidence, from_ns: u64) -> BTreeMap<usize,
     }
     let mut gaps: Vec<JobGap> = evidence.gaps.clone();
     gaps.sort_unstable_by_key(|gap| (gap.place, gap.number, gap.begin_ns));
+    let activity = Activity::of_events(&evidence.events, &BTreeMap::new());
     let cpus = ran.places.cpus().into_iter();
     cpus.map(|cpu| {
         let jobs = jobs.remove(&cpu).unwrap_or_default();
         let watched = evidence.watched.get(&cpu);
-        let events = evidence.events.get(&cpu).map_or(&[][..], Vec::as_slice);
-        let held_up = held_up(events, &evidence.threads, from_ns);
+        let held_up = activity.held_up(cpu, &evidence.threads, from_ns);
         (
             cpu,
             Timeline::of(&jobs, &gaps, watched, (&held_up, from_ns)),

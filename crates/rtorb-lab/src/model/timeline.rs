@@ -51,7 +51,7 @@ struct Stretch {
 
 impl Timeline {
     /// Of a CPU's jobs, what these lost the CPU for (sorted by place, number and begin), its watcher, and the times in which the kernel
-    /// held up the threads of the system ([`held_up`](super::held_up::held_up)). From `from_ns` on, what nobody ran in is an
+    /// held up the threads of the system ([`Activity::held_up`](rtorb_recording::activity::Activity::held_up)). From `from_ns` on, what nobody ran in is an
     /// interruption.
     pub(super) fn of(
         jobs: &[Caused],

@@ -181,10 +181,15 @@ fn record(evidence: &Evidence, late_ns: u64) -> Vec<TraceEvent> {
         let began_ns = job.release_ns + if is_late { late_ns } else { 1_000 };
         let switched = |from, to| TraceEventKind::Switched {
             from,
+            from_priority: 49,
             is_preempted: false,
             to,
+            to_priority: 49,
         };
-        let woken = TraceEventKind::Woken { thread: OF_SYSTEM };
+        let woken = TraceEventKind::Woken {
+            thread: OF_SYSTEM,
+            priority: 49,
+        };
         for (at_ns, kind) in [
             (job.release_ns - 1_000, switched(0, OF_OTHERS)),
             (job.release_ns, woken),

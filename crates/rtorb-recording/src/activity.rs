@@ -1,0 +1,437 @@
+//! What threads and CPUs did, by the kernel's record.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rtorb_host::kernel_trace::{RecordedTrace, TraceEvent, TraceEventKind};
+
+/// What the threads and CPUs of a host did.
+#[derive(Clone, Debug, Default)]
+pub struct Activity {
+    /// Of each CPU, the threads that had it, one after another.
+    turns: BTreeMap<usize, Vec<Turn>>,
+    /// Of each CPU, the times of interrupt handlers.
+    handlers: BTreeMap<usize, Vec<(u64, u64)>>,
+    /// Of each thread, what it did, one after another.
+    stretches: BTreeMap<i32, Vec<Stretch>>,
+    /// Of each thread, when it had page faults.
+    faults: BTreeMap<i32, Vec<u64>>,
+}
+
+/// A time in which a thread had a CPU.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    begin_ns: u64,
+    end_ns: u64,
+    thread: i32,
+    priority: i32,
+}
+
+/// A time in which a thread ran, waited for a CPU, or slept.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    begin_ns: u64,
+    end_ns: u64,
+    state: ThreadState,
+    cpu: usize,
+    priority: i32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ThreadState {
+    Running,
+    Ready,
+    Asleep,
+}
+
+/// A part of a time of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Its begin, in ns.
+    pub begin_ns: u64,
+    /// Its end, in ns.
+    pub end_ns: u64,
+    /// What the thread did.
+    pub doing: Doing,
+}
+
+/// What a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Doing {
+    /// It executes.
+    Running,
+    /// It has the CPU, and an interrupt handler executes there.
+    Interrupted {
+        /// The CPU.
+        cpu: usize,
+    },
+    /// It can run, and a thread has the CPU that is as urgent as it, or more.
+    Preempted {
+        /// The CPU.
+        cpu: usize,
+        /// The id of that thread.
+        by: i32,
+        /// The priority of that thread, as the kernel counts.
+        by_priority: i32,
+        /// Its own.
+        priority: i32,
+    },
+    /// It can run, and the kernel keeps the CPU: for a thread that is less urgent, or for none.
+    Kept {
+        /// The CPU.
+        cpu: usize,
+        /// The id of that thread; 0 for none.
+        by: i32,
+    },
+    /// It executes, and the kernel serves its page faults; or it waits for a page.
+    PageFault,
+    /// It waits for something else than a CPU.
+    Asleep,
+    /// The record does not say.
+    Unknown,
+}
+
+impl Activity {
+    /// What a record says.
+    pub fn of(record: &RecordedTrace) -> Self {
+        Self::of_events(&record.events, &record.ends_ns)
+    }
+
+    /// What the events of each CPU say. Without an end, a CPU's record ends with its last event.
+    pub fn of_events(
+        events: &BTreeMap<usize, Vec<TraceEvent>>,
+        ends_ns: &BTreeMap<usize, u64>,
+    ) -> Self {
+        let mut replay = Replay::default();
+        let each = events.iter();
+        let each = each.flat_map(|(cpu, of_cpu)| of_cpu.iter().map(move |event| (event, *cpu)));
+        let mut all: Vec<(&TraceEvent, usize)> = each.collect();
+        all.sort_by_key(|(event, _)| event.at_ns);
+        for (event, cpu) in all {
+            let is_known = ends_ns
+                .get(&cpu)
+                .is_none_or(|end_ns| event.at_ns <= *end_ns);
+            if is_known {
+                replay.take(cpu, event);
+            }
+        }
+        let last = |cpu: &usize| events[cpu].last().map_or(0, |event| event.at_ns);
+        let mut ends: BTreeMap<usize, u64> = events.keys().map(|cpu| (*cpu, last(cpu))).collect();
+        ends.extend(ends_ns);
+        replay.finish(&ends)
+    }
+
+    /// Returns the times of at least `from_ns` in which a thread of `system` could run on a CPU and something else had it: another thread,
+    /// or an interrupt handler. What the threads of the system do while they have the CPU is no such time, however long it takes.
+    pub fn held_up(&self, cpu: usize, system: &BTreeSet<i32>, from_ns: u64) -> Vec<(u64, u64)> {
+        let of_system = system
+            .iter()
+            .filter_map(|thread| self.stretches.get(thread));
+        let waiting = of_system.flatten();
+        let waiting = waiting.filter(|one| one.state == ThreadState::Ready && one.cpu == cpu);
+        let mut waiting: Vec<_> = waiting.map(|one| (one.begin_ns, one.end_ns)).collect();
+        waiting.sort_unstable();
+        let waiting = union(waiting, 0);
+        let handlers = self.handlers.get(&cpu).map_or(&[][..], Vec::as_slice);
+        let mut times = Vec::new();
+        for turn in self.turns.get(&cpu).into_iter().flatten() {
+            let holding = if system.contains(&turn.thread) {
+                handlers
+            } else {
+                &waiting
+            };
+            times.extend(within(holding, turn.begin_ns, turn.end_ns));
+        }
+        union(times, from_ns)
+    }
+
+    /// Returns what a thread did in a time: moments that fill it, in their order.
+    pub fn moments(&self, thread: i32, begin_ns: u64, end_ns: u64) -> Vec<Moment> {
+        let mut found = Moments {
+            at_ns: begin_ns,
+            end_ns,
+            moments: Vec::new(),
+        };
+        let stretches = self.stretches.get(&thread).map_or(&[][..], Vec::as_slice);
+        let first = stretches.partition_point(|one| one.end_ns <= begin_ns);
+        let met = stretches[first..].iter();
+        let mut was_fault = first > 0 && self.ends_with_fault(thread, &stretches[first - 1]);
+        for stretch in met.take_while(|one| one.begin_ns < end_ns) {
+            found.until(stretch.begin_ns, Doing::Unknown);
+            match stretch.state {
+                ThreadState::Running => self.ran(thread, stretch, &mut found),
+                ThreadState::Ready => self.waited(stretch, &mut found),
+                ThreadState::Asleep if was_fault => found.until(stretch.end_ns, Doing::PageFault),
+                ThreadState::Asleep => found.until(stretch.end_ns, Doing::Asleep),
+            }
+            was_fault = self.ends_with_fault(thread, stretch);
+        }
+        found.until(end_ns, Doing::Unknown);
+        found.moments
+    }
+
+    /// Returns which of these threads had a CPU at that moment, give or take the resolution of the record.
+    pub fn running_at(&self, at_ns: u64, threads: &BTreeSet<i32>) -> Vec<i32> {
+        let (from_ns, until_ns) = (at_ns.saturating_sub(RESOLUTION_NS), at_ns + RESOLUTION_NS);
+        let met = self.turns.values().flat_map(|turns| {
+            let first = turns.partition_point(|turn| turn.end_ns < from_ns);
+            let met = turns[first..].iter();
+            met.take_while(|turn| turn.begin_ns <= until_ns)
+        });
+        let met = met.filter(|turn| threads.contains(&turn.thread));
+        met.map(|turn| turn.thread).collect()
+    }
+
+    /// Returns the number of page faults of a thread in a time.
+    pub fn faults_within(&self, thread: i32, begin_ns: u64, end_ns: u64) -> usize {
+        let faults = self.faults.get(&thread).map_or(&[][..], Vec::as_slice);
+        let before = |at_ns: u64| faults.partition_point(|fault| *fault < at_ns);
+        before(end_ns).saturating_sub(before(begin_ns))
+    }
+
+    fn ran(&self, thread: i32, stretch: &Stretch, found: &mut Moments) {
+        let handlers = self
+            .handlers
+            .get(&stretch.cpu)
+            .map_or(&[][..], Vec::as_slice);
+        for (begin_ns, end_ns) in within(handlers, found.at_ns, stretch.end_ns) {
+            self.executed(thread, begin_ns, found);
+            found.until(end_ns, Doing::Interrupted { cpu: stretch.cpu });
+        }
+        self.executed(thread, stretch.end_ns, found);
+    }
+
+    /// Execution up to a moment. The time between two page faults that follow each other so closely is that of page faults.
+    fn executed(&self, thread: i32, end_ns: u64, found: &mut Moments) {
+        let faults = self.faults.get(&thread).map_or(&[][..], Vec::as_slice);
+        let first = faults.partition_point(|at_ns| *at_ns < found.at_ns);
+        for fault in faults[first..].windows(2) {
+            if fault[0] >= end_ns.min(found.end_ns) {
+                break;
+            }
+            if fault[1] - fault[0] <= FAULTS_APART_NS {
+                found.until(fault[0], Doing::Running);
+                found.until(fault[1].min(end_ns), Doing::PageFault);
+            }
+        }
+        found.until(end_ns, Doing::Running);
+    }
+
+    fn waited(&self, stretch: &Stretch, found: &mut Moments) {
+        let turns = self.turns.get(&stretch.cpu).map_or(&[][..], Vec::as_slice);
+        let first = turns.partition_point(|turn| turn.end_ns <= found.at_ns);
+        let met = turns[first..].iter();
+        for turn in met.take_while(|turn| turn.begin_ns < stretch.end_ns) {
+            found.until(turn.begin_ns, Doing::Unknown);
+            let is_sharing = turn.priority >= FIRST_NORMAL && stretch.priority >= FIRST_NORMAL;
+            let is_urgent = turn.thread != 0 && (turn.priority <= stretch.priority || is_sharing);
+            let doing = if is_urgent {
+                Doing::Preempted {
+                    cpu: stretch.cpu,
+                    by: turn.thread,
+                    by_priority: turn.priority,
+                    priority: stretch.priority,
+                }
+            } else {
+                Doing::Kept {
+                    cpu: stretch.cpu,
+                    by: turn.thread,
+                }
+            };
+            found.until(turn.end_ns.min(stretch.end_ns), doing);
+        }
+        found.until(stretch.end_ns, Doing::Unknown);
+    }
+
+    /// Returns true if the thread had a page fault just before it left the CPU.
+    fn ends_with_fault(&self, thread: i32, stretch: &Stretch) -> bool {
+        let from_ns = stretch.end_ns.saturating_sub(FAULT_TO_SLEEP_NS);
+        stretch.state == ThreadState::Running
+            && self.faults_within(thread, from_ns, stretch.end_ns + 1) > 0
+    }
+}
+
+/// Moments that fill a time.
+struct Moments {
+    /// Up to here they do.
+    at_ns: u64,
+    end_ns: u64,
+    moments: Vec<Moment>,
+}
+
+impl Moments {
+    fn until(&mut self, end_ns: u64, doing: Doing) {
+        let end_ns = end_ns.min(self.end_ns);
+        if end_ns <= self.at_ns {
+            return;
+        }
+        match self.moments.last_mut() {
+            Some(last) if last.doing == doing => last.end_ns = end_ns,
+            _ => self.moments.push(Moment {
+                begin_ns: self.at_ns,
+                end_ns,
+                doing,
+            }),
+        }
+        self.at_ns = end_ns;
+    }
+}
+
+/// The states of CPUs and threads, event by event.
+#[derive(Default)]
+struct Replay {
+    found: Activity,
+    /// Of each CPU, the thread that has it: unknown before the first switch.
+    running: BTreeMap<usize, Turn>,
+    /// Of each CPU, how many interrupt handlers execute, one in another, and since when.
+    handling: BTreeMap<usize, (u32, u64)>,
+    /// Of each thread, what it does, if that is known.
+    doing: BTreeMap<i32, Stretch>,
+}
+
+impl Replay {
+    fn take(&mut self, cpu: usize, event: &TraceEvent) {
+        let at_ns = event.at_ns;
+        match event.kind {
+            TraceEventKind::InterruptBegan => {
+                let (depth, since_ns) = self.handling.entry(cpu).or_insert((0, at_ns));
+                if *depth == 0 {
+                    *since_ns = at_ns;
+                }
+                *depth += 1;
+            }
+            TraceEventKind::InterruptEnded => {
+                let Some((depth, since_ns)) = self.handling.get_mut(&cpu) else {
+                    return;
+                };
+                *depth = depth.saturating_sub(1);
+                if *depth == 0 && *since_ns < at_ns {
+                    let times = self.found.handlers.entry(cpu).or_default();
+                    times.push((*since_ns, at_ns));
+                    *since_ns = at_ns;
+                }
+            }
+            TraceEventKind::PageFault { thread } => {
+                self.found.faults.entry(thread).or_default().push(at_ns);
+            }
+            TraceEventKind::Woken { thread, priority } => {
+                let is_asleep = |known: &Stretch| known.state == ThreadState::Asleep;
+                if self.doing.get(&thread).is_none_or(is_asleep) {
+                    self.begin(thread, at_ns, ThreadState::Ready, cpu, priority);
+                }
+            }
+            TraceEventKind::Switched {
+                from,
+                from_priority,
+                is_preempted,
+                to,
+                to_priority,
+            } => {
+                let state = if is_preempted {
+                    ThreadState::Ready
+                } else {
+                    ThreadState::Asleep
+                };
+                self.begin(from, at_ns, state, cpu, from_priority);
+                self.begin(to, at_ns, ThreadState::Running, cpu, to_priority);
+                self.turn(cpu, at_ns, to, to_priority);
+            }
+        }
+    }
+
+    /// Begins what a thread does from now on. Thread 0 is that of an idle CPU: every CPU has one of its own.
+    fn begin(&mut self, thread: i32, at_ns: u64, state: ThreadState, cpu: usize, priority: i32) {
+        if thread == 0 {
+            return;
+        }
+        let next = Stretch {
+            begin_ns: at_ns,
+            end_ns: at_ns,
+            state,
+            cpu,
+            priority,
+        };
+        if let Some(known) = self.doing.insert(thread, next) {
+            self.found.end(thread, known, at_ns);
+        }
+    }
+
+    fn turn(&mut self, cpu: usize, at_ns: u64, thread: i32, priority: i32) {
+        let next = Turn {
+            begin_ns: at_ns,
+            end_ns: at_ns,
+            thread,
+            priority,
+        };
+        if let Some(mut turn) = self.running.insert(cpu, next) {
+            turn.end_ns = at_ns;
+            self.found.turns.entry(cpu).or_default().push(turn);
+        }
+    }
+
+    /// Ends everything with the record: what a thread does that has no CPU is known until the first CPU's record ends.
+    fn finish(mut self, ends_ns: &BTreeMap<usize, u64>) -> Activity {
+        let end_of = |cpu: &usize| ends_ns.get(cpu).copied().unwrap_or(0);
+        for (cpu, mut turn) in self.running {
+            turn.end_ns = end_of(&cpu).max(turn.begin_ns);
+            self.found.turns.entry(cpu).or_default().push(turn);
+        }
+        for (cpu, (depth, since_ns)) in self.handling {
+            if depth > 0 && since_ns < end_of(&cpu) {
+                let times = self.found.handlers.entry(cpu).or_default();
+                times.push((since_ns, end_of(&cpu)));
+            }
+        }
+        let first_end_ns = ends_ns.values().copied().min().unwrap_or(0);
+        for (thread, stretch) in self.doing {
+            let end_ns = if stretch.state == ThreadState::Running {
+                end_of(&stretch.cpu)
+            } else {
+                first_end_ns
+            };
+            self.found.end(thread, stretch, end_ns);
+        }
+        self.found
+    }
+}
+
+impl Activity {
+    fn end(&mut self, thread: i32, mut stretch: Stretch, at_ns: u64) {
+        if stretch.begin_ns < at_ns {
+            stretch.end_ns = at_ns;
+            self.stretches.entry(thread).or_default().push(stretch);
+        }
+    }
+}
+
+/// The parts of times, in their order, that are within another.
+fn within(times: &[(u64, u64)], begin_ns: u64, end_ns: u64) -> impl Iterator<Item = (u64, u64)> {
+    let first = times.partition_point(|(_, end)| *end <= begin_ns);
+    let met = times[first..].iter();
+    let met = met.take_while(move |(begin, _)| *begin < end_ns);
+    met.map(move |(begin, end)| (*begin.max(&begin_ns), *end.min(&end_ns)))
+}
+
+/// Times in the order of their begins, those that touch made one; of these, those of at least `from_ns`.
+fn union(times: Vec<(u64, u64)>, from_ns: u64) -> Vec<(u64, u64)> {
+    let mut joined: Vec<(u64, u64)> = Vec::new();
+    for (begin_ns, end_ns) in times {
+        match joined.last_mut() {
+            Some(last) if begin_ns <= last.1 => last.1 = last.1.max(end_ns),
+            _ => joined.push((begin_ns, end_ns)),
+        }
+    }
+    joined.retain(|(begin_ns, end_ns)| end_ns - begin_ns >= from_ns);
+    joined
+}
+
+/// The kernel's priorities from here on are no real-time priorities.
+pub(crate) const FIRST_NORMAL: i32 = 100;
+/// The kernel's text has whole microseconds.
+const RESOLUTION_NS: u64 = 2_000;
+/// Two page faults of one page each follow each other in less if a thread does nothing else.
+const FAULTS_APART_NS: u64 = 5_000;
+/// From a page fault until its thread sleeps: the kernel has asked for the page by then.
+const FAULT_TO_SLEEP_NS: u64 = 50_000;
+
+#[cfg(test)]
+mod tests;

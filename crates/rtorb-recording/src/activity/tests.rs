@@ -1,0 +1,196 @@
+use super::*;
+
+const OURS: i32 = 7;
+const ALSO_OURS: i32 = 8;
+const OTHER: i32 = 90;
+const CPU: usize = 3;
+
+fn event(at_ns: u64, kind: TraceEventKind) -> TraceEvent {
+    TraceEvent { at_ns, kind }
+}
+
+/// Threads of the system have the priority 50, others that of a usual thread.
+fn priority(thread: i32) -> i32 {
+    if [OURS, ALSO_OURS].contains(&thread) {
+        50
+    } else {
+        120
+    }
+}
+
+fn woken(at_ns: u64, thread: i32) -> TraceEvent {
+    let priority = priority(thread);
+    event(at_ns, TraceEventKind::Woken { thread, priority })
+}
+
+fn switched(at_ns: u64, from: i32, is_preempted: bool, to: i32) -> TraceEvent {
+    let kind = TraceEventKind::Switched {
+        from,
+        from_priority: priority(from),
+        is_preempted,
+        to,
+        to_priority: priority(to),
+    };
+    event(at_ns, kind)
+}
+
+fn activity(events: &[TraceEvent]) -> Activity {
+    Activity::of_events(&BTreeMap::from([(CPU, events.to_vec())]), &BTreeMap::new())
+}
+
+fn held_up(events: &[TraceEvent]) -> Vec<(u64, u64)> {
+    activity(events).held_up(CPU, &[OURS, ALSO_OURS].into(), 10_000)
+}
+
+fn doings(activity: &Activity, begin_ns: u64, end_ns: u64) -> Vec<(u64, Doing)> {
+    let moments = activity.moments(OURS, begin_ns, end_ns).into_iter();
+    moments
+        .map(|one| (one.end_ns - one.begin_ns, one.doing))
+        .collect()
+}
+
+#[test]
+fn another_thread_holds_up_one_that_can_run() {
+    let woken_late = [
+        switched(0, OURS, false, OTHER),
+        woken(50_000, OURS),
+        switched(550_000, OTHER, true, OURS),
+    ];
+    assert_eq!(held_up(&woken_late), [(50_000, 550_000)]);
+    let preempted = [
+        switched(0, 0, false, OURS),
+        switched(100_000, OURS, true, OTHER),
+        switched(300_000, OTHER, false, OURS),
+    ];
+    assert_eq!(held_up(&preempted), [(100_000, 300_000)]);
+    // It waits for nothing but itself: another thread may have the CPU.
+    let asleep = [
+        switched(0, OURS, false, OTHER),
+        switched(900_000, OTHER, false, OURS),
+    ];
+    assert_eq!(held_up(&asleep), []);
+}
+
+#[test]
+fn a_slow_thread_of_the_system_holds_nobody_up() {
+    let slow = [
+        switched(0, 0, false, OURS),
+        woken(1_000, ALSO_OURS),
+        switched(900_000, OURS, false, ALSO_OURS),
+        switched(901_000, ALSO_OURS, false, 0),
+    ];
+    assert_eq!(held_up(&slow), []);
+}
+
+#[test]
+fn interrupts_hold_up_if_they_are_long_enough() {
+    use TraceEventKind::{InterruptBegan, InterruptEnded};
+    let interrupted = |length_ns: u64| {
+        [
+            switched(0, 0, false, OURS),
+            event(40_000, InterruptBegan),
+            event(41_000, InterruptBegan),
+            event(42_000, InterruptEnded),
+            event(40_000 + length_ns, InterruptEnded),
+            switched(900_000, OURS, false, 0),
+        ]
+    };
+    assert_eq!(held_up(&interrupted(30_000)), [(40_000, 70_000)]);
+    assert_eq!(held_up(&interrupted(9_000)), []);
+    assert_eq!(
+        doings(&activity(&interrupted(30_000)), 10_000, 900_000),
+        [
+            (30_000, Doing::Running),
+            (30_000, Doing::Interrupted { cpu: CPU }),
+            (830_000, Doing::Running),
+        ]
+    );
+}
+
+/// An urgent thread that waits for a usual one waits for the kernel: the scheduler would have given it the CPU.
+#[test]
+fn the_priority_says_whether_a_thread_or_the_kernel_has_the_cpu() {
+    let urgent = |at_ns, from, to, to_priority| {
+        let kind = TraceEventKind::Switched {
+            from,
+            from_priority: 50,
+            is_preempted: true,
+            to,
+            to_priority,
+        };
+        event(at_ns, kind)
+    };
+    let events = [
+        switched(0, 0, false, OURS),
+        urgent(10_000, OURS, OTHER, 20),
+        urgent(30_000, OTHER, OTHER + 1, 120),
+        switched(60_000, OTHER + 1, true, OURS),
+        switched(100_000, OURS, false, 0),
+    ];
+    let preempted = Doing::Preempted {
+        cpu: CPU,
+        by: OTHER,
+        by_priority: 20,
+        priority: 50,
+    };
+    let kept = Doing::Kept {
+        cpu: CPU,
+        by: OTHER + 1,
+    };
+    assert_eq!(
+        doings(&activity(&events), 0, 120_000),
+        [
+            (10_000, Doing::Running),
+            (20_000, preempted),
+            (30_000, kept),
+            (40_000, Doing::Running),
+            // Nothing is known after the last event.
+            (20_000, Doing::Unknown),
+        ]
+    );
+}
+
+#[test]
+fn a_thread_that_moves_to_another_cpu_waits_no_longer_on_the_first() {
+    let first = vec![switched(0, 0, false, OTHER), woken(10_000, OURS)];
+    let second = vec![
+        switched(20_000, 0, false, OURS),
+        switched(90_000, OURS, false, 0),
+    ];
+    let events = BTreeMap::from([(0, first), (1, second)]);
+    let ends_ns = BTreeMap::from([(0, 100_000), (1, 100_000)]);
+    let activity = Activity::of_events(&events, &ends_ns);
+    assert_eq!(activity.held_up(0, &[OURS].into(), 1), [(10_000, 20_000)]);
+    assert_eq!(activity.running_at(50_000, &[OURS].into()), [OURS]);
+    assert!(activity.running_at(95_000, &[OURS].into()).is_empty());
+}
+
+#[test]
+fn page_faults_are_served_while_a_thread_runs_and_while_it_waits_for_a_page() {
+    let fault = |at_ns| event(at_ns, TraceEventKind::PageFault { thread: OURS });
+    let mut events = vec![switched(0, 0, false, OURS)];
+    events.extend((0..11).map(|count| fault(100_000 + count * 1_000)));
+    events.extend([
+        switched(115_000, OURS, false, 0),
+        woken(500_000, OURS),
+        switched(500_000, 0, false, OURS),
+        switched(700_000, OURS, false, 0),
+        woken(800_000, OURS),
+        switched(800_000, 0, false, OURS),
+        switched(900_000, OURS, false, 0),
+    ]);
+    let activity = activity(&events);
+    assert_eq!(
+        doings(&activity, 0, 900_000),
+        [
+            (100_000, Doing::Running),
+            (10_000, Doing::PageFault),
+            (5_000, Doing::Running),
+            (385_000, Doing::PageFault),
+            (200_000, Doing::Running),
+            (100_000, Doing::Asleep),
+            (100_000, Doing::Running),
+        ]
+    );
+    assert_eq!(activity.faults_within(OURS, 100_000, 105_000), 5);
+}

@@ -1,0 +1,249 @@
+//! The two ends of each call, the calls within servants, and how far the clocks of hosts are apart.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::records::{
+    CallOutcome, CallRecord, CallSide, HostRecord, ProcessRecord, Recording, ThreadRecord,
+};
+
+/// The place of a call in a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallPlace {
+    /// The index of its host.
+    pub host: usize,
+    /// The index of its process there.
+    pub process: usize,
+    /// The index of its thread there.
+    pub thread: usize,
+    /// Its index there.
+    pub call: usize,
+}
+
+/// How the calls of a recording belong together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Joins {
+    /// Of each call of a client, that of its server.
+    pub server_of: BTreeMap<CallPlace, CallPlace>,
+    /// The other way round.
+    pub client_of: BTreeMap<CallPlace, CallPlace>,
+    /// Of each call that a servant made, the call in which that servant executed.
+    pub within: BTreeMap<CallPlace, CallPlace>,
+    /// The other way round, in the order of time.
+    pub nested: BTreeMap<CallPlace, Vec<CallPlace>>,
+}
+
+impl Recording {
+    /// Returns the place of each call.
+    pub fn places(&self) -> impl Iterator<Item = (CallPlace, &CallRecord)> {
+        self.threads().flat_map(|(at, thread)| {
+            let calls = thread.calls.iter().enumerate();
+            calls.map(move |(call, record)| (CallPlace { call, ..at }, record))
+        })
+    }
+
+    /// Returns each thread, with the place of its first call.
+    fn threads(&self) -> impl Iterator<Item = (CallPlace, &ThreadRecord)> {
+        self.hosts.iter().enumerate().flat_map(|(host, of_host)| {
+            let processes = of_host.processes.iter().enumerate();
+            processes.flat_map(move |(process, of_process)| {
+                let threads = of_process.threads.iter().enumerate();
+                threads.map(move |(thread, record)| {
+                    let at = CallPlace {
+                        host,
+                        process,
+                        thread,
+                        call: 0,
+                    };
+                    (at, record)
+                })
+            })
+        })
+    }
+
+    /// Returns the host of a call.
+    pub fn host(&self, place: CallPlace) -> &HostRecord {
+        &self.hosts[place.host]
+    }
+
+    /// Returns the process of a call.
+    pub fn process(&self, place: CallPlace) -> &ProcessRecord {
+        &self.host(place).processes[place.process]
+    }
+
+    /// Returns the thread of a call.
+    pub fn thread(&self, place: CallPlace) -> &ThreadRecord {
+        &self.process(place).threads[place.thread]
+    }
+
+    /// Returns the call at a place.
+    pub fn call(&self, place: CallPlace) -> &CallRecord {
+        &self.thread(place).calls[place.call]
+    }
+
+    /// Adds the hosts of another recording. A host of the same name has the processes of both, and the kernel's record of either.
+    pub fn add(&mut self, other: Self) {
+        for host in other.hosts {
+            let known = self.hosts.iter_mut().find(|known| known.name == host.name);
+            match known {
+                Some(known) => {
+                    known.processes.extend(host.processes);
+                    if known.kernel.is_err() {
+                        known.kernel = host.kernel;
+                    }
+                }
+                None => self.hosts.push(host),
+            }
+        }
+    }
+
+    /// Finds how far the clocks of the hosts are apart: a request is not read before it is sent, and its reply is not there before it is
+    /// sent. Each host that is joined by calls to the first, directly or by others, gets the middle of what these allow.
+    pub fn align(&mut self, joins: &Joins) {
+        let mut allowed: BTreeMap<(usize, usize), (i64, i64)> = BTreeMap::new();
+        for (client, server) in &joins.server_of {
+            if client.host == server.host {
+                continue;
+            }
+            let (called, served) = (self.call(*client), self.call(*server));
+            let most = difference(served.first_ns, called.second_or_last_ns());
+            let least = match called.outcome {
+                CallOutcome::Sent => i64::MIN,
+                _ => difference(served.last_ns, called.last_ns),
+            };
+            let both = allowed.entry((client.host, server.host));
+            let both = both.or_insert((i64::MIN, i64::MAX));
+            *both = (both.0.max(least), both.1.min(most));
+        }
+        let mut known: BTreeMap<usize, i64> = BTreeMap::from([(0, 0)]);
+        for _ in 0..self.hosts.len() {
+            for (&(client, server), &(least, most)) in &allowed {
+                let ahead = if least == i64::MIN {
+                    most
+                } else {
+                    least + most.saturating_sub(least) / 2
+                };
+                match (known.get(&client).copied(), known.get(&server).copied()) {
+                    (Some(of_client), None) => {
+                        known.insert(server, of_client.saturating_add(ahead));
+                    }
+                    (None, Some(of_server)) => {
+                        known.insert(client, of_server.saturating_sub(ahead));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for (host, ahead_ns) in known {
+            if let Some(host) = self.hosts.get_mut(host) {
+                host.ahead_ns = ahead_ns;
+            }
+        }
+    }
+}
+
+impl Joins {
+    /// Finds what belongs together. Ends join by their connection and the id of the request. If an end does not know its connection, they
+    /// join by the id, the operation and their times, and only if no other ends could.
+    pub fn of(recording: &Recording) -> Self {
+        let mut joins = Self::default();
+        let mut clients: HashMap<Key<'_>, Vec<CallPlace>> = HashMap::new();
+        let mut servers: HashMap<Key<'_>, Vec<CallPlace>> = HashMap::new();
+        for (place, call) in recording.places() {
+            let table = match call.side {
+                CallSide::Client => &mut clients,
+                CallSide::Server => &mut servers,
+                CallSide::Collocated => continue,
+            };
+            let key = (call.request_id, call.operation.as_str());
+            table.entry(key).or_default().push(place);
+        }
+        for (key, clients) in &clients {
+            if let Some(servers) = servers.get(key) {
+                joins.join(recording, clients, servers);
+            }
+        }
+        for (place, thread) in recording.threads() {
+            joins.nest(place, thread);
+        }
+        joins
+    }
+
+    /// Joins ends of equal ids and operations.
+    fn join(&mut self, recording: &Recording, clients: &[CallPlace], servers: &[CallPlace]) {
+        let fitting = |client: CallPlace| {
+            let fit = servers.iter().copied();
+            let fit = fit.filter(|server| is_fitting(recording, client, *server));
+            fit.take(2).collect::<Vec<_>>()
+        };
+        let mut chosen: BTreeMap<CallPlace, Vec<CallPlace>> = BTreeMap::new();
+        for client in clients {
+            if let [server] = fitting(*client)[..] {
+                chosen.entry(server).or_default().push(*client);
+            }
+        }
+        for (server, clients) in chosen {
+            if let [client] = clients[..] {
+                self.server_of.insert(client, server);
+                self.client_of.insert(server, client);
+            }
+        }
+    }
+
+    /// Finds the calls of a thread within the servants that it executed.
+    fn nest(&mut self, at: CallPlace, thread: &ThreadRecord) {
+        let of_side = |is_caller: bool| {
+            let calls = thread.calls.iter().enumerate();
+            let calls = calls.filter(move |(_, call)| match call.side {
+                CallSide::Client => is_caller,
+                CallSide::Server => !is_caller && call.second_ns != 0,
+                CallSide::Collocated => is_caller,
+            });
+            calls.collect::<Vec<_>>()
+        };
+        let mut executed = of_side(false);
+        executed.sort_by_key(|(_, call)| call.second_ns);
+        let mut made = of_side(true);
+        made.sort_by_key(|(_, call)| call.first_ns);
+        for (index, call) in made {
+            // A servant's thread may serve other calls while it waits: the innermost is the last that began.
+            let before = executed.partition_point(|(_, outer)| outer.second_ns <= call.first_ns);
+            let began = executed[..before].iter().rev().take(DEPTH_MAX);
+            let mut around = began.filter(|(_, outer)| outer.last_ns >= call.last_ns);
+            if let Some((outer, _)) = around.next() {
+                let inner = CallPlace { call: index, ..at };
+                let outer = CallPlace { call: *outer, ..at };
+                self.within.insert(inner, outer);
+                self.nested.entry(outer).or_default().push(inner);
+            }
+        }
+    }
+}
+
+/// The id of a request, and its operation.
+type Key<'a> = (u32, &'a str);
+
+fn is_fitting(recording: &Recording, client: CallPlace, server: CallPlace) -> bool {
+    let (called, served) = (recording.call(client), recording.call(server));
+    if called.connection != 0 && served.connection != 0 {
+        return called.connection == served.connection;
+    }
+    let sent_ns = called.second_or_last_ns();
+    let is_in_time = if client.host == server.host {
+        sent_ns <= served.first_ns && served.last_ns <= called.last_ns
+    } else {
+        served.last_ns.saturating_sub(served.first_ns) <= called.last_ns.saturating_sub(sent_ns)
+    };
+    match called.outcome {
+        CallOutcome::Sent => client.host != server.host || called.first_ns <= served.first_ns,
+        _ => is_in_time,
+    }
+}
+
+fn difference(later_ns: u64, earlier_ns: u64) -> i64 {
+    later_ns
+        .cast_signed()
+        .wrapping_sub(earlier_ns.cast_signed())
+}
+
+/// How many servants are looked at for a call within one of them.
+const DEPTH_MAX: usize = 64;

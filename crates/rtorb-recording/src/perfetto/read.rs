@@ -1,0 +1,344 @@
+//! From a trace to a recording.
+
+use std::collections::BTreeMap;
+
+use rtorb_host::kernel_trace::RecordedTrace;
+
+use super::ftrace;
+use super::messages::{
+    AnnotationValue, EventType, PacketData, Trace, TracePacket, TrackDescriptor, TrackEvent,
+};
+use super::write::{CATEGORY, CPU_END, HOST, LOST, before_second};
+use crate::records::{
+    CallOutcome, CallRecord, CallSide, HostRecord, ProcessRecord, Recording, ThreadRecord,
+};
+
+/// Returns the recording that a trace is.
+pub(super) fn recording(trace: &Trace) -> Result<Recording, String> {
+    let mut reader = Reader::default();
+    for packet in &trace.packet {
+        if let Some(PacketData::Track(track)) = &packet.data {
+            reader.track(packet, track)?;
+        }
+    }
+    if reader.recording.hosts.is_empty() {
+        return Err("it has no track of a host".to_owned());
+    }
+    // What is said of a host comes first: events need its clock.
+    for packet in &trace.packet {
+        if let Some(PacketData::Event(event)) = &packet.data
+            && reader.host_of_track.contains_key(&event.track_uuid())
+        {
+            reader.host(event)?;
+        }
+    }
+    for (number, packet) in trace.packet.iter().enumerate() {
+        let read = match &packet.data {
+            Some(PacketData::Event(event)) => reader.event(packet, event),
+            Some(PacketData::Ftrace(bundle)) => {
+                let host = reader.host_of(packet)?;
+                let host = &mut reader.recording.hosts[host];
+                let ahead_ns = host.ahead_ns;
+                if let Ok(record) = &mut host.kernel {
+                    ftrace::add(bundle, record, |at_ns| {
+                        at_ns.saturating_add_signed(ahead_ns)
+                    });
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+        read.map_err(|what| format!("packet {number}: {what}"))?;
+    }
+    reader.finish()
+}
+
+/// The place of a thread.
+#[derive(Clone, Copy)]
+struct ThreadPlace {
+    host: usize,
+    process: usize,
+    thread: usize,
+}
+
+#[derive(Default)]
+struct Reader {
+    recording: Recording,
+    /// By the number of its sequence of packets.
+    host_of_sequence: BTreeMap<u32, usize>,
+    host_of_track: BTreeMap<u64, usize>,
+    process_of_track: BTreeMap<u64, (usize, usize)>,
+    thread_of_track: BTreeMap<u64, ThreadPlace>,
+    /// Of further tracks: the process, and the name.
+    further: BTreeMap<u64, (u64, String)>,
+    /// The slices of each track that have begun: those that are calls, with their begins.
+    open: BTreeMap<u64, Vec<Option<Begun>>>,
+}
+
+/// A call whose slice has begun.
+struct Begun {
+    at: ThreadPlace,
+    begin_ns: u64,
+    call: CallRecord,
+    before_second_ns: Option<u64>,
+}
+
+impl Reader {
+    fn track(&mut self, packet: &TracePacket, track: &TrackDescriptor) -> Result<(), String> {
+        let uuid = track.uuid();
+        if let Some(name) = track.name().strip_prefix(HOST)
+            && track.parent_uuid.is_none()
+        {
+            let hosts = &mut self.recording.hosts;
+            let known = hosts.iter().position(|host| host.name == name);
+            let host = known.unwrap_or(hosts.len());
+            if known.is_none() {
+                hosts.push(HostRecord {
+                    name: name.to_owned(),
+                    ahead_ns: 0,
+                    processes: Vec::new(),
+                    kernel: Err("the file does not say why".to_owned()),
+                });
+            }
+            self.host_of_sequence
+                .insert(packet.trusted_packet_sequence_id(), host);
+            self.host_of_track.insert(uuid, host);
+        } else if let Some(process) = &track.process {
+            let host = self.host_of(packet)?;
+            let processes = &mut self.recording.hosts[host].processes;
+            self.process_of_track.insert(uuid, (host, processes.len()));
+            processes.push(ProcessRecord {
+                pid: process.pid().cast_unsigned(),
+                name: process.process_name().to_owned(),
+                threads: Vec::new(),
+            });
+        } else if let Some(thread) = &track.thread {
+            let parent = self.process_of_track.get(&track.parent_uuid());
+            let (host, process) = *parent.ok_or("a thread has no process")?;
+            let threads = &mut self.recording.hosts[host].processes[process].threads;
+            let place = ThreadPlace {
+                host,
+                process,
+                thread: threads.len(),
+            };
+            let tid = u32::try_from(thread.tid());
+            threads.push(ThreadRecord {
+                tid: tid.map_err(|_| "the id of a thread is no such number")?,
+                name: thread.thread_name().to_owned(),
+                lane: track.description.clone(),
+                calls: Vec::new(),
+                lost: 0,
+            });
+            self.thread_of_track.insert(uuid, place);
+        } else {
+            let further = (track.parent_uuid(), track.name().to_owned());
+            self.further.insert(uuid, further);
+        }
+        Ok(())
+    }
+
+    fn host_of(&self, packet: &TracePacket) -> Result<usize, String> {
+        let found = self
+            .host_of_sequence
+            .get(&packet.trusted_packet_sequence_id());
+        found.copied().ok_or_else(|| "is of no host".to_owned())
+    }
+
+    fn host(&mut self, event: &TrackEvent) -> Result<(), String> {
+        let notes = Notes::of(event);
+        let host = self.host_of_track[&event.track_uuid()];
+        let host = &mut self.recording.hosts[host];
+        host.ahead_ns = notes.integer("ahead_ns").unwrap_or(0);
+        host.kernel = match (notes.natural("kernel_begin_ns"), notes.text("no_kernel")) {
+            (Some(begin_ns), _) => {
+                let ends = notes.by_name.iter();
+                let ends = ends.filter_map(|(name, value)| {
+                    let cpu = name.strip_prefix(CPU_END)?.parse().ok()?;
+                    match value {
+                        AnnotationValue::Natural(end_ns) => Some((cpu, *end_ns)),
+                        _ => None,
+                    }
+                });
+                Ok(RecordedTrace {
+                    begin_ns,
+                    ends_ns: ends.collect(),
+                    lost: notes.natural("kernel_lost").unwrap_or(0),
+                    ..RecordedTrace::default()
+                })
+            }
+            (None, Some(why)) => Err(why.to_owned()),
+            (None, None) => return Err("a host does not say whether it has a record".to_owned()),
+        };
+        Ok(())
+    }
+
+    fn event(&mut self, packet: &TracePacket, event: &TrackEvent) -> Result<(), String> {
+        let track = event.track_uuid();
+        if self.host_of_track.contains_key(&track) {
+            return Ok(());
+        }
+        let host = self.host_of(packet)?;
+        let ahead_ns = self.recording.hosts[host].ahead_ns;
+        let at_ns = packet.timestamp().saturating_add_signed(ahead_ns);
+        match event.r#type() {
+            EventType::Instant if event.name() == LOST => {
+                let at = self.thread_of_track.get(&track);
+                let at = *at.ok_or("lost calls are of no thread")?;
+                let lost = Notes::of(event).natural("lost");
+                self.thread(at).lost = lost.ok_or("lost calls have no number")?;
+            }
+            EventType::SliceBegin => {
+                let begun = self.begun(event, at_ns)?;
+                let open = self.open.entry(track).or_default();
+                if open.len() >= DEPTH_MAX {
+                    return Err(format!("more than {DEPTH_MAX} slices are in one another"));
+                }
+                open.push(begun);
+            }
+            EventType::SliceEnd => {
+                let open = self.open.get_mut(&track).and_then(Vec::pop);
+                if let Some(begun) = open.ok_or("a slice ends that has not begun")? {
+                    self.end(begun, at_ns)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A slice that begins; nothing if it is not the one of a call that has its annotations.
+    fn begun(&self, event: &TrackEvent, begin_ns: u64) -> Result<Option<Begun>, String> {
+        let notes = Notes::of(event);
+        let is_ours = event.categories.iter().any(|name| name == CATEGORY);
+        let Some(side) = notes.text("side").filter(|_| is_ours) else {
+            return Ok(None);
+        };
+        let natural = |name: &str| {
+            let value = notes.natural(name);
+            value.ok_or_else(|| format!("a call has no {name}"))
+        };
+        let side = CallSide::of_word(side).ok_or_else(|| format!("{side:?} is no side"))?;
+        let outcome = notes.text("outcome").unwrap_or_default();
+        let outcome = CallOutcome::of_word(outcome)
+            .ok_or_else(|| format!("{outcome:?} is no outcome of a call"))?;
+        let priority = notes
+            .integer("priority")
+            .and_then(|one| i16::try_from(one).ok());
+        let too_large = |_| "a number of a call is too large".to_owned();
+        Ok(Some(Begun {
+            at: self.place(event.track_uuid())?,
+            begin_ns,
+            before_second_ns: notes.natural(before_second(side)),
+            call: CallRecord {
+                side,
+                operation: event.name().to_owned(),
+                outcome,
+                cpu: u16::try_from(natural("cpu")?).map_err(too_large)?,
+                priority: priority.ok_or("a call has no priority")?,
+                request_id: u32::try_from(natural("request_id")?).map_err(too_large)?,
+                connection: natural("connection")?,
+                first_ns: 0,
+                second_ns: 0,
+                last_ns: 0,
+            },
+        }))
+    }
+
+    /// The thread of a track: its own, or a further one, whose name ends with that of the thread.
+    fn place(&self, track: u64) -> Result<ThreadPlace, String> {
+        if let Some(place) = self.thread_of_track.get(&track) {
+            return Ok(*place);
+        }
+        let further = self.further.get(&track);
+        let (parent, name) = further.ok_or("a call is on no track")?;
+        let process = self.process_of_track.get(parent);
+        let (host, process) = *process.ok_or("a track has no process")?;
+        let threads = &self.recording.hosts[host].processes[process].threads;
+        let tid = name
+            .rsplit_once(' ')
+            .and_then(|(_, tid)| tid.parse::<u32>().ok());
+        let thread = threads.iter().position(|thread| Some(thread.tid) == tid);
+        Ok(ThreadPlace {
+            host,
+            process,
+            thread: thread.ok_or_else(|| format!("the track {name:?} is of no thread"))?,
+        })
+    }
+
+    fn end(&mut self, begun: Begun, end_ns: u64) -> Result<(), String> {
+        let Begun {
+            at,
+            begin_ns,
+            mut call,
+            before_second_ns,
+        } = begun;
+        call.last_ns = end_ns;
+        let wrong = || "the times of a call are wrong".to_owned();
+        (call.first_ns, call.second_ns) = match (call.side, before_second_ns) {
+            (CallSide::Server, Some(queued_ns)) => {
+                let first_ns = begin_ns.checked_sub(queued_ns).ok_or_else(wrong)?;
+                (first_ns, begin_ns)
+            }
+            (_, Some(before_ns)) => {
+                let second_ns = begin_ns.checked_add(before_ns).ok_or_else(wrong)?;
+                (begin_ns, second_ns)
+            }
+            (_, None) => (begin_ns, 0),
+        };
+        if !call.is_ordered() {
+            return Err(wrong());
+        }
+        self.thread(at).calls.push(call);
+        Ok(())
+    }
+
+    fn thread(&mut self, at: ThreadPlace) -> &mut ThreadRecord {
+        &mut self.recording.hosts[at.host].processes[at.process].threads[at.thread]
+    }
+
+    fn finish(self) -> Result<Recording, String> {
+        if self.open.values().any(|open| !open.is_empty()) {
+            return Err("it ends within a slice: it is not whole".to_owned());
+        }
+        Ok(self.recording)
+    }
+}
+
+/// The annotations of an event.
+struct Notes<'a> {
+    by_name: BTreeMap<&'a str, &'a AnnotationValue>,
+}
+
+impl<'a> Notes<'a> {
+    fn of(event: &'a TrackEvent) -> Self {
+        let each = event.debug_annotations.iter();
+        let named = each.filter_map(|note| Some((note.name(), note.value.as_ref()?)));
+        Self {
+            by_name: named.collect(),
+        }
+    }
+
+    fn natural(&self, name: &str) -> Option<u64> {
+        match self.by_name.get(name) {
+            Some(AnnotationValue::Natural(value)) => Some(*value),
+            _ => None,
+        }
+    }
+
+    fn integer(&self, name: &str) -> Option<i64> {
+        match self.by_name.get(name) {
+            Some(AnnotationValue::Integer(value)) => Some(*value),
+            _ => None,
+        }
+    }
+
+    fn text(&self, name: &str) -> Option<&'a str> {
+        match self.by_name.get(name) {
+            Some(AnnotationValue::Text(value)) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// How deep slices may be in one another.
+const DEPTH_MAX: usize = 10_000;

@@ -1,0 +1,126 @@
+use super::messages::{EventType, PacketData, Trace, TrackEvent};
+use super::*;
+use crate::records::{CallOutcome, CallRecord, CallSide, HostRecord, ProcessRecord, ThreadRecord};
+
+/// Two clients' calls of one server, one of which waits while the other executes; and a oneway whose server is not recorded.
+fn recording() -> Recording {
+    let call = |side, connection, times: [u64; 3]| CallRecord {
+        side,
+        operation: "get".to_owned(),
+        outcome: CallOutcome::Done,
+        cpu: 0,
+        priority: 5,
+        request_id: 1,
+        connection,
+        first_ns: times[0],
+        second_ns: times[1],
+        last_ns: times[2],
+    };
+    let thread = |tid, calls| ThreadRecord {
+        tid,
+        name: format!("thread {tid}"),
+        lane: Some("pool 1".to_owned()),
+        calls,
+        lost: 0,
+    };
+    let process = |pid, threads| ProcessRecord {
+        pid,
+        name: format!("process {pid}"),
+        threads,
+    };
+    let client = vec![
+        thread(11, vec![call(CallSide::Client, 1, [0, 10, 100])]),
+        thread(
+            12,
+            vec![
+                call(CallSide::Client, 2, [5, 15, 200]),
+                call(CallSide::Client, 3, [210, 220, 230]),
+            ],
+        ),
+    ];
+    let server = vec![thread(
+        21,
+        vec![
+            call(CallSide::Server, 1, [20, 30, 90]),
+            call(CallSide::Server, 2, [25, 95, 190]),
+        ],
+    )];
+    Recording {
+        hosts: vec![HostRecord {
+            name: "host".to_owned(),
+            ahead_ns: 0,
+            processes: vec![process(1, client), process(2, server)],
+            kernel: Err("none".to_owned()),
+        }],
+    }
+}
+
+/// The events of tracks, with their times, in the order of the file.
+fn events(trace: &Trace) -> Vec<(u64, &TrackEvent)> {
+    let packets = trace.packet.iter();
+    let events = packets.filter_map(|packet| match &packet.data {
+        Some(PacketData::Event(event)) => Some((packet.timestamp(), event)),
+        _ => None,
+    });
+    events.collect()
+}
+
+fn made() -> Trace {
+    let (bytes, _) = recording().to_bytes();
+    Trace::decode(&bytes[..]).unwrap()
+}
+
+/// An arrow begins where a client awaits its reply, passes the queue, and ends where the servant executes.
+#[test]
+fn arrows_lead_from_clients_over_queues_to_servants() {
+    let trace = made();
+    let mut arrows: Vec<(u64, Vec<u64>, Vec<u64>)> = Vec::new();
+    for (at_ns, event) in events(&trace) {
+        for flow in &event.flow_ids {
+            match arrows.iter_mut().find(|(known, ..)| known == flow) {
+                Some((_, through, _)) => through.push(at_ns),
+                None => arrows.push((*flow, vec![at_ns], Vec::new())),
+            }
+        }
+        for flow in &event.terminating_flow_ids {
+            let known = arrows.iter_mut().find(|(known, ..)| known == flow);
+            known.expect("it began").2.push(at_ns);
+        }
+    }
+    let mut times: Vec<_> = arrows
+        .into_iter()
+        .map(|(_, begins, ends)| (begins, ends))
+        .collect();
+    times.sort();
+    assert_eq!(times, [(vec![10, 20], vec![30]), (vec![15, 25], vec![95])]);
+}
+
+/// On each track, slices begin and end in the order of time, one in another, and all end.
+#[test]
+fn slices_nest_on_every_track() {
+    let trace = made();
+    let mut open: std::collections::BTreeMap<u64, (u64, usize)> = std::collections::BTreeMap::new();
+    for (at_ns, event) in events(&trace) {
+        let (last_ns, depth) = open.entry(event.track_uuid()).or_default();
+        match event.r#type() {
+            EventType::SliceBegin => *depth += 1,
+            EventType::SliceEnd => *depth -= 1,
+            _ => continue,
+        }
+        assert!(*last_ns <= at_ns, "{event:?}");
+        *last_ns = at_ns;
+    }
+    assert!(open.values().all(|(_, depth)| *depth == 0), "{open:?}");
+}
+
+/// Two requests that wait at once are on two tracks of one name.
+#[test]
+fn overlapping_waits_are_on_tracks_of_one_name() {
+    let trace = made();
+    let names = trace.packet.iter().filter_map(|packet| match &packet.data {
+        Some(PacketData::Track(track)) => track.name.clone(),
+        _ => None,
+    });
+    let queues = names.filter(|name| name == "queue of thread 21 21");
+    assert_eq!(queues.count(), 2);
+}

@@ -1,0 +1,157 @@
+//! What a recording consists of. All times are in ns of CLOCK_MONOTONIC of the call's own host.
+
+use rtorb_host::kernel_trace::RecordedTrace;
+
+/// The calls of some processes, on one host or on several.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recording {
+    /// What each host recorded.
+    pub hosts: Vec<HostRecord>,
+}
+
+/// What was recorded on one host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostRecord {
+    /// Its name.
+    pub name: String,
+    /// How much later its clock is than that of the first host of the recording, in ns; 0 if nothing says so. [`Recording::align`] finds it.
+    pub ahead_ns: i64,
+    /// The processes whose calls were recorded.
+    pub processes: Vec<ProcessRecord>,
+    /// The kernel's record of the same time, or why there is none.
+    pub kernel: Result<RecordedTrace, String>,
+}
+
+/// What the recorder of a process held at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessRecord {
+    /// Its id.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// Its threads.
+    pub threads: Vec<ThreadRecord>,
+}
+
+/// What the recorder held of one thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadRecord {
+    /// Its id.
+    pub tid: u32,
+    /// Its name.
+    pub name: String,
+    /// The lane that it serves, such as `pool 1, priority 60`.
+    pub lane: Option<String>,
+    /// The calls that ended, in any order.
+    pub calls: Vec<CallRecord>,
+    /// Calls that were overwritten or not recorded.
+    pub lost: u64,
+}
+
+/// A call, as one of its ends saw it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallRecord {
+    /// Which end.
+    pub side: CallSide,
+    /// The name of the operation in the request.
+    pub operation: String,
+    /// How it ended.
+    pub outcome: CallOutcome,
+    /// The CPU of the thread when the call ended.
+    pub cpu: u16,
+    /// The CORBA priority; -1 if there is none.
+    pub priority: i16,
+    /// The id of the request.
+    pub request_id: u32,
+    /// A number that both ends have for their connection; 0 if it is unknown.
+    pub connection: u64,
+    /// Client: when the call began. Server: when the request was read.
+    pub first_ns: u64,
+    /// Client: when the request was sent. Server: when the servant's turn began. 0 if it did not come so far.
+    pub second_ns: u64,
+    /// Client: when the reply was there, or the call failed. Server: when the reply was sent.
+    pub last_ns: u64,
+}
+
+/// An end of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CallSide {
+    /// The caller.
+    Client,
+    /// The thread that called the servant.
+    Server,
+    /// Both, in one ORB: the second time is the servant's turn.
+    Collocated,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CallOutcome {
+    /// With a result.
+    Done,
+    /// With an exception of the IDL.
+    UserException,
+    /// With a system exception other than TIMEOUT.
+    SystemException,
+    /// With TIMEOUT: its deadline passed.
+    Timeout,
+    /// It is a oneway: it was sent.
+    Sent,
+}
+
+impl CallSide {
+    /// The name in files.
+    pub fn word(self) -> &'static str {
+        SIDES[self as usize].1
+    }
+
+    /// The side of that name.
+    pub fn of_word(word: &str) -> Option<Self> {
+        let found = SIDES.iter().find(|(_, known)| *known == word);
+        found.map(|(side, _)| *side)
+    }
+}
+
+impl CallOutcome {
+    /// The name in files.
+    pub fn word(self) -> &'static str {
+        OUTCOMES[self as usize].1
+    }
+
+    /// The outcome of that name.
+    pub fn of_word(word: &str) -> Option<Self> {
+        let found = OUTCOMES.iter().find(|(_, known)| *known == word);
+        found.map(|(outcome, _)| *outcome)
+    }
+}
+
+impl CallRecord {
+    /// Returns true if its times are in their order.
+    pub fn is_ordered(&self) -> bool {
+        let second_ns = self.second_ns;
+        self.first_ns <= self.last_ns
+            && (second_ns == 0 || (self.first_ns..=self.last_ns).contains(&second_ns))
+    }
+
+    /// Returns the second time, or the last if the call did not come so far.
+    pub fn second_or_last_ns(&self) -> u64 {
+        if self.second_ns == 0 {
+            self.last_ns
+        } else {
+            self.second_ns
+        }
+    }
+}
+
+const SIDES: [(CallSide, &str); 3] = [
+    (CallSide::Client, "client"),
+    (CallSide::Server, "server"),
+    (CallSide::Collocated, "collocated"),
+];
+const OUTCOMES: [(CallOutcome, &str); 5] = [
+    (CallOutcome::Done, "done"),
+    (CallOutcome::UserException, "user_exception"),
+    (CallOutcome::SystemException, "system_exception"),
+    (CallOutcome::Timeout, "timeout"),
+    (CallOutcome::Sent, "sent"),
+];
