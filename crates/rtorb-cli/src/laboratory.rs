@@ -7,7 +7,7 @@ use rtorb_kernels::guest;
 use rtorb_lab::LabError;
 use rtorb_lab::contestants::whitebox::{CountingAllocator, stop_counting};
 
-use crate::{check, cubit, lab, measure, model};
+use crate::{check, cubit, lab, measure, model, trace, why};
 
 /// Subcommands of the laboratory.
 #[derive(Debug, Subcommand)]
@@ -16,6 +16,8 @@ pub(crate) enum Laboratory {
     Check(check::Check),
     Lab(lab::Lab),
     Model(model::Model),
+    Trace(trace::Trace),
+    Why(why::Why),
     Cubit(cubit::Cubit),
     /// A measured process; `measure` and `lab run` start it.
     #[command(hide = true)]
@@ -32,6 +34,8 @@ impl Laboratory {
             Self::Check(check) => check.run(),
             Self::Lab(lab) => lab.run(),
             Self::Model(model) => model.run(),
+            Self::Trace(trace) => trace.run(),
+            Self::Why(why) => why.run(),
             Self::Cubit(cubit) => cubit.run(),
             Self::Child { arguments } => Ok(rtorb_lab::roles::play(&arguments)),
         }

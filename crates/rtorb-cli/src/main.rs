@@ -47,6 +47,10 @@ mod scheduling;
 mod serve;
 mod serving;
 mod system_options;
+#[cfg(feature = "laboratory")]
+mod trace;
+#[cfg(feature = "laboratory")]
+mod why;
 
 /// A real-time object request broker for Linux, and the laboratory that measures it.
 #[derive(Debug, Parser)]

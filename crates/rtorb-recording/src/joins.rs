@@ -227,16 +227,15 @@ fn is_fitting(recording: &Recording, client: CallPlace, server: CallPlace) -> bo
     if called.connection != 0 && served.connection != 0 {
         return called.connection == served.connection;
     }
-    let sent_ns = called.second_or_last_ns();
-    let is_in_time = if client.host == server.host {
-        sent_ns <= served.first_ns && served.last_ns <= called.last_ns
-    } else {
-        served.last_ns.saturating_sub(served.first_ns) <= called.last_ns.saturating_sub(sent_ns)
-    };
-    match called.outcome {
-        CallOutcome::Sent => client.host != server.host || called.first_ns <= served.first_ns,
-        _ => is_in_time,
+    if client.host != server.host {
+        let waited_ns = called.last_ns - called.first_ns.min(called.last_ns);
+        let is_shorter = served.last_ns.saturating_sub(served.first_ns) <= waited_ns;
+        return is_shorter || called.outcome == CallOutcome::Sent;
     }
+    // A thread may note that it has sent a message when the other end has it already.
+    let is_begun = called.first_ns <= served.first_ns;
+    let is_waiting = served.second_or_last_ns() <= called.last_ns;
+    is_begun && (is_waiting || called.outcome == CallOutcome::Sent)
 }
 
 fn difference(later_ns: u64, earlier_ns: u64) -> i64 {

@@ -192,10 +192,15 @@ impl Judge<'_> {
     fn lost(&self, place: CallPlace) -> Option<String> {
         let process = self.recording.process(place);
         let threads = process.threads.iter();
-        let lost = threads
-            .map(|thread| thread.lost)
-            .fold(0, u64::saturating_add);
-        (lost > 0).then(|| format!("the recorder of {} lost {lost} calls", process.name))
+        let lost = threads.map(|thread| thread.lost);
+        let lost = lost.fold(0, u64::saturating_add);
+        let unrecorded = process.unrecorded_threads;
+        (lost > 0 || unrecorded > 0).then(|| {
+            format!(
+                "the recorder of {} lost {lost} calls, and had no room for {unrecorded} threads",
+                process.name
+            )
+        })
     }
 }
 

@@ -93,12 +93,12 @@ impl<'a> Divider<'a> {
         let call = self.recording.call(place);
         let end_ns = self.common_ns(place, call.last_ns);
         let server = self.joins.server_of.get(&place);
-        let end_ns = match server.filter(|_| call.outcome == CallOutcome::Sent) {
-            Some(server) => {
-                let served = self.recording.call(*server);
-                end_ns.max(self.common_ns(*server, served.last_ns))
+        let served = server.map(|server| (*server, self.recording.call(*server)));
+        let end_ns = match served {
+            Some((server, served)) if self.is_oneway(place, server) => {
+                end_ns.max(self.common_ns(server, served.last_ns))
             }
-            None => end_ns,
+            _ => end_ns,
         };
         (self.common_ns(place, call.first_ns), end_ns)
     }
@@ -118,6 +118,16 @@ impl<'a> Divider<'a> {
         parts.parts
     }
 
+    /// Whether a client did not wait for the servant: clocks of different hosts do not say.
+    fn is_oneway(&self, client: CallPlace, server: CallPlace) -> bool {
+        let (called, served) = (self.recording.call(client), self.recording.call(server));
+        if client.host == server.host {
+            called.is_oneway(served)
+        } else {
+            called.outcome == CallOutcome::Sent
+        }
+    }
+
     /// Returns a moment of a call's host on the clock of the first host.
     fn common_ns(&self, place: CallPlace, at_ns: u64) -> u64 {
         at_ns.saturating_add_signed(self.recording.host(place).ahead_ns.saturating_neg())
@@ -134,7 +144,7 @@ impl<'a> Divider<'a> {
                     Some(server) => {
                         self.request(*server, parts);
                         self.serve(*server, parts, depth);
-                        self.reply(place, self.span(place).1, parts);
+                        self.reply(place, *server, parts);
                     }
                     None => parts.fill(last_ns, Cause::Unknown, || self.no_server(place)),
                 }
@@ -180,8 +190,13 @@ impl<'a> Divider<'a> {
         self.execute(server, self.common_ns(server, served.last_ns), parts);
     }
 
-    fn reply(&self, client: CallPlace, end_ns: u64, parts: &mut Parts) {
+    fn reply(&self, client: CallPlace, server: CallPlace, parts: &mut Parts) {
         let operation = &self.recording.call(client).operation;
+        let end_ns = self.span(client).1;
+        if self.recording.call(server).outcome == CallOutcome::Deferred {
+            let what = || format!("the servant of {operation} deferred its reply");
+            parts.fill(end_ns, Cause::Unknown, what);
+        }
         let what = || format!("reply of {operation} on its way");
         self.wait(self.worker(client), end_ns, parts, (Cause::Network, &what));
     }

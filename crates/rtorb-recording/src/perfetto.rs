@@ -6,7 +6,7 @@
 //!   A servant's call is a slice of its execution, and one in the thread's track `queue of NAME` while its request waited. Calls that overlap
 //!   on one thread, as started ones do, are on further tracks. Annotations have the rest of [`CallRecord`](crate::CallRecord).
 //! * Arrows lead from a client's `reply awaited` to the servant's queue and execution.
-//! * Calls that were lost are counted by an instant `calls lost` on the thread.
+//! * Calls that were lost are counted by an instant `calls lost` on the thread, threads that were not recorded by one on the process.
 //! * The kernel's events are ftrace bundles, so that CPUs and thread states are drawn: `sched_switch`, `sched_waking`,
 //!   `irq_handler_entry` and `irq_handler_exit` (of all interrupts), and a generic event for a page fault.
 

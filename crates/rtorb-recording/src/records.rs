@@ -31,6 +31,8 @@ pub struct ProcessRecord {
     pub name: String,
     /// Its threads.
     pub threads: Vec<ThreadRecord>,
+    /// Threads for which the recorder had no room: their calls are not recorded.
+    pub unrecorded_threads: u64,
 }
 
 /// What the recorder held of one thread.
@@ -91,10 +93,14 @@ pub enum CallOutcome {
     Done,
     /// With an exception of the IDL.
     UserException,
-    /// With a system exception other than TIMEOUT.
+    /// With a system exception other than these.
     SystemException,
     /// With TIMEOUT: its deadline passed.
     Timeout,
+    /// With TRANSIENT, as a server does that sheds load.
+    Transient,
+    /// The servant deferred the reply: the last time is that of its return.
+    Deferred,
     /// It is a oneway: it was sent.
     Sent,
 }
@@ -133,6 +139,12 @@ impl CallRecord {
             && (second_ns == 0 || (self.first_ns..=self.last_ns).contains(&second_ns))
     }
 
+    /// Returns true if this is the client's end of a oneway: it did not wait for the servant, whose end this is.
+    pub fn is_oneway(&self, served: &Self) -> bool {
+        self.outcome == CallOutcome::Sent
+            || (self.outcome == CallOutcome::Done && served.second_or_last_ns() >= self.last_ns)
+    }
+
     /// Returns the second time, or the last if the call did not come so far.
     pub fn second_or_last_ns(&self) -> u64 {
         if self.second_ns == 0 {
@@ -148,10 +160,12 @@ const SIDES: [(CallSide, &str); 3] = [
     (CallSide::Server, "server"),
     (CallSide::Collocated, "collocated"),
 ];
-const OUTCOMES: [(CallOutcome, &str); 5] = [
+const OUTCOMES: [(CallOutcome, &str); 7] = [
     (CallOutcome::Done, "done"),
     (CallOutcome::UserException, "user_exception"),
     (CallOutcome::SystemException, "system_exception"),
     (CallOutcome::Timeout, "timeout"),
+    (CallOutcome::Transient, "transient"),
+    (CallOutcome::Deferred, "deferred"),
     (CallOutcome::Sent, "sent"),
 ];

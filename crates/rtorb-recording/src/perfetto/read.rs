@@ -8,7 +8,7 @@ use super::ftrace;
 use super::messages::{
     AnnotationValue, EventType, PacketData, Trace, TracePacket, TrackDescriptor, TrackEvent,
 };
-use super::write::{CATEGORY, CPU_END, HOST, LOST, before_second};
+use super::write::{CATEGORY, CPU_END, HOST, LOST, UNRECORDED, before_second};
 use crate::records::{
     CallOutcome, CallRecord, CallSide, HostRecord, ProcessRecord, Recording, ThreadRecord,
 };
@@ -111,6 +111,7 @@ impl Reader {
                 pid: process.pid().cast_unsigned(),
                 name: process.process_name().to_owned(),
                 threads: Vec::new(),
+                unrecorded_threads: 0,
             });
         } else if let Some(thread) = &track.thread {
             let parent = self.process_of_track.get(&track.parent_uuid());
@@ -186,6 +187,14 @@ impl Reader {
                 let at = *at.ok_or("lost calls are of no thread")?;
                 let lost = Notes::of(event).natural("lost");
                 self.thread(at).lost = lost.ok_or("lost calls have no number")?;
+            }
+            EventType::Instant if event.name() == UNRECORDED => {
+                let at = self.process_of_track.get(&track);
+                let (host, process) =
+                    *at.ok_or("threads that are not recorded are of no process")?;
+                let threads = Notes::of(event).natural("threads");
+                self.recording.hosts[host].processes[process].unrecorded_threads =
+                    threads.ok_or("threads that are not recorded have no number")?;
             }
             EventType::SliceBegin => {
                 let begun = self.begun(event, at_ns)?;

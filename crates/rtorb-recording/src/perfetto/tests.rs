@@ -27,6 +27,7 @@ fn recording() -> Recording {
         pid,
         name: format!("process {pid}"),
         threads,
+        unrecorded_threads: 0,
     };
     let client = vec![
         thread(11, vec![call(CallSide::Client, 1, [0, 10, 100])]),

@@ -159,6 +159,15 @@ impl Writer<'_> {
             }),
             ..TrackDescriptor::default()
         });
+        if process.unrecorded_threads > 0 {
+            let event = TrackEvent {
+                debug_annotations: vec![natural("threads", process.unrecorded_threads)],
+                ..named(UNRECORDED)
+            };
+            let calls = process.threads.iter().flat_map(|thread| &thread.calls);
+            let first_ns = calls.map(|call| call.first_ns).min().unwrap_or(0);
+            self.event(first_ns, uuid, EventType::Instant, event);
+        }
         let mut left_out = 0;
         for (index, thread) in process.threads.iter().enumerate() {
             let at = CallPlace {
@@ -394,5 +403,7 @@ pub(super) const CATEGORY: &str = "rtorb";
 pub(super) const HOST: &str = "host ";
 /// The annotation of the end of a CPU's record begins so.
 pub(super) const CPU_END: &str = "kernel_end_ns_of_cpu_";
+/// The name of the instant that counts threads whose calls are not recorded.
+pub(super) const UNRECORDED: &str = "threads not recorded";
 /// The name of the instant that counts lost calls.
 pub(super) const LOST: &str = "calls lost";

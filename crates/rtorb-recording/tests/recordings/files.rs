@@ -127,6 +127,8 @@ fn damaged_files_cause_no_panic() {
 fn any_call() -> impl Strategy<Value = CallRecord> {
     let sides = [CallSide::Client, CallSide::Server, CallSide::Collocated];
     let outcomes = [
+        CallOutcome::Transient,
+        CallOutcome::Deferred,
         CallOutcome::Done,
         CallOutcome::UserException,
         CallOutcome::SystemException,
@@ -135,7 +137,7 @@ fn any_call() -> impl Strategy<Value = CallRecord> {
     ];
     let numbers = (any::<u16>(), any::<i16>(), 0..4_u32, 0..3_u64);
     let times = (0..1_000_u64, proptest::option::of(0..200_u64), 0..200_u64);
-    (0..3_usize, 0..5_usize, "[a-c]{1,2}", numbers, times).prop_map(
+    (0..3_usize, 0..7_usize, "[a-c]{1,2}", numbers, times).prop_map(
         move |(side, outcome, operation, (cpu, priority, request_id, connection), times)| {
             let first_ns = times.0 + 1;
             let second_ns = times.1.map_or(0, |after_ns| first_ns + after_ns);
@@ -171,7 +173,7 @@ proptest! {
             ..thread(10 + index as i32, "a thread")
         };
         let threads = threads.into_iter().enumerate().map(record).collect();
-        let process = ProcessRecord { pid: 9, name: "process".to_owned(), threads };
+        let process = ProcessRecord { pid: 9, name: "process".to_owned(), threads, unrecorded_threads: 0 };
         let host = HostRecord {
             name: "host".to_owned(),
             ahead_ns: 0,
@@ -230,6 +232,7 @@ fn odd_recordings_are_kept() {
             pid: 5,
             name: "host x".to_owned(),
             threads: vec![odd.clone(), overlapping.clone()],
+            unrecorded_threads: 3,
         }],
         kernel,
     };

@@ -14,6 +14,7 @@ fn joined(client: Vec<CallRecord>, server: Vec<CallRecord>) -> Recording {
             pid,
             name: format!("process {pid}"),
             threads: vec![thread],
+            unrecorded_threads: 0,
         }
     };
     let host = |name: &str, process| HostRecord {

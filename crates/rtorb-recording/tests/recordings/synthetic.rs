@@ -122,6 +122,7 @@ impl Made {
             pid: 100,
             name: "client".to_owned(),
             threads: vec![thread(CALLER, "caller")],
+            unrecorded_threads: 0,
         };
         let server = ProcessRecord {
             pid: 200,
@@ -133,6 +134,7 @@ impl Made {
                     ..thread(WORKER, "worker")
                 },
             ],
+            unrecorded_threads: 0,
         };
         let kernel = RecordedTrace {
             begin_ns: 0,

@@ -1,0 +1,127 @@
+//! `rtorb trace`: records the calls of running processes.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::bail;
+use clap::Args;
+use rtorb::recorder::ProcessSnapshot;
+use rtorb_recording::gathering::{Wanted, record};
+use rtorb_sched::times::parse_ns;
+
+use crate::orb_options::usage;
+use crate::output::{line, warn};
+
+/// Record the calls of running processes, for ui.perfetto.dev and for `rtorb why` (docs/how-to/late-calls.md).
+///
+/// The processes have -ORBRecorder yes among the options of their ORBs. They are neither stopped nor delayed: their recorders are memory
+/// that this command reads. The file has the calls that end while it records, and the kernel's switches, wake-ups, interrupts and page
+/// faults of the same time if tracefs can be read, which root may.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Trace {
+    /// Process id, or the name of processes.
+    #[arg(value_name = "TARGET", required = true)]
+    targets: Vec<String>,
+    /// File to write.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// How long to record, at most 10min. With 0s, only the last calls that the recorders hold already.
+    #[arg(long = "for", value_name = "TIME", default_value = "5s", value_parser = time)]
+    duration: Duration,
+    /// Leave out the kernel's events.
+    #[arg(long)]
+    no_kernel: bool,
+}
+
+impl Trace {
+    pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
+        let wanted = Wanted {
+            processes: processes(&self.targets)?,
+            duration: self.duration,
+            kernel: !self.no_kernel,
+        };
+        let recording = record(&wanted)?;
+        let left_out = recording.write(&self.out)?;
+        let hosts = recording.hosts.iter();
+        for host in hosts {
+            for process in &host.processes {
+                let threads = process.threads.iter();
+                let (calls, lost) = threads.fold((0, left_out), |(calls, lost), thread| {
+                    (calls + thread.calls.len(), lost + thread.lost)
+                });
+                let lost = match lost {
+                    0 => String::new(),
+                    lost => format!(", and {lost} that were lost"),
+                };
+                line(format!(
+                    "{} ({}): {calls} calls{lost}",
+                    process.name, process.pid
+                ))?;
+            }
+            match &host.kernel {
+                Ok(record) if record.lost > 0 => warn(format!(
+                    "the kernel's record had no room for {} events: record a shorter time",
+                    record.lost
+                )),
+                Err(why) if !self.no_kernel => {
+                    warn(format!("the recording has no events of the kernel: {why}"));
+                }
+                _ => {}
+            }
+        }
+        line(format!("Written: {}", self.out.display()))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Returns the processes that are meant, each once.
+fn processes(targets: &[String]) -> anyhow::Result<Vec<u32>> {
+    let mut found: Vec<u32> = Vec::new();
+    for target in targets {
+        if let Ok(process) = target.parse() {
+            found.push(process);
+            continue;
+        }
+        let recorded = ProcessSnapshot::processes().into_iter();
+        let named = recorded.filter(|process| {
+            ProcessSnapshot::of_process(*process).is_ok_and(|snapshot| snapshot.name == *target)
+        });
+        let named: Vec<u32> = named.collect();
+        if named.is_empty() {
+            bail!(
+                "no process {target} has a recorder: start it with -ORBRecorder yes, or give its id"
+            );
+        }
+        found.extend(named);
+    }
+    found.sort_unstable();
+    found.dedup();
+    if found.len() > PROCESSES_MAX {
+        return Err(usage(format!(
+            "these are {} processes, and one file has at most {PROCESSES_MAX}",
+            found.len()
+        )));
+    }
+    Ok(found)
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    let duration = match text {
+        "0" | "0s" => Duration::ZERO,
+        text => parse_ns(text).map(Duration::from_nanos)?,
+    };
+    if duration <= DURATION_MAX {
+        Ok(duration)
+    } else {
+        Err("at most 10min can be recorded at once".to_owned())
+    }
+}
+
+const DURATION_MAX: Duration = Duration::from_secs(600);
+const PROCESSES_MAX: usize = 64;
+
+const EXAMPLES: &str = "Examples:
+  rtorb trace plant 4711 --out plant.pftrace
+  rtorb trace plant --for 0s --out last-calls.pftrace";

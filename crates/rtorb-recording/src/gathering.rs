@@ -1,0 +1,243 @@
+//! Records the calls of running processes of this host, from their recorders and the kernel.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rtorb::recorder::{
+    CallEvent, CallOutcome as RecordedOutcome, CallSide as RecordedSide, ProcessSnapshot,
+    ReadError, ThreadSnapshot,
+};
+use rtorb_host::kernel_trace::{KernelTrace, TraceScope};
+use rtorb_host::system::{cpu_list, read};
+
+use crate::records::{
+    CallOutcome, CallRecord, CallSide, HostRecord, ProcessRecord, Recording, ThreadRecord,
+};
+
+/// What is recorded.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The processes.
+    pub processes: Vec<u32>,
+    /// For how long; without any time, only the calls that the recorders hold already.
+    pub duration: Duration,
+    /// Whether the kernel's events are recorded too.
+    pub kernel: bool,
+}
+
+/// Records the calls of processes. With a time, those that end in it; the kernel's record is of the same time.
+///
+/// # Errors
+/// That the recorder of a process cannot be read at the beginning. A process that ends later has the calls until then.
+pub fn record(wanted: &Wanted) -> Result<Recording, ReadError> {
+    // First: the calls that are taken end after the kernel's record has begun.
+    let kernel = kernel(wanted);
+    let mut processes = Vec::new();
+    for process in &wanted.processes {
+        processes.push(Gathered::begin(*process, wanted.duration.is_zero())?);
+    }
+    let began = Instant::now();
+    while let left = wanted.duration.saturating_sub(began.elapsed())
+        && !left.is_zero()
+    {
+        thread::sleep(left.min(LOOK_AGAIN));
+        processes.iter_mut().for_each(Gathered::look);
+    }
+    let kernel = kernel.and_then(KernelTrace::finish);
+    let name = read("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = HostRecord {
+        name: name.trim().to_owned(),
+        ahead_ns: 0,
+        processes: processes.into_iter().map(Gathered::finish).collect(),
+        kernel,
+    };
+    Ok(Recording { hosts: vec![host] })
+}
+
+/// Begins the kernel's record of all CPUs.
+fn kernel(wanted: &Wanted) -> Result<KernelTrace, String> {
+    if !wanted.kernel {
+        return Err("it was not wanted".to_owned());
+    }
+    if wanted.duration.is_zero() {
+        return Err("it begins with the recording, which has only earlier calls".to_owned());
+    }
+    let online = read("/sys/devices/system/cpu/online").unwrap_or_default();
+    let cpus = cpu_list(online.trim());
+    let threads = wanted
+        .processes
+        .iter()
+        .flat_map(|process| threads(*process));
+    let scope = TraceScope::All {
+        page_faults_of: threads.map(|(id, _)| id.cast_signed()).collect(),
+    };
+    let kib = (wanted.duration.as_secs_f64() + 1.0) * KERNEL_KIB_A_SECOND;
+    let kib_max = KERNEL_KIB_MAX / cpus.len().max(1) as u64;
+    KernelTrace::start(&cpus, (kib as u64).min(kib_max), &scope)
+}
+
+/// What was found of a process so far.
+struct Gathered {
+    record: ProcessRecord,
+    /// Of each part of the recorder, the number of its next call.
+    next: Vec<u64>,
+    calls: usize,
+}
+
+impl Gathered {
+    /// Begins with what the recorder has, or behind it.
+    fn begin(process: u32, has_earlier_calls: bool) -> Result<Self, ReadError> {
+        let found = ProcessSnapshot::of_process(process)?;
+        let mut gathered = Self {
+            record: ProcessRecord {
+                pid: process,
+                name: found.name.clone(),
+                threads: Vec::new(),
+                unrecorded_threads: 0,
+            },
+            next: Vec::new(),
+            calls: 0,
+        };
+        for part in &found.threads {
+            let before = if has_earlier_calls {
+                0
+            } else {
+                part.events.len() as u64
+            };
+            gathered.next.push(part.overwritten + before);
+        }
+        gathered.name_threads();
+        if has_earlier_calls {
+            gathered.add(&found);
+        }
+        Ok(gathered)
+    }
+
+    /// Takes the calls that have ended since.
+    fn look(&mut self) {
+        if let Ok(found) = ProcessSnapshot::of_process(self.record.pid) {
+            self.add(&found);
+        }
+    }
+
+    fn add(&mut self, found: &ProcessSnapshot) {
+        self.record.unrecorded_threads = found.refused_threads;
+        // A part that was used stays in its place.
+        self.next
+            .resize(found.threads.len().max(self.next.len()), 0);
+        for (place, part) in found.threads.iter().enumerate() {
+            self.add_part(place, part);
+        }
+    }
+
+    fn add_part(&mut self, place: usize, part: &ThreadSnapshot) {
+        let next = self.next[place];
+        let lost = part.overwritten.saturating_sub(next);
+        if lost > 0 {
+            let thread = self.thread(part.thread, &part.name);
+            thread.lost = thread.lost.saturating_add(lost);
+        }
+        for (number, event) in (part.overwritten..).zip(&part.events) {
+            if number < next {
+                continue;
+            }
+            let has_room = self.calls < CALLS_MAX;
+            self.calls += usize::from(has_room);
+            let name = if event.thread == part.thread {
+                &part.name
+            } else {
+                ""
+            };
+            let thread = self.thread(event.thread, name);
+            if has_room {
+                thread.calls.push(of_event(event));
+            } else {
+                thread.lost = thread.lost.saturating_add(1);
+            }
+        }
+        self.next[place] = next.max(part.overwritten + part.events.len() as u64);
+    }
+
+    fn thread(&mut self, tid: u32, name: &str) -> &mut ThreadRecord {
+        let threads = &mut self.record.threads;
+        let known = threads.iter().position(|thread| thread.tid == tid);
+        let place = known.unwrap_or(threads.len());
+        if known.is_none() {
+            threads.push(ThreadRecord {
+                tid,
+                name: String::new(),
+                lane: None,
+                calls: Vec::new(),
+                lost: 0,
+            });
+        }
+        let thread = &mut threads[place];
+        if thread.name.is_empty() {
+            name.clone_into(&mut thread.name);
+        }
+        thread
+    }
+
+    /// Adds the threads that the process has: those without calls too, which may read requests.
+    fn name_threads(&mut self) {
+        for (tid, name) in threads(self.record.pid) {
+            self.thread(tid, &name);
+        }
+    }
+
+    fn finish(mut self) -> ProcessRecord {
+        self.name_threads();
+        self.record
+    }
+}
+
+/// The threads of a process and their names, of which some may be gone.
+fn threads(process: u32) -> Vec<(u32, String)> {
+    let entries = fs::read_dir(format!("/proc/{process}/task"));
+    let entries = entries.into_iter().flatten().flatten();
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let named = ids.map(|id| {
+        let name = read(format!("/proc/{process}/task/{id}/comm")).unwrap_or_default();
+        (id, name.trim().to_owned())
+    });
+    named.take(THREADS_MAX).collect()
+}
+
+fn of_event(event: &CallEvent) -> CallRecord {
+    CallRecord {
+        side: match event.side {
+            RecordedSide::Client => CallSide::Client,
+            RecordedSide::Server => CallSide::Server,
+            RecordedSide::Collocated => CallSide::Collocated,
+        },
+        operation: event.operation.clone(),
+        outcome: match event.outcome {
+            RecordedOutcome::Done => CallOutcome::Done,
+            RecordedOutcome::UserException => CallOutcome::UserException,
+            RecordedOutcome::SystemException => CallOutcome::SystemException,
+            RecordedOutcome::Timeout => CallOutcome::Timeout,
+            RecordedOutcome::Transient => CallOutcome::Transient,
+            RecordedOutcome::Deferred => CallOutcome::Deferred,
+        },
+        cpu: event.cpu,
+        priority: event.priority.unwrap_or(-1),
+        request_id: event.request_id,
+        connection: event.connection,
+        first_ns: event.first_ns,
+        // Ticks become ns with a rounding of their own.
+        second_ns: event
+            .second_ns
+            .clamp(event.first_ns, event.last_ns.max(event.first_ns)),
+        last_ns: event.last_ns.max(event.first_ns),
+    }
+}
+
+/// A recorder that is looked at so often keeps 100,000 calls a second of each thread.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// The most calls of a process that are kept; more are counted as lost.
+const CALLS_MAX: usize = 1_000_000;
+const THREADS_MAX: usize = 4_096;
+/// The kernel's buffers: for each CPU and second, and for all CPUs.
+const KERNEL_KIB_A_SECOND: f64 = 8_192.0;
+const KERNEL_KIB_MAX: u64 = 512 * 1_024;
