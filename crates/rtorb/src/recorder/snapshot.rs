@@ -351,8 +351,11 @@ impl Times {
         if time & IN_NS != 0 {
             return time & !IN_NS;
         }
-        let ago = self.now.ticks.saturating_sub(time);
-        self.now.ns.saturating_sub(self.length(ago))
+        match self.now.ticks.checked_sub(time) {
+            Some(ago) => self.now.ns.saturating_sub(self.length(ago)),
+            // It ended while the recorder was read.
+            None => self.now.ns + self.length(time - self.now.ticks),
+        }
     }
 
     fn length(&self, ticks: u64) -> u64 {
