@@ -206,9 +206,12 @@ impl Joins {
         made.sort_by_key(|(_, call)| call.first_ns);
         for (index, call) in made {
             // A servant's thread may serve other calls while it waits: the innermost is the last that began.
-            let before = executed.partition_point(|(_, outer)| outer.second_ns <= call.first_ns);
+            let before = executed.partition_point(|(_, outer)| {
+                outer.second_ns <= call.first_ns.saturating_add(ROUNDING_NS)
+            });
             let began = executed[..before].iter().rev().take(DEPTH_MAX);
-            let mut around = began.filter(|(_, outer)| outer.last_ns >= call.last_ns);
+            let mut around = began
+                .filter(|(_, outer)| outer.last_ns.saturating_add(ROUNDING_NS) >= call.last_ns);
             if let Some((outer, _)) = around.next() {
                 let inner = CallPlace { call: index, ..at };
                 let outer = CallPlace { call: *outer, ..at };
@@ -244,5 +247,7 @@ fn difference(later_ns: u64, earlier_ns: u64) -> i64 {
         .wrapping_sub(earlier_ns.cast_signed())
 }
 
+/// Times are made of ticks, by a rate that is measured anew whenever a recorder is read.
+const ROUNDING_NS: u64 = 2_000;
 /// How many servants are looked at for a call within one of them.
 const DEPTH_MAX: usize = 64;

@@ -31,6 +31,8 @@ pub struct LateCall {
     pub evidence: Vec<String>,
     /// The process in which it was seen: that of the caller, or of the servant of a behaviour.
     pub process: String,
+    /// The id of that process.
+    pub pid: u32,
     /// The id of its request.
     pub request_id: u32,
     /// When it began, in ns of CLOCK_MONOTONIC of the first host.
@@ -180,6 +182,7 @@ impl Judge<'_> {
             cause,
             evidence,
             process: self.recording.process(limited.place).name.clone(),
+            pid: self.recording.process(limited.place).pid,
             request_id: self.recording.call(limited.place).request_id,
             begin_ns: limited.begin_ns,
             response_ns: limited.end_ns.saturating_sub(limited.begin_ns),

@@ -336,7 +336,10 @@ impl<'a> Divider<'a> {
             }
             Doing::Kept { cpu, by: 0 } => (
                 Cause::Kernel,
-                format!("CPU {cpu} of {} was idle and not yet awake", host.name),
+                format!(
+                    "CPU {cpu} of {} was idle: not yet awake, held by a hypervisor, or not for real-time threads any more (sched_rt_runtime_us)",
+                    host.name
+                ),
             ),
             Doing::Kept { cpu, by } => {
                 let what = format!(

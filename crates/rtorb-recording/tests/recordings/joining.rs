@@ -91,9 +91,9 @@ fn unknown_connections_join_by_time_or_not_at_all() {
 
 #[test]
 fn calls_within_servants_are_found() {
-    let outer = call(CallSide::Server, "outer", [0, 10, 1_000]);
-    let inner = call(CallSide::Client, "inner", [20, 30, 900]);
-    let later = call(CallSide::Client, "later", [1_100, 1_110, 1_200]);
+    let outer = call(CallSide::Server, "outer", [0, 10_000, 1_000_000]);
+    let inner = call(CallSide::Client, "inner", [20_000, 30_000, 900_000]);
+    let later = call(CallSide::Client, "later", [1_100_000, 1_110_000, 1_200_000]);
     let recording = joined(vec![outer, later, inner], vec![]);
     let joins = Joins::of(&recording);
     assert_eq!(joins.within, [(place(0, 2), place(0, 0))].into());
