@@ -105,7 +105,7 @@ fn commands(page: &Page) -> Vec<String> {
 }
 
 /// The beginnings of the commands that are not run, and why.
-const LEFT_OUT: [(&str, &str); 28] = [
+const LEFT_OUT: [(&str, &str); 30] = [
     ("apt", "it installs packages"),
     ("cargo install", "it builds and installs"),
     ("cargo build", "it builds"),
@@ -143,6 +143,8 @@ const LEFT_OUT: [(&str, &str); 28] = [
     ),
     ("rtorb lab kernel check", "the same"),
     ("my-program", "the reader's own program"),
+    ("rtorb trace plant", "it records the reader's own programs"),
+    ("rtorb why plant.pftrace", "the same"),
     ("tc ", "it needs a network device and modules of the kernel"),
     ("ip link set eth0", "the same"),
     ("ethtool ", "the same"),
