@@ -7,7 +7,7 @@ use rtorb_kernels::guest;
 use rtorb_lab::LabError;
 use rtorb_lab::contestants::whitebox::{CountingAllocator, stop_counting};
 
-use crate::{check, cubit, lab, measure, model, trace, why};
+use crate::{check, cubit, lab, measure, model, top, trace, why};
 
 /// Subcommands of the laboratory.
 #[derive(Debug, Subcommand)]
@@ -16,6 +16,7 @@ pub(crate) enum Laboratory {
     Check(check::Check),
     Lab(lab::Lab),
     Model(model::Model),
+    Top(top::Top),
     Trace(trace::Trace),
     Why(why::Why),
     Cubit(cubit::Cubit),
@@ -34,6 +35,7 @@ impl Laboratory {
             Self::Check(check) => check.run(),
             Self::Lab(lab) => lab.run(),
             Self::Model(model) => model.run(),
+            Self::Top(top) => top.run(),
             Self::Trace(trace) => trace.run(),
             Self::Why(why) => why.run(),
             Self::Cubit(cubit) => cubit.run(),

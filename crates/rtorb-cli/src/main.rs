@@ -48,6 +48,8 @@ mod serve;
 mod serving;
 mod system_options;
 #[cfg(feature = "laboratory")]
+mod top;
+#[cfg(feature = "laboratory")]
 mod trace;
 #[cfg(feature = "laboratory")]
 mod why;

@@ -10,7 +10,7 @@ use crate::orb_options::usage;
 /// Subcommands of the laboratory, which is not built in.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Laboratory {
-    #[command(name = "lab", aliases = ["measure", "check", "model", "trace", "why", "cubit"], hide = true, disable_help_flag = true)]
+    #[command(name = "lab", aliases = ["measure", "check", "model", "top", "trace", "why", "cubit"], hide = true, disable_help_flag = true)]
     Absent {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
@@ -20,7 +20,7 @@ pub(crate) enum Laboratory {
 impl Laboratory {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         Err(usage(
-            "measure, check, lab, model, trace, why and cubit are commands of the laboratory, and this program was built without it: \
+            "measure, check, lab, model, top, trace, why and cubit are commands of the laboratory, and this program was built without it: \
              build rtorb-cli with the feature `laboratory`, which is on by default",
         ))
     }
@@ -51,6 +51,7 @@ mod tests {
             &["lab", "run", "os/wakeup"],
             &["lab", "--help"],
             &["model", "check", "system.toml"],
+            &["top", "plant"],
             &["trace", "plant", "--out", "file"],
             &["why", "file"],
             &["cubit", "serve"],

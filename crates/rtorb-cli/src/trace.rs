@@ -77,7 +77,7 @@ impl Trace {
 }
 
 /// Returns the processes that are meant, each once.
-fn processes(targets: &[String]) -> anyhow::Result<Vec<u32>> {
+pub(crate) fn processes(targets: &[String]) -> anyhow::Result<Vec<u32>> {
     let mut found: Vec<u32> = Vec::new();
     for target in targets {
         if let Ok(process) = target.parse() {

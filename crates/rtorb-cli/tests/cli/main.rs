@@ -32,5 +32,6 @@ mod runs;
 mod scheduling;
 mod serve;
 mod support;
+mod top;
 mod traces;
 mod wrong_uses;

@@ -42,6 +42,11 @@ impl Running {
         Self(command.spawn().unwrap())
     }
 
+    /// The number of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
     /// Sends it a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.0), signal).unwrap();

@@ -281,6 +281,21 @@ impl ProcessSnapshot {
 }
 
 impl CountedOperation {
+    /// Returns the calls that came after an earlier state of the same counters. The longest time is that of all.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let outcomes = self.outcomes.iter().zip(earlier.outcomes);
+        let mut outcomes = outcomes.map(|(now, before)| now.saturating_sub(before));
+        Self {
+            name: self.name.clone(),
+            side: self.side,
+            outcomes: core::array::from_fn(|_| outcomes.next().unwrap_or_default()),
+            times: self.times.since(&earlier.times),
+            longest: self.longest,
+            waits: self.waits.since(&earlier.waits),
+        }
+    }
+
     /// Adds the calls of another thread.
     fn add(&mut self, other: &Self) {
         for (own, others) in self.outcomes.iter_mut().zip(other.outcomes) {

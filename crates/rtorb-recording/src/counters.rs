@@ -1,0 +1,135 @@
+//! What a process has called and served, from the counters of its recorder: since it was started, or between two looks.
+
+use rtorb::recorder::{CallOutcome, CallSide, CountedOperation, ProcessSnapshot};
+use serde::Serialize;
+
+/// The counters of a process.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProcessCounters {
+    /// The process.
+    pub process: u32,
+    /// Its name.
+    pub name: String,
+    /// The time in which the calls ended, in ns: since the recorder was started, or since the look before.
+    pub for_ns: u64,
+    /// Threads that are not recorded, because the recorder has no room for more.
+    pub refused_threads: u64,
+    /// Its operations, clients' first, then by name.
+    pub operations: Vec<OperationRow>,
+    /// Its threads.
+    pub threads: Vec<ThreadRow>,
+}
+
+/// The calls of an operation. Times are the upper ends of buckets, at most a quarter above the times themselves, but for the longest.
+#[derive(Clone, Debug, Serialize)]
+pub struct OperationRow {
+    /// `client` for calls that the process made, `server` for those that it served.
+    pub side: &'static str,
+    /// The operation's name on the wire; `...` for all that the recorder has no place for.
+    pub operation: String,
+    /// Calls that ended.
+    pub calls: u64,
+    /// Calls a second.
+    pub calls_per_s: f64,
+    /// Of them, those that ended otherwise than with results.
+    #[serde(flatten)]
+    pub failures: Failures,
+    /// The median of their times: for a client all of a call, for a server the servant's turn with the reply. `None` without calls.
+    pub p50_ns: Option<u64>,
+    /// The time that 99 % do not exceed.
+    pub p99_ns: Option<u64>,
+    /// The longest time since the recorder was started.
+    pub longest_ns: u64,
+    /// Requests that were in a queue of the server.
+    pub queued: u64,
+    /// The time in a queue that 99 % of them do not exceed.
+    pub queue_p99_ns: Option<u64>,
+}
+
+/// Calls without results, by their end.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Failures {
+    /// With a user exception.
+    pub user_exceptions: u64,
+    /// With a system exception other than those below.
+    pub system_exceptions: u64,
+    /// With TIMEOUT.
+    pub timeouts: u64,
+    /// With TRANSIENT.
+    pub transients: u64,
+}
+
+/// A thread of the process.
+#[derive(Clone, Debug, Serialize)]
+pub struct ThreadRow {
+    /// Its number.
+    pub thread: u32,
+    /// Its name; empty if it has ended.
+    pub name: String,
+    /// All calls that the recorder counted for it, and for earlier threads in its place.
+    pub calls: u64,
+    /// Of these, the ones that are no longer kept one by one.
+    pub overwritten: u64,
+}
+
+impl ProcessCounters {
+    /// Returns the counters since the recorder was started, or since an earlier look at the same process.
+    #[must_use]
+    pub fn of(now: &ProcessSnapshot, earlier: Option<&ProcessSnapshot>) -> Self {
+        let since_ns = earlier.map_or(now.started_ns, |earlier| earlier.at_ns);
+        let for_ns = now.at_ns.saturating_sub(since_ns);
+        let before = earlier.map(ProcessSnapshot::operations).unwrap_or_default();
+        let operations = now.operations();
+        let rows = operations.iter().map(|operation| {
+            let is_same =
+                |it: &&CountedOperation| (it.side, &it.name) == (operation.side, &operation.name);
+            let counted = match before.iter().find(is_same) {
+                Some(before) => operation.since(before),
+                None => operation.clone(),
+            };
+            OperationRow::of(&counted, for_ns)
+        });
+        let threads = now.threads.iter().map(|thread| ThreadRow {
+            thread: thread.thread,
+            name: thread.name.clone(),
+            calls: thread.operations.iter().map(CountedOperation::calls).sum(),
+            overwritten: thread.overwritten,
+        });
+        Self {
+            process: now.process,
+            name: now.name.clone(),
+            for_ns,
+            refused_threads: now.refused_threads,
+            operations: rows.collect(),
+            threads: threads.collect(),
+        }
+    }
+}
+
+impl OperationRow {
+    fn of(counted: &CountedOperation, for_ns: u64) -> Self {
+        let ns = |time: core::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let ended = |outcome: CallOutcome| counted.outcomes[outcome as usize];
+        let calls = counted.calls();
+        Self {
+            side: match counted.side {
+                CallSide::Server => "server",
+                CallSide::Client | CallSide::Collocated => "client",
+            },
+            operation: counted.name.clone(),
+            calls,
+            calls_per_s: calls as f64 * 1e9 / for_ns.max(1) as f64,
+            failures: Failures {
+                user_exceptions: ended(CallOutcome::UserException),
+                system_exceptions: ended(CallOutcome::SystemException),
+                timeouts: ended(CallOutcome::Timeout),
+                transients: ended(CallOutcome::Transient),
+            },
+            p50_ns: counted.times.quantile(0.5).map(ns),
+            p99_ns: counted.times.quantile(0.99).map(ns),
+            longest_ns: ns(counted.longest),
+            queued: counted.waits.count(),
+            queue_p99_ns: counted.waits.quantile(0.99).map(ns),
+        }
+    }
+}
