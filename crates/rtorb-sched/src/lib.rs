@@ -13,6 +13,7 @@
 //! | worst response times, fixed priorities | [`response_times`] | Joseph & Pandya 1986; Lehoczky 1990; Audsley et al. 1993; Tindell, Burns & Wellings 1994 |
 //! | the same with precedence between tasks | [`response_times_in_chains`] | Tindell & Clark 1994 |
 //! | the same end to end, over several processors | [`holistic`](mod@holistic) | Tindell & Clark 1994; Spuri 1996; near Palencia & Gonzalez Harbour 1998 |
+//! | data age and reaction time of cause-effect chains | [`cause_effect`] | Davare et al. 2007; Dürr et al. 2019; Günzel et al. 2023 |
 //! | whether earliest-deadline-first meets all deadlines | [`edf`] | Baruah, Rosier & Howell 1990; Zhang & Burns 2009 |
 //! | how much execution times may grow before a deadline is missed | [`sensitivity`] | Lehoczky, Sha & Ding 1989; Bini, Di Natale & Buttazzo 2008 |
 //! | worst response times, earliest deadline first | [`edf::response_times`] | Spuri 1996 |
@@ -30,6 +31,7 @@
 mod admission;
 mod arrivals;
 mod audsley;
+pub mod cause_effect;
 mod chains;
 pub mod edf;
 mod graph;

@@ -32,13 +32,14 @@ pub use file::Interfaces;
 pub use platform::{Cost, EventCost, Platform, Statistic};
 pub use profiles::{ProfileOption, profiles_of};
 pub use report::{
-    Assumption, BehaviourBound, ChainBound, CheckReport, ComponentLoading, LaneLoading, LaneOrder,
-    Layer, Loading, ProcessorUse, Sensitivity, Share, Standing,
+    Assumption, BehaviourBound, CauseEffectBound, ChainBound, CheckReport, CommunicationLabel,
+    ComponentLoading, LaneLoading, LaneOrder, LatencyBound, LatencyShare, Layer, Loading,
+    ProcessorUse, Sensitivity, Share, Standing,
 };
 pub use system::{
-    ArrivalBurst, Behaviour, Bucket, Budget, Call, CallWay, Chain, Channel, CompiledRequirements,
-    Component, Enforcement, Execution, Link, Locking, MissRatio, Node, Placement, Resource,
-    Section, System, Timing, Trigger,
+    ArrivalBurst, Behaviour, Bucket, Budget, Call, CallWay, CauseEffectChain, Chain, Channel,
+    Communication, CompiledRequirements, Component, Enforcement, Execution, Link, Locking,
+    MissRatio, Node, Placement, Resource, Section, System, Timing, Trigger,
 };
 pub use transition::{SystemMode, SystemTransition, TransitionError};
 pub use verdict::{rounded, rounded_down, rounded_up};

@@ -2,8 +2,9 @@
 
 use rtorb_results::table::Table;
 use rtorb_sched::model::{
-    BehaviourBound, ChainBound, CheckReport, ComponentLoading, LaneLoading, LaneOrder, Layer,
-    Share, Standing, rounded_down, rounded_up,
+    BehaviourBound, CauseEffectBound, ChainBound, CheckReport, CommunicationLabel,
+    ComponentLoading, LaneLoading, LaneOrder, LatencyBound, Layer, Share, Standing, rounded_down,
+    rounded_up,
 };
 use rtorb_sched::times::text_of_ns;
 
@@ -18,6 +19,7 @@ pub(super) fn print(checked: &CheckReport) -> anyhow::Result<()> {
     print_behaviours(checked)?;
     print_layers(checked)?;
     print_chains(checked)?;
+    print_cause_effect_chains(checked)?;
     print_processors(checked)?;
     print_loading(checked)?;
     print_assumptions(checked)
@@ -45,6 +47,18 @@ pub(super) fn print_behaviour(one: &BehaviourBound) -> anyhow::Result<()> {
 pub(super) fn print_chain(one: &ChainBound) -> anyhow::Result<()> {
     print_shares(&one.chain, one.bound_ns, &one.shares)?;
     explain(&one.explanation)
+}
+
+/// Prints the shares of a cause-effect chain's data age and reaction time.
+pub(super) fn print_cause_effect_chain(one: &CauseEffectBound) -> anyhow::Result<()> {
+    for (what, latency) in latencies(one) {
+        let rows = latency.shares.iter();
+        let rows = rows.map(|share| vec![share.what.clone(), rounded_up(share.ns)]);
+        let last = vec![format!("{what} of {}", one.chain), bound(latency.bound_ns)];
+        print_table(&table(["", ""], rows.chain([last]).collect()))?;
+        explain(&latency.explanation)?;
+    }
+    Ok(())
 }
 
 fn explain(explanation: &str) -> anyhow::Result<()> {
@@ -85,6 +99,15 @@ fn print_explanations(checked: &CheckReport) -> anyhow::Result<()> {
         if !explanation.is_empty() {
             let text = format!("{name} {}: {explanation}", standing_word(standing));
             paragraph(&text, ["  * ", "    "])?;
+        }
+    }
+    for one in &checked.cause_effect_chains {
+        for (what, latency) in latencies(one) {
+            if latency.standing != Standing::Holds {
+                let (word, why) = (standing_word(latency.standing), &latency.explanation);
+                let text = format!("{} {word}, {what}: {why}", one.chain);
+                paragraph(&text, ["  * ", "    "])?;
+            }
         }
     }
     Ok(())
@@ -248,6 +271,61 @@ fn print_chains(checked: &CheckReport) -> anyhow::Result<()> {
         let text = format!("{}: {}", one.chain, one.through.join(" > "));
         paragraph(&text, ["  ", "    "])
     })
+}
+
+fn print_cause_effect_chains(checked: &CheckReport) -> anyhow::Result<()> {
+    if checked.cause_effect_chains.is_empty() {
+        return Ok(());
+    }
+    heading(
+        "Cause-effect chains: how old data is when an output follows from it, and how long an input takes to have an effect (> calls, | reads the register)",
+    )?;
+    let rows = checked.cause_effect_chains.iter().flat_map(|one| {
+        let row = |(what, latency): (&str, &LatencyBound)| {
+            let standing = latency
+                .limit_ns
+                .map_or("", |_| standing_word(latency.standing));
+            vec![
+                one.chain.clone(),
+                what.to_owned(),
+                standing.to_owned(),
+                bound(latency.bound_ns),
+                latency.limit_ns.map_or_else(String::new, text_of_ns),
+                left(latency.slack_ns),
+            ]
+        };
+        latencies(one).map(row)
+    });
+    let head = ["chain", "", "", "bound", "limit", "slack"];
+    print_table(&table(head, rows.collect()))?;
+    for one in &checked.cause_effect_chains {
+        let stages: Vec<String> = one.stages.iter().map(|stage| stage.join(" > ")).collect();
+        let communication = match one.communication {
+            CommunicationLabel::Implicit => "implicit",
+            CommunicationLabel::Let if one.is_exact => "logical execution time, exact",
+            CommunicationLabel::Let => "logical execution time",
+        };
+        let text = format!("{} ({communication}): {}", one.chain, stages.join(" | "));
+        paragraph(&text, ["  ", "    "])?;
+        for (what, latency) in latencies(one) {
+            let shares = latency.shares.iter();
+            let shares = shares.map(|share| format!("{} {}", rounded_up(share.ns), share.what));
+            let shares: Vec<String> = shares.collect();
+            let text = match shares.is_empty() {
+                true => latency.explanation.clone(),
+                false => shares.join(", "),
+            };
+            paragraph(&format!("{what}: {text}"), ["    ", "      "])?;
+        }
+    }
+    Ok(())
+}
+
+fn latencies(one: &CauseEffectBound) -> [(&'static str, &LatencyBound); 2] {
+    [
+        ("data age", &one.data_age),
+        ("reaction time", &one.reaction_time),
+    ]
 }
 
 fn print_processors(checked: &CheckReport) -> anyhow::Result<()> {

@@ -13,12 +13,12 @@ use crate::exit_status::FAILED;
 use crate::orb_options::usage;
 use crate::output::{line, print_json};
 
-/// Bound every response and end-to-end chain of a system, and check whether every deadline holds.
+/// Bound every response, end-to-end chain and cause-effect chain of a system, and check whether every deadline and limit holds.
 ///
 /// Prints the slack, the permitted growth of each behaviour, the share of each layer (application, ORB, operating system,
 /// hardware) in every bound, and the lanes, bands and priorities of the ORBs.
 ///
-/// Exit status 0: every deadline holds. 1: a deadline will be missed (the first one is named) or is not proven to hold. 2: the
+/// Exit status 0: every deadline and limit holds. 1: one will be missed (the first one is named) or is not proven to hold. 2: the
 /// file is wrong, or a node has no profile.
 #[derive(Debug, Args)]
 pub(super) struct Check {
@@ -72,8 +72,13 @@ fn explain(checked: &CheckReport, name: &str) -> anyhow::Result<()> {
     if let Some(one) = checked.chains.iter().find(|one| one.chain == name) {
         return answer::print_chain(one);
     }
+    let cause_effect = checked.cause_effect_chains.iter();
+    if let Some(one) = cause_effect.clone().find(|one| one.chain == name) {
+        return answer::print_cause_effect_chain(one);
+    }
     let names = checked.behaviours.iter().map(|one| one.behaviour.as_str());
     let names = names.chain(checked.chains.iter().map(|one| one.chain.as_str()));
+    let names = names.chain(cause_effect.map(|one| one.chain.as_str()));
     let meant =
         nearest(name, names).map_or_else(String::new, |name| format!(": did you mean {name}?"));
     Err(usage(format!(

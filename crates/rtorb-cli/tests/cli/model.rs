@@ -55,7 +55,12 @@ fn one_behaviour(folder: &Path, execution: &str) -> PathBuf {
 
 #[test]
 fn the_examples_hold_and_the_overloaded_one_is_named() {
-    for name in ["avionics.toml", "two-receivers.toml", "robot-arm.toml"] {
+    for name in [
+        "avionics.toml",
+        "two-receivers.toml",
+        "robot-arm.toml",
+        "engine-control.toml",
+    ] {
         let (status, output, errors) = check(&example(name), &[]);
         let text = String::from_utf8_lossy(&output).into_owned();
         assert_eq!(status, Some(0), "{text}{errors}");
@@ -89,6 +94,7 @@ fn the_answer_as_json_is_the_same_each_time_and_its_shares_are_the_bound() {
         "processors",
         "behaviours",
         "chains",
+        "cause_effect_chains",
         "loading",
         "assumptions",
     ];
@@ -102,6 +108,62 @@ fn the_answer_as_json_is_the_same_each_time_and_its_shares_are_the_bound() {
         let slack = end["deadline_ns"].as_i64().unwrap() - sum;
         assert_eq!(Some(slack), end["slack_ns"].as_i64(), "{end}");
     }
+}
+
+#[test]
+fn the_age_of_data_stands_beside_its_limit_with_its_shares() {
+    let (status, output, errors) = check(&example("engine-control.toml"), &["--no-sensitivity"]);
+    let text = String::from_utf8_lossy(&output).into_owned();
+    assert_eq!(status, Some(0), "{text}{errors}");
+    for words in [
+        "12 behaviours and 4 cause-effect chains",
+        "slow to fast on time (logical execution time, exact):",
+        "engine.crankshaft > engine.ignition | vehicle.every-20ms |",
+        "reaction time: 100ms input of vehicle.every-100ms",
+    ] {
+        assert!(text.contains(words), "{words} in {text}");
+    }
+    let answer = checked("engine-control.toml");
+    let chains = answer["cause_effect_chains"].as_array().unwrap();
+    assert_eq!(chains.len(), 4);
+    for chain in chains {
+        for latency in [&chain["data_age"], &chain["reaction_time"]] {
+            let shares = latency["shares"].as_array().unwrap().iter();
+            let sum: u64 = shares.map(|share| share["ns"].as_u64().unwrap()).sum();
+            assert_eq!(Some(sum), latency["bound_ns"].as_u64(), "{chain}");
+        }
+    }
+    assert_eq!(chains[2]["communication"], "let");
+    assert_eq!(chains[2]["data_age"]["bound_ns"], 210_000_000);
+    assert_eq!(chains[2]["reaction_time"]["bound_ns"], 212_000_000);
+    let (status, output, _) = check(
+        &example("engine-control.toml"),
+        &["--explain", "fast to slow"],
+    );
+    let text = String::from_utf8_lossy(&output).into_owned();
+    assert_eq!(status, Some(0));
+    for words in ["data age of fast to slow", "register of engine.interrupt"] {
+        assert!(text.contains(words), "{words} in {text}");
+    }
+}
+
+#[test]
+fn a_limit_of_data_that_is_exceeded_is_a_miss() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(example("engine-control.toml")).unwrap();
+    let file = folder.path().join("late.toml");
+    std::fs::write(&file, text.replacen("130ms", "120ms", 1)).unwrap();
+    let (status, output, _) = check(&file, &["--no-sensitivity"]);
+    let text = String::from_utf8_lossy(&output).into_owned();
+    assert_eq!(status, Some(1), "{text}");
+    for words in [
+        "engine-control will exceed limits of its data.",
+        "slow to fast MISSES, data age:",
+    ] {
+        assert!(text.contains(words), "{words} in {text}");
+    }
+    let (status, _, errors) = ran(&["model", "run", "--ideal"], &file, &[]);
+    assert_eq!(status, Some(1), "{errors}");
 }
 
 #[test]

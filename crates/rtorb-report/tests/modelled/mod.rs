@@ -93,6 +93,7 @@ fn checked() -> CheckReport {
             shares: shares(9_000_000),
             explanation: String::new(),
         }],
+        cause_effect_chains: Vec::new(),
         loading: Loading::default(),
         assumptions: Vec::new(),
     }

@@ -3,6 +3,7 @@
 mod advice;
 mod blocking;
 mod bounds;
+mod cause_effect;
 mod explanations;
 mod goals;
 mod growth;
@@ -181,21 +182,28 @@ fn report(
     explanations::explain(view, analysis, &mut behaviours, &mut chains);
     let all = behaviours.iter().map(|each| each.standing);
     let all = all.chain(chains.iter().map(|each| each.standing));
+    let cause_effect_chains = cause_effect::chains(view, analysis);
+    let latencies = cause_effect_chains.iter();
+    let latencies = latencies.flat_map(|each| [&each.data_age, &each.reaction_time]);
+    let all = all.chain(latencies.map(|each| each.standing));
     let processors = processor_use::processors(view, analysis);
     let mut assumptions = composition.assumptions.clone();
     assumptions.extend(processor_use::assumptions(&processors));
     assumptions.extend(explanations::of_priorities(view, analysis, about));
     assumptions.extend(explanations::of_releases(system));
+    assumptions.extend(cause_effect::assumptions(system));
     CheckReport {
         schema: "rtorb-model/1",
         system: system.name.clone(),
         standing: all.max().unwrap_or(Standing::Holds),
-        first_miss: bounds::first_miss(view, &behaviours, &chains),
+        first_miss: bounds::first_miss(view, &behaviours, &chains)
+            .or_else(|| cause_effect::first_miss(&cause_effect_chains)),
         strategy: strategy.to_string(),
         processors,
         loading: loading::loading(view, analysis),
         behaviours,
         chains,
+        cause_effect_chains,
         assumptions,
     }
 }

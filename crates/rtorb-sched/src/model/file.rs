@@ -99,6 +99,7 @@ fn system(
         behaviours: Vec::new(),
         resources: Vec::new(),
         chains: Vec::new(),
+        cause_effect_chains: Vec::new(),
     };
     let nodes = hardware::nodes(&mut system, &file.node, folder, lines);
     lines.go_on()?;
@@ -111,7 +112,7 @@ fn system(
     calls::read(&mut system, file, &behaviours, &channels, lines);
     lines.go_on()?;
     graph::check(&mut system, file, &annotations, lines)?;
-    chains::read(&mut system, &file.chain, &behaviours, lines);
+    chains::read(&mut system, file, &behaviours, lines);
     lines.go_on()?;
     Ok(system)
 }
@@ -156,6 +157,11 @@ fn check_sizes(file: &tables::File) -> Result<(), LineError> {
         ("sections", sections.sum(), SECTIONS_MAX),
         ("calls", calls.sum(), CALLS_MAX),
         ("chains", file.chain.len(), CHAINS_MAX),
+        (
+            "cause-effect chains",
+            file.cause_effect_chain.len(),
+            CHAINS_MAX,
+        ),
         ("IDL files", file.idl.len(), IDL_FILES_MAX),
     ];
     for (what, count, most) in sizes {

@@ -104,6 +104,7 @@ mod tests {
             behaviours: Vec::new(),
             resources: Vec::new(),
             chains: Vec::new(),
+            cause_effect_chains: Vec::new(),
         }
     }
 

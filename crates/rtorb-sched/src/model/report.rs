@@ -10,9 +10,10 @@ pub struct CheckReport {
     pub schema: &'static str,
     /// The name of the system.
     pub system: String,
-    /// The worst standing of all behaviours and chains.
+    /// The worst standing of all behaviours, chains and cause-effect chains.
     pub standing: Standing,
-    /// The behaviour or chain that misses its deadline first: the most urgent priority, then the shortest deadline.
+    /// The behaviour or chain that misses its deadline first: the most urgent priority, then the shortest deadline. If none does, the first
+    /// cause-effect chain that exceeds a limit.
     pub first_miss: Option<String>,
     /// The strategy that assigned priorities to behaviours without one.
     pub strategy: String,
@@ -22,6 +23,8 @@ pub struct CheckReport {
     pub behaviours: Vec<BehaviourBound>,
     /// Every chain, in the order of the system.
     pub chains: Vec<ChainBound>,
+    /// Every cause-effect chain, in the order of the system.
+    pub cause_effect_chains: Vec<CauseEffectBound>,
     /// The configuration of the ORBs.
     pub loading: Loading,
     /// What the bounds assume beyond the file: costs that were not measured, statistics that are no bounds, a hypervisor.
@@ -152,6 +155,61 @@ pub struct ChainBound {
     pub shares: Vec<Share>,
     /// Why the deadline is missed or not proven; empty if it holds.
     pub explanation: String,
+}
+
+/// The bounds of a cause-effect chain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CauseEffectBound {
+    /// The name.
+    pub chain: String,
+    /// The names of the behaviours of each stage. The last of a stage writes a register that the first of the next one reads.
+    pub stages: Vec<Vec<String>>,
+    /// When registers are read and written.
+    pub communication: CommunicationLabel,
+    /// Whether the bounds are reached: logical execution time with known phases.
+    #[serde(rename = "exact")]
+    pub is_exact: bool,
+    /// The longest time from the read of an input to the write of an output that follows from it.
+    pub data_age: LatencyBound,
+    /// The longest time from a change of the input to the first output that follows from it or from a later one.
+    pub reaction_time: LatencyBound,
+}
+
+/// When registers are read and written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommunicationLabel {
+    /// At the start and the end of jobs.
+    Implicit,
+    /// At their arrival and the end of their period: logical execution time.
+    Let,
+}
+
+/// The bound of a data age or reaction time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LatencyBound {
+    /// The limit, in ns; `None` if the file has none.
+    pub limit_ns: Option<u64>,
+    /// The bound, in ns; `None` if there is none or it is unknown.
+    pub bound_ns: Option<u64>,
+    /// The limit minus the bound, in ns.
+    pub slack_ns: Option<i64>,
+    /// Whether the limit holds; without a limit, it does.
+    pub standing: Standing,
+    /// The shares of the bound, from the input to the output; their sum is the bound.
+    pub shares: Vec<LatencyShare>,
+    /// Why the limit is exceeded or not proven, or why there is no bound; empty otherwise.
+    pub explanation: String,
+}
+
+/// A share of a data age or reaction time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LatencyShare {
+    /// Where the time passes: `input of A`, `register of A`, or `A` and `A to B` for the time from the arrival of `A`'s job until the value is in
+    /// the register.
+    pub what: String,
+    /// The time, in ns.
+    pub ns: u64,
 }
 
 /// The configuration of the ORBs of a system.

@@ -31,6 +31,8 @@ pub struct System {
     pub resources: Vec<Resource>,
     /// End-to-end deadlines.
     pub chains: Vec<Chain>,
+    /// The chains along which data goes, also through registers.
+    pub cause_effect_chains: Vec<CauseEffectChain>,
 }
 
 /// A computer.
@@ -109,6 +111,8 @@ pub struct Behaviour {
     pub component: usize,
     /// The trigger.
     pub trigger: Trigger,
+    /// The longest time between two arrivals of a sporadic behaviour, in ns, at least its gap; `None` if it is unknown.
+    pub gap_max_ns: Option<u64>,
     /// The execution time of its own code with its critical sections, without the calls that it makes.
     pub execution: Execution,
     /// What happens if it executes longer than its budget.
@@ -292,6 +296,34 @@ pub struct Chain {
     pub deadline_ns: u64,
     /// Its line in the file.
     pub line: usize,
+}
+
+/// A sequence of behaviours along which data goes from an input to an output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CauseEffectChain {
+    /// Its name.
+    pub name: String,
+    /// The stages, at least one. A stage is a path of calls: its first behaviour is periodic or sporadic, and each behaviour calls the
+    /// next. The last behaviour of a stage writes a register, which the first one of the next stage reads.
+    pub stages: Vec<Vec<usize>>,
+    /// When registers are read and written.
+    pub communication: Communication,
+    /// The limit of the data age, in ns.
+    pub data_age_max_ns: Option<u64>,
+    /// The limit of the reaction time, in ns.
+    pub reaction_time_max_ns: Option<u64>,
+    /// Its line in the file.
+    pub line: usize,
+}
+
+/// When the jobs of a cause-effect chain read and write registers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Communication {
+    /// A job reads when it starts and writes when it ends (implicit communication of AUTOSAR).
+    #[default]
+    Implicit,
+    /// A job reads when it arrives and writes at the end of its period, whenever it executes (logical execution time).
+    LogicalExecutionTime,
 }
 
 /// The timing annotations of an IDL operation.

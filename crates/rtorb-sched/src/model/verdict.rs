@@ -3,7 +3,9 @@
 use core::fmt;
 
 use super::check::remedies;
-use super::report::{BehaviourBound, ChainBound, CheckReport, Layer, Share, Standing};
+use super::report::{
+    BehaviourBound, CauseEffectBound, ChainBound, CheckReport, LatencyBound, Layer, Share, Standing,
+};
 use crate::admission::Refusal;
 use crate::times::text_of_ns;
 
@@ -64,20 +66,21 @@ impl CheckReport {
     pub fn refusal(&self) -> Option<Refusal> {
         let first = self.first_miss.as_deref();
         let is_first = |end: &End<'_>| match first {
-            Some(name) => end.name == name,
+            Some(name) => end.name == name && end.standing == Standing::Misses,
             None => end.standing != Standing::Holds,
         };
         let end = self.ends().find(is_first)?;
-        let deadline = text_of_ns(end.deadline_ns);
+        let (limit, deadline) = (end.what.limit(), text_of_ns(end.deadline_ns));
+        let (what, may) = (end.what, end.what.may());
         let reason = match (end.standing, end.bound_ns) {
             (Standing::Misses, Some(bound_ns)) => format!(
-                "misses its deadline of {deadline}: its response may take {}",
+                "misses its {limit} of {deadline}: its {what} may {may} {}",
                 rounded_up(bound_ns)
             ),
             (Standing::Misses, None) => {
-                format!("misses its deadline of {deadline}: its response has no bound")
+                format!("misses its {limit} of {deadline}: its {what} has no bound")
             }
-            _ => format!("is not proven to meet its deadline of {deadline}"),
+            _ => format!("is not proven to meet its {limit} of {deadline}"),
         };
         Some(Refusal {
             operation: end.name.to_owned(),
@@ -102,34 +105,51 @@ impl CheckReport {
             more => format!(" {more} others also miss their deadlines."),
         };
         let first = self.first_miss.as_deref();
-        let found = first.and_then(|name| Some((name, self.bound_and_deadline(name)?)));
-        match found {
-            Some((name, (Some(bound_ns), deadline_ns))) => format!(
-                "{} will miss deadlines. The first is that of {name}: its response may take {}, which is {} more than its deadline of {}.{others}",
-                self.system,
+        let is_first = |end: &End<'_>| first == Some(end.name) && end.standing == Standing::Misses;
+        let Some(end) = self.ends().find(is_first) else {
+            return format!("{} will miss deadlines.", self.system);
+        };
+        let (name, what, limit) = (end.name, end.what, end.what.limit());
+        let deadline = text_of_ns(end.deadline_ns);
+        let first = match end.what {
+            Latency::Response => format!(
+                "{} will miss deadlines. The first is that of {name}",
+                self.system
+            ),
+            _ => format!(
+                "{} will exceed limits of its data. The first is that of {name}",
+                self.system
+            ),
+        };
+        match end.bound_ns {
+            Some(bound_ns) => format!(
+                "{first}: its {what} may {} {}, which is {} more than its {limit} of {deadline}.{others}",
+                what.may(),
                 rounded_up(bound_ns),
-                rounded_up(bound_ns.saturating_sub(deadline_ns)),
-                text_of_ns(deadline_ns)
+                rounded_up(bound_ns.saturating_sub(end.deadline_ns)),
             ),
-            Some((name, (None, deadline_ns))) => format!(
-                "{} will miss deadlines. The first is that of {name}: its response has no bound, and its deadline is {}.{others}",
-                self.system,
-                text_of_ns(deadline_ns)
-            ),
-            None => format!("{} will miss deadlines.", self.system),
+            None => {
+                format!("{first}: its {what} has no bound, and its {limit} is {deadline}.{others}")
+            }
         }
     }
 
     fn size(&self) -> String {
-        [
+        let parts = [
             (self.behaviours.len(), "behaviour"),
             (self.chains.len(), "chain"),
-        ]
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, of)| format!("{count} {of}{}", if count == 1 { "" } else { "s" }))
-        .collect::<Vec<_>>()
-        .join(" and ")
+            (self.cause_effect_chains.len(), "cause-effect chain"),
+        ];
+        let filled = parts.into_iter().filter(|(count, _)| *count > 0);
+        let mut texts: Vec<String> = filled
+            .map(|(count, of)| format!("{count} {of}{}", if count == 1 { "" } else { "s" }))
+            .collect();
+        let last = texts.pop().unwrap_or_default();
+        if texts.is_empty() {
+            last
+        } else {
+            format!("{} and {last}", texts.join(", "))
+        }
     }
 
     /// The end with the least slack, as a share of its deadline.
@@ -146,7 +166,7 @@ impl CheckReport {
             let left = end.slack_ns.unwrap_or(0).unsigned_abs();
             format!(
                 " {} has the least slack: {} of {}.",
-                end.name,
+                end.named(),
                 rounded_down(left),
                 text_of_ns(end.deadline_ns)
             )
@@ -160,20 +180,50 @@ impl CheckReport {
     fn ends(&self) -> impl Iterator<Item = End<'_>> {
         let behaviours = self.behaviours.iter().map(|one| End {
             name: &one.behaviour,
+            what: Latency::Response,
             deadline_ns: one.deadline_ns,
             bound_ns: one.bound_ns,
             slack_ns: one.slack_ns,
             standing: one.standing,
             explanation: &one.explanation,
         });
-        behaviours.chain(self.chains.iter().map(|one| End {
+        let chains = self.chains.iter().map(|one| End {
             name: &one.chain,
+            what: Latency::Response,
             deadline_ns: one.deadline_ns,
             bound_ns: one.bound_ns,
             slack_ns: one.slack_ns,
             standing: one.standing,
             explanation: &one.explanation,
-        }))
+        });
+        let limited = self.cause_effect_chains.iter();
+        behaviours
+            .chain(chains)
+            .chain(limited.flat_map(CauseEffectBound::ends))
+    }
+}
+
+impl CauseEffectBound {
+    /// Returns the data age and the reaction time, as far as they have limits.
+    fn ends(&self) -> impl Iterator<Item = End<'_>> {
+        let data_age = self.data_age.end(&self.chain, Latency::DataAge);
+        let reaction_time = &self.reaction_time;
+        let reaction_time = reaction_time.end(&self.chain, Latency::ReactionTime);
+        data_age.into_iter().chain(reaction_time)
+    }
+}
+
+impl LatencyBound {
+    fn end<'a>(&'a self, name: &'a str, what: Latency) -> Option<End<'a>> {
+        Some(End {
+            name,
+            what,
+            deadline_ns: self.limit_ns?,
+            bound_ns: self.bound_ns,
+            slack_ns: self.slack_ns,
+            standing: self.standing,
+            explanation: &self.explanation,
+        })
     }
 }
 
@@ -193,14 +243,60 @@ impl ChainBound {
     }
 }
 
-/// A behaviour or chain, with its deadline.
+/// What is bounded.
+#[derive(Clone, Copy)]
+enum Latency {
+    Response,
+    DataAge,
+    ReactionTime,
+}
+
+impl Latency {
+    /// The word for what it must not exceed.
+    const fn limit(self) -> &'static str {
+        match self {
+            Self::Response => "deadline",
+            Self::DataAge | Self::ReactionTime => "limit",
+        }
+    }
+
+    /// The verb between it and a time.
+    const fn may(self) -> &'static str {
+        match self {
+            Self::Response => "take",
+            Self::DataAge | Self::ReactionTime => "be",
+        }
+    }
+}
+
+impl fmt::Display for Latency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Response => "response",
+            Self::DataAge => "data age",
+            Self::ReactionTime => "reaction time",
+        })
+    }
+}
+
+/// A behaviour or chain, with its deadline or limit.
 struct End<'a> {
     name: &'a str,
+    what: Latency,
     deadline_ns: u64,
     bound_ns: Option<u64>,
     slack_ns: Option<i64>,
     standing: Standing,
     explanation: &'a str,
+}
+
+impl End<'_> {
+    fn named(&self) -> String {
+        match self.what {
+            Latency::Response => self.name.to_owned(),
+            what => format!("The {what} of {}", self.name),
+        }
+    }
 }
 
 /// Formats three or four digits of a time, rounded up: `1.24ms` for 1,234,567 ns. For bounds.

@@ -73,6 +73,7 @@ fn behaviour(drawn: &[Drawn], at: usize) -> Behaviour {
         } else {
             Trigger::Called
         },
+        gap_max_ns: None,
         execution: Execution::Fixed { ns: *execution_ns },
         enforcement: Enforcement::Count,
         deadline_ns: None,
@@ -129,6 +130,7 @@ fn system(drawn: &[Drawn]) -> System {
         behaviours: (0..drawn.len()).map(|at| behaviour(drawn, at)).collect(),
         resources: Vec::new(),
         chains: Vec::new(),
+        cause_effect_chains: Vec::new(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Systems of tasks from their files to bounds, compared with published sets, simulations and other implementations.
 
+mod cause_effect;
 mod composition;
 mod compositions;
 mod distributed;

@@ -12,7 +12,7 @@ use std::path::Path;
 use rtorb_sched::model::{BehaviourBound, CheckOptions, CheckReport, Platform, System, check};
 
 /// Parses a system without IDL.
-fn system(text: &str) -> System {
+pub(crate) fn system(text: &str) -> System {
     let interfaces = |_: &[std::path::PathBuf]| Ok(BTreeMap::new());
     System::parse(text, Path::new(""), &interfaces).unwrap_or_else(|(line, reason)| {
         panic!("line {line:?}: {reason}\n{text}");
@@ -20,11 +20,11 @@ fn system(text: &str) -> System {
 }
 
 /// Checks a system on platforms that cost nothing.
-fn checked(text: &str) -> CheckReport {
+pub(crate) fn checked(text: &str) -> CheckReport {
     on_ideal(&system(text), &CheckOptions::default())
 }
 
-fn on_ideal(system: &System, options: &CheckOptions) -> CheckReport {
+pub(crate) fn on_ideal(system: &System, options: &CheckOptions) -> CheckReport {
     let platforms = vec![Platform::ideal(); system.nodes.len()];
     check(system, &platforms, options).expect("it can be checked")
 }

@@ -37,12 +37,13 @@ fn is_answered(text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     include_str!("system_files/good.toml"),
     include_str!("../../../../examples/model/avionics.toml"),
     include_str!("../../../../examples/model/two-receivers.toml"),
     include_str!("../../../../examples/model/robot-arm.toml"),
     include_str!("../../../../examples/model/overloaded.toml"),
+    include_str!("../../../../examples/model/engine-control.toml"),
 ];
 
 /// The replacements of a change.

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rtorb_sched::Criticality;
 use rtorb_sched::model::{
-    CallWay, CompiledRequirements, Execution, Locking, SchedulingPolicy, System, Timing, Trigger,
+    CallWay, Communication, CompiledRequirements, Execution, Locking, SchedulingPolicy, System,
+    Timing, Trigger,
 };
 
 /// The annotations of `avionics.idl`, as written there: another crate reads IDL.
@@ -170,6 +171,12 @@ fn a_file_with_everything_is_read() {
     assert_eq!(system.behaviours[1].execution.worst_ns(), 2_000_000);
     assert_eq!(system.behaviours[3].execution.worst_ns(), 3_000_000);
     assert_eq!(system.chains[0].through, [0, 3]);
+    let data = &system.cause_effect_chains[0];
+    assert_eq!(data.stages, [vec![0, 1], vec![6]]);
+    assert_eq!(data.communication, Communication::Implicit);
+    assert_eq!(data.data_age_max_ns, Some(300_000_000));
+    assert_eq!(data.reaction_time_max_ns, Some(3_000_000_000));
+    assert_eq!(system.behaviours[6].gap_max_ns, Some(2_000_000_000));
     assert_eq!(system.behaviour("log.alarm"), Some(6));
     let lines: Vec<&str> = GOOD.lines().collect();
     assert_eq!(lines[system.behaviours[6].line - 1], "name = \"alarm\"");
@@ -446,5 +453,5 @@ fn the_file_of_the_documentation_is_read() {
         )]))
     };
     let read = System::parse(file, Path::new(""), &annotated);
-    assert_eq!(read.map(|system| system.behaviours.len()), Ok(5));
+    assert_eq!(read.map(|system| system.behaviours.len()), Ok(6));
 }

@@ -96,6 +96,12 @@ fn the_schema_refuses_what_the_reader_refuses() {
         ("[\"sensors.sample\", \"nav.show\"]", "[\"sensors.sample\"]"),
         ("{ up_to = \"1ms\", count = 90 }", "{ up_to = \"1ms\" }"),
         ("operation = \"Avionics::Nav::update\"\n", ""),
+        (
+            "communication = \"implicit\"",
+            "communication = \"explicit\"",
+        ),
+        ("data_age_max = \"300ms\"", "data_age_max = 300"),
+        ("\"sensors.sample\", \"filter.update\", \"log.alarm\"", ""),
     ] {
         assert_eq!(GOOD.matches(right).count(), 1, "{right}");
         let text = GOOD.replacen(right, wrong, 1);
@@ -153,7 +159,7 @@ fn the_schema_and_the_reader_know_the_same_fields() {
 }
 
 /// Returns the places of all tables in the schema, each with a file that has an unknown field there.
-fn tables() -> [(&'static [&'static str], String); 15] {
+fn tables() -> [(&'static [&'static str], String); 16] {
     let behaviour = "[[component]]\n[[component.behaviour]]\n";
     [
         (&["/properties"], "zzz = 1".to_owned()),
@@ -209,6 +215,10 @@ fn tables() -> [(&'static [&'static str], String); 15] {
         (
             &["/$defs/chain/properties"],
             "[[chain]]\nzzz = 1".to_owned(),
+        ),
+        (
+            &["/$defs/causeEffectChain/properties"],
+            "[[cause_effect_chain]]\nzzz = 1".to_owned(),
         ),
     ]
 }

@@ -59,6 +59,7 @@ fn every_example_has_a_plan() {
         "robot-arm",
         "overloaded",
         "only-edf",
+        "engine-control",
     ] {
         let system = example(&format!("{name}.toml"));
         let plan = Plan::of(&system, &analysed(&system), (60_000_000_000, 1)).unwrap();

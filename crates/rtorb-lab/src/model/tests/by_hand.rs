@@ -83,6 +83,7 @@ pub(in crate::model) fn checked(system: &System, bound_ns: Option<u64>) -> Check
                 explanation: String::new(),
             })
             .collect(),
+        cause_effect_chains: Vec::new(),
         loading: Loading {
             components: system.components.iter().map(loading).collect(),
             channels: Vec::new(),

@@ -41,6 +41,8 @@ pub(super) struct Goals {
     pub(super) of_behaviour: Vec<Vec<usize>>,
     /// The activations along each chain.
     pub(super) of_chain: Vec<Vec<usize>>,
+    /// The activations along each stage of each cause-effect chain.
+    pub(super) of_stage: Vec<Vec<Vec<usize>>>,
 }
 
 impl Goals {
@@ -59,6 +61,11 @@ impl Goals {
         let along = |path: &[usize]| by_path.get(path).cloned().unwrap_or_default();
         let of_chain = system.chains.iter().map(|chain| along(&chain.through));
         let of_chain = of_chain.collect();
+        let of_stage = system.cause_effect_chains.iter().map(|chain| {
+            let stages = chain.stages.iter().map(|stage| along(stage));
+            stages.collect()
+        });
+        let of_stage = of_stage.collect();
         let (mut owners, owner_of) = owners(system, composition);
         for (index, activation) in composition.activations.iter().enumerate() {
             let owner = &mut owners[owner_of[activation.done]];
@@ -84,6 +91,7 @@ impl Goals {
             deadlines_ns,
             of_behaviour,
             of_chain,
+            of_stage,
         }
     }
 }

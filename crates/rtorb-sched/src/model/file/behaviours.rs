@@ -56,6 +56,7 @@ fn unreadable(name: String, component: usize, line: usize) -> Behaviour {
         name,
         component,
         trigger: Trigger::Called,
+        gap_max_ns: None,
         execution: Execution::Fixed { ns: 1 },
         enforcement: Enforcement::Count,
         deadline_ns: None,
@@ -98,6 +99,7 @@ impl BehaviourReader<'_> {
             name,
             component: self.component,
             trigger: self.trigger()?,
+            gap_max_ns: self.gap_max()?,
             sections: self.sections(&execution, system)?,
             execution,
             enforcement,
@@ -172,6 +174,27 @@ impl BehaviourReader<'_> {
                 ),
             )),
         }
+    }
+
+    /// Returns the longest time between two arrivals, which only a behaviour with a minimum gap can have.
+    fn gap_max(&self) -> Result<Option<u64>, LineError> {
+        let Some(most) = self.positive(self.table.maximum_gap.as_ref(), "a maximum gap")? else {
+            return Ok(None);
+        };
+        let least_ns = self.table.minimum_gap.as_ref().map(|one| one.get_ref().0);
+        let wrong = match least_ns {
+            None => {
+                "a maximum_gap is of arrivals from outside: write the minimum_gap too, or remove it"
+                    .to_owned()
+            }
+            Some(least_ns) if most.value < least_ns => format!(
+                "arrivals are at least {} apart, so they cannot be at most {} apart: exchange the gaps, or correct one",
+                text_of_ns(least_ns),
+                text_of_ns(most.value)
+            ),
+            Some(_) => return Ok(Some(most.value)),
+        };
+        Err(LineError::at(most.line, wrong))
     }
 
     /// Returns the static offset, which only a period can have.

@@ -31,6 +31,8 @@ pub(super) struct File {
     pub(super) component: Vec<ComponentTable>,
     #[serde(default)]
     pub(super) chain: Vec<ChainTable>,
+    #[serde(default)]
+    pub(super) cause_effect_chain: Vec<CauseEffectChainTable>,
 }
 
 #[derive(Default, Deserialize)]
@@ -141,6 +143,7 @@ pub(super) struct BehaviourTable {
     pub(super) period: Option<Spanned<Time>>,
     pub(super) offset: Option<Spanned<Time>>,
     pub(super) minimum_gap: Option<Spanned<Time>>,
+    pub(super) maximum_gap: Option<Spanned<Time>>,
     pub(super) burst: Option<Spanned<BurstTable>>,
     pub(super) enforcement: Option<Spanned<EnforcementTable>>,
     pub(super) execution: Option<Spanned<ExecutionTable>>,
@@ -212,6 +215,25 @@ pub(super) struct ChainTable {
     pub(super) name: Spanned<String>,
     pub(super) through: Spanned<Vec<Spanned<String>>>,
     pub(super) deadline: Spanned<Time>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CauseEffectChainTable {
+    pub(super) name: Spanned<String>,
+    pub(super) through: Spanned<Vec<Spanned<String>>>,
+    #[serde(default)]
+    pub(super) communication: CommunicationName,
+    pub(super) data_age_max: Option<Spanned<Time>>,
+    pub(super) reaction_time_max: Option<Spanned<Time>>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum CommunicationName {
+    #[default]
+    Implicit,
+    Let,
 }
 
 /// One name, or several.

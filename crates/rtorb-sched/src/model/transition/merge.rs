@@ -18,7 +18,11 @@ pub(super) fn merged(
     new: SystemMode<'_>,
 ) -> Result<(System, Vec<Platform>), TransitionError> {
     let mut merged = MergedSystem {
-        system: new.system.clone(),
+        system: System {
+            // Of data that goes through registers during a change, nothing is analysed.
+            cause_effect_chains: Vec::new(),
+            ..new.system.clone()
+        },
         platforms: new.platforms.to_vec(),
         places: Places::default(),
     };
