@@ -110,10 +110,16 @@ fn the_answer_as_json_is_the_same_each_time_and_its_shares_are_the_bound() {
     }
 }
 
+/// A text without its line breaks, which depend on the width of the terminal.
+fn in_one_line(output: &[u8]) -> String {
+    let text = String::from_utf8_lossy(output);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn the_age_of_data_stands_beside_its_limit_with_its_shares() {
     let (status, output, errors) = check(&example("engine-control.toml"), &["--no-sensitivity"]);
-    let text = String::from_utf8_lossy(&output).into_owned();
+    let text = in_one_line(&output);
     assert_eq!(status, Some(0), "{text}{errors}");
     for words in [
         "12 behaviours and 4 cause-effect chains",
@@ -154,7 +160,7 @@ fn a_limit_of_data_that_is_exceeded_is_a_miss() {
     let file = folder.path().join("late.toml");
     std::fs::write(&file, text.replacen("130ms", "120ms", 1)).unwrap();
     let (status, output, _) = check(&file, &["--no-sensitivity"]);
-    let text = String::from_utf8_lossy(&output).into_owned();
+    let text = in_one_line(&output);
     assert_eq!(status, Some(1), "{text}");
     for words in [
         "engine-control will exceed limits of its data.",
