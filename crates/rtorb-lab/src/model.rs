@@ -3,7 +3,7 @@
 //! [`run`] starts a process for each component and each event channel of a system, places each of its processors on a CPU of this
 //! host, and sets beside each bound what was observed: a [`Judgement`](rtorb_results::judgement::Judgement). Below: the plan of each
 //! process (`plan`, `tree`, `places`), what the processes do (`component`, `watcher`), who leads them (`conductor`), what they saw (`records`,
-//! `timeline`), and what it means (`judging`, `causes`, `words`, `outcome`). [`noise`] observes the host before a run, and
+//! `timeline`), and what it means (`judging`, `latencies`, `causes`, `words`, `outcome`). [`noise`] observes the host before a run, and
 //! [`repeats`] compares several runs.
 
 use std::collections::BTreeMap;
@@ -27,6 +27,7 @@ mod causes;
 pub(crate) mod component;
 mod conductor;
 mod judging;
+mod latencies;
 pub mod loading;
 pub mod noise;
 mod outcome;

@@ -23,6 +23,9 @@ pub struct Judgement {
     pub behaviours: Vec<Observed>,
     /// The chains, in the order of the system; `root` is their first behaviour, and `behaviour` is empty.
     pub chains: Vec<Observed>,
+    /// The cause-effect chains with implicit communication, in the order of the system.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cause_effect_chains: Vec<ObservedChain>,
     /// The longest interruptions, the longest first.
     pub interruptions: Vec<Interruption>,
     /// If a response was above its bound or late: what took the CPUs, and whose fault that is.
@@ -95,6 +98,32 @@ pub struct Observed {
     pub outliers: Vec<Outlier>,
     /// In words.
     pub words: String,
+}
+
+/// A cause-effect chain.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObservedChain {
+    /// Its name.
+    pub chain: String,
+    /// From the start of the job that read an input to each output that followed from it.
+    pub data_age: ObservedLatency,
+    /// From each input, just after which its cause came, to the first output that followed from the next one.
+    pub reaction_time: ObservedLatency,
+}
+
+/// A data age or reaction time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObservedLatency {
+    /// The bound of the analysis, in ns; `None` if there is none.
+    pub bound_ns: Option<u64>,
+    /// The limit, in ns; `None` if there is none.
+    pub limit_ns: Option<u64>,
+    /// How many were seen.
+    pub count: u64,
+    /// The longest, in ns; `None` when there was none.
+    pub worst_ns: Option<u64>,
+    /// What that means. One above the bound is explained by the host if responses of the chain are, and unexplained otherwise.
+    pub standing: ObservedStanding,
 }
 
 /// How an observation stands to its bound, the better the less.

@@ -3,7 +3,7 @@
 use rtorb_sched::model::{CheckReport, Layer, rounded_up};
 use rtorb_sched::times::text_of_ns;
 
-use crate::judgement::{Judgement, Observed, ObservedStanding};
+use crate::judgement::{Judgement, Observed, ObservedChain, ObservedStanding};
 use crate::summary::TitledTable;
 use crate::table::Table;
 use crate::{Derived, Labels, Plot, PlotKind, labels};
@@ -25,6 +25,19 @@ impl Observed {
     }
 }
 
+impl ObservedChain {
+    /// Whether both were within their limits, and within their bounds where the host did not take the CPU. What a run was too short to show
+    /// is kept.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        let both = [&self.data_age, &self.reaction_time];
+        both.into_iter().all(|one| {
+            let is_late = one.worst_ns > one.limit_ns && one.limit_ns.is_some();
+            !is_late && one.standing != ObservedStanding::Unexplained
+        })
+    }
+}
+
 /// A behaviour, with its root where that is another one.
 pub(super) fn end_of(behaviour: &str, root: &str) -> String {
     if behaviour == root {
@@ -41,7 +54,9 @@ impl Judgement {
     pub fn is_kept(&self) -> bool {
         use ObservedStanding::{Unexplained, Unseen};
         let is_bad = |one: &Observed| matches!(one.standing, Unseen | Unexplained);
-        self.all().all(|one| one.misses == 0 && !is_bad(one))
+        let is_kept = self.all().all(|one| one.misses == 0 && !is_bad(one));
+        let mut chains = self.cause_effect_chains.iter();
+        is_kept && chains.all(ObservedChain::is_kept)
     }
 
     /// What was observed, in a sentence or two.
@@ -111,14 +126,56 @@ pub fn tables(judgement: &Judgement) -> Vec<TitledTable> {
         ),
     ];
     let filled = made.into_iter().filter(|(_, _, of)| !of.is_empty());
-    filled
-        .map(|(id, title, of)| TitledTable {
-            id: id.to_owned(),
-            title: title.to_owned(),
-            caption: TABLE_CAPTION.to_owned(),
-            table: table(of),
+    let filled = filled.map(|(id, title, of)| TitledTable {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        caption: TABLE_CAPTION.to_owned(),
+        table: table(of),
+    });
+    let data = &judgement.cause_effect_chains;
+    let data = (!data.is_empty()).then(|| TitledTable {
+        id: "observed-cause-effect-chains".to_owned(),
+        title: "Cause-effect chains: observed, and bounded".to_owned(),
+        caption: "What a register would have held that is read when a job's own code begins, and written when the job is done.".to_owned(),
+        table: latency_table(data),
+    });
+    filled.chain(data).collect()
+}
+
+fn latency_table(of: &[ObservedChain]) -> Table {
+    let head = [
+        "",
+        "",
+        "standing",
+        "observed worst",
+        "bound",
+        "limit",
+        "observed",
+    ];
+    let time = |ns: Option<u64>| ns.map_or_else(|| "none".to_owned(), rounded_up);
+    let rows = of.iter().flat_map(|one| {
+        let both = [
+            ("data age", &one.data_age),
+            ("reaction time", &one.reaction_time),
+        ];
+        both.map(|(what, latency)| {
+            vec![
+                one.chain.clone(),
+                what.to_owned(),
+                latency.standing.words().to_owned(),
+                time(latency.worst_ns),
+                time(latency.bound_ns),
+                latency
+                    .limit_ns
+                    .map_or_else(|| "none".to_owned(), text_of_ns),
+                latency.count.to_string(),
+            ]
         })
-        .collect()
+    });
+    Table {
+        head: head.map(str::to_owned).to_vec(),
+        rows: rows.collect(),
+    }
 }
 
 fn table(of: &[Observed]) -> Table {

@@ -311,9 +311,10 @@ fn print_cause_effect_chains(checked: &CheckReport) -> anyhow::Result<()> {
             let shares = latency.shares.iter();
             let shares = shares.map(|share| format!("{} {}", rounded_up(share.ns), share.what));
             let shares: Vec<String> = shares.collect();
-            let text = match shares.is_empty() {
-                true => latency.explanation.clone(),
-                false => shares.join(", "),
+            let text = if shares.is_empty() {
+                latency.explanation.clone()
+            } else {
+                shares.join(", ")
             };
             paragraph(&format!("{what}: {text}"), ["    ", "      "])?;
         }

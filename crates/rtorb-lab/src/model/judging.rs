@@ -9,6 +9,7 @@ use rtorb_results::judgement::{
 use rtorb_sched::model::{CallWay, CheckReport, SchedulingPolicy, Standing, System};
 
 use super::conductor::{Evidence, processor_name};
+use super::latencies;
 use super::places::{self, Places};
 use super::plan::Plan;
 use super::records::{Job, JobGap};
@@ -36,7 +37,12 @@ pub(super) fn judge(ran: Ran<'_>, evidence: &Evidence, from_ns: u64) -> Judgemen
     };
     let behaviours = judge.behaviours();
     let chains = judge.chains();
+    let cause_effect_chains = latencies::observed(ran, &judge.jobs, &behaviours);
     let standing = behaviours.iter().chain(&chains).map(|one| one.standing);
+    let latencies = cause_effect_chains.iter();
+    let latencies = latencies.flat_map(|one| [one.data_age.standing, one.reaction_time.standing]);
+    // A run may be too short for a latency.
+    let standing = standing.chain(latencies.filter(|one| *one != ObservedStanding::Unseen));
     Judgement {
         system: ran.system.name.clone(),
         duration_ns: evidence.end_ns - evidence.start_ns,
@@ -47,6 +53,7 @@ pub(super) fn judge(ran: Ran<'_>, evidence: &Evidence, from_ns: u64) -> Judgemen
         cpus: cpus(ran, evidence, &timelines),
         behaviours,
         chains,
+        cause_effect_chains,
         interruptions: longest(evidence, &timelines),
         causes: Vec::new(),
         next: Vec::new(),

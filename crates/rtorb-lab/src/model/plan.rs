@@ -68,9 +68,10 @@ pub(crate) struct BehaviourPlan {
 pub(crate) enum Begins {
     /// The clock.
     Periodic { period_ns: u64, offset_ns: u64 },
-    /// Something outside, with this gap or a longer one.
+    /// Something outside, with this gap or one that is so much longer at most.
     Sporadic {
         gap_ns: u64,
+        more_ns: u64,
         burst: Option<BurstLimit>,
     },
     /// A call that is waited for.
@@ -329,7 +330,13 @@ fn begins(system: &System, behaviour: usize) -> Result<Begins, String> {
                 jobs: burst.jobs,
                 window_ns: burst.window_ns,
             });
-            return Ok(Begins::Sporadic { gap_ns, burst });
+            let most_ns = system.behaviours[behaviour].gap_max_ns;
+            let more_ns = most_ns.map_or(u64::MAX, |most_ns| most_ns.saturating_sub(gap_ns));
+            return Ok(Begins::Sporadic {
+                gap_ns,
+                more_ns: more_ns.min(gap_ns / 2),
+                burst,
+            });
         }
         Trigger::Called => {}
     }

@@ -164,6 +164,7 @@ fn judgement() -> Judgement {
             observed("drive.step", "", 9_000_000, 11_000_000),
         ],
         chains: vec![observed("", "end to end", 9_000_000, 11_000_000)],
+        cause_effect_chains: Vec::new(),
         interruptions: vec![taken],
         remarks: Vec::new(),
     }

@@ -194,7 +194,11 @@ impl Arrivals {
                 period_ns,
                 offset_ns,
             } => (period_ns, 0, offset_ns, None),
-            Begins::Sporadic { gap_ns, burst } => (gap_ns, gap_ns / 2, 0, burst),
+            Begins::Sporadic {
+                gap_ns,
+                more_ns,
+                burst,
+            } => (gap_ns, more_ns, 0, burst),
             Begins::TwoWay | Begins::OneWay | Begins::Event => return None,
         };
         let latest_max = burst.map_or(0, |burst| burst.jobs as usize);
@@ -263,6 +267,7 @@ mod tests {
     fn gaps_are_never_shorter_and_often_as_short_as_may_be() {
         let sporadic = Begins::Sporadic {
             gap_ns: 1_000,
+            more_ns: 500,
             burst: None,
         };
         let mut arrivals = Arrivals::of(sporadic, 7).expect("a root");
@@ -284,6 +289,7 @@ mod tests {
     fn a_window_has_no_more_arrivals_than_its_burst() {
         let sporadic = Begins::Sporadic {
             gap_ns: 100,
+            more_ns: 50,
             burst: Some(BurstLimit {
                 jobs: 3,
                 window_ns: 1_000,

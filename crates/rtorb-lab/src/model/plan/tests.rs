@@ -52,6 +52,19 @@ fn analysed(system: &System) -> CheckReport {
 }
 
 #[test]
+fn arrivals_keep_the_maximum_gap() {
+    let system = example("engine-control.toml");
+    let begins = |name: &str| begins(&system, system.behaviour(name).unwrap()).unwrap();
+    let more_ns = |name: &str| match begins(name) {
+        Begins::Sporadic { more_ns, .. } => more_ns,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(more_ns("engine.interrupt"), 100_000);
+    // Half of the minimum gap, as without a maximum.
+    assert_eq!(more_ns("engine.crankshaft"), 2_500_000);
+}
+
+#[test]
 fn every_example_has_a_plan() {
     for name in [
         "avionics",

@@ -1,10 +1,12 @@
 //! The data age and the reaction time of each cause-effect chain.
 
+use std::collections::BTreeSet;
+
 use super::super::composition::sum_ns;
 use super::super::report::{
     Assumption, CauseEffectBound, CommunicationLabel, LatencyBound, LatencyShare, Standing,
 };
-use super::super::system::{CauseEffectChain, Communication, System, Trigger};
+use super::super::system::{CauseEffectChain, Communication, Enforcement, System, Trigger};
 use super::super::verdict::rounded_up;
 use super::bounds;
 use super::goals::period_ns;
@@ -40,23 +42,38 @@ pub(super) fn first_miss(chains: &[CauseEffectBound]) -> Option<String> {
 
 /// Returns what the bounds of cause-effect chains assume.
 pub(super) fn assumptions(system: &System) -> Vec<Assumption> {
-    let mut has = [false; 2];
-    for chain in &system.cause_effect_chains {
-        has[usize::from(chain.communication == Communication::LogicalExecutionTime)] = true;
-    }
+    let chains = || system.cause_effect_chains.iter();
+    let uses = |communication| chains().any(|chain| chain.communication == communication);
     let texts = [
-        "registers hold the last value. With implicit communication, a behaviour that begins a stage reads its register at its start, and one \
-         that ends a stage writes it at its end",
-        "with logical execution time, registers are read exactly at arrivals and written exactly at the ends of periods, before reads of the same \
-         moment",
+        (Communication::Implicit, IMPLICIT),
+        (Communication::LogicalExecutionTime, ON_TIME),
     ];
-    let used = texts.into_iter().zip(has).filter(|(_, has)| *has);
-    let whole = |(what, _): (&str, bool)| Assumption {
-        node: None,
-        what: what.to_owned(),
-    };
-    used.map(whole).collect()
+    let used = texts
+        .into_iter()
+        .filter(|&(communication, _)| uses(communication));
+    let mut found: Vec<String> = used.map(|(_, text)| text.to_owned()).collect();
+    let through: BTreeSet<usize> = chains()
+        .flat_map(|chain| &chain.stages)
+        .flatten()
+        .copied()
+        .collect();
+    let enforced = through.into_iter().map(|one| &system.behaviours[one]);
+    let enforced = enforced.filter(|one| one.enforcement != Enforcement::Count);
+    found.extend(enforced.map(|one| {
+        format!(
+            "no job of {} exceeds its budget: one that does may write late or never, and data gets older than the bounds of its cause-effect chains",
+            one.name
+        )
+    }));
+    let whole = |what| Assumption { node: None, what };
+    found.into_iter().map(whole).collect()
 }
+
+const IMPLICIT: &str = "registers hold the last value. With implicit communication, a behaviour that begins a stage reads its register at its \
+     start, and one that ends a stage writes it at its end";
+
+const ON_TIME: &str = "with logical execution time, registers are read exactly at arrivals and written exactly at the ends of periods, before reads \
+     of the same moment";
 
 /// A cause-effect chain and the bounds of its stages.
 struct ChainAnalysis<'a> {
@@ -251,12 +268,11 @@ impl ChainAnalysis<'_> {
     /// Returns the bound from the arrival of a stage's first behaviour to the end of its last one.
     fn response_ns(&self, place: usize) -> Result<u64, Boundless> {
         let activations = self.activations[place].iter();
-        let responses = activations.map(|&index| {
+        let mut responses = activations.map(|&index| {
             let done = self.view.composition.activations[index].done;
             self.analysis.found[done].response
         });
-        responses.fold(Ok(0), |longest, response| {
-            let longest: u64 = longest?;
+        responses.try_fold(0, |longest: u64, response| {
             let name = self.ends_with(place);
             match response {
                 Response::Bounded { ns } => Ok(longest.max(ns)),

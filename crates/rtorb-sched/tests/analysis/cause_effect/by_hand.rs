@@ -326,3 +326,22 @@ fn an_unbounded_response_has_no_data_age() {
     );
     assert_eq!(report.first_miss.as_deref(), Some("a.act"));
 }
+
+#[test]
+fn an_enforced_budget_is_an_assumption() {
+    let enforced = "period = \"10ms\"\n    enforcement = { policy = \"stop\", budget = \"1ms\", granularity = \"1ms\" }";
+    let report = checked(&TWO.replace("period = \"10ms\"", enforced));
+    let assumed = |words: &str| {
+        report
+            .assumptions
+            .iter()
+            .any(|one| one.what.contains(words))
+    };
+    assert!(
+        assumed("no job of a.read exceeds its budget"),
+        "{:?}",
+        report.assumptions
+    );
+    assert!(assumed("reads its register at its start"));
+    assert!(!assumed("logical execution time"));
+}
