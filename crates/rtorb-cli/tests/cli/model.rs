@@ -124,7 +124,7 @@ fn the_age_of_data_stands_beside_its_limit_with_its_shares() {
     for words in [
         "12 behaviours and 4 cause-effect chains",
         "slow to fast on time (logical execution time, exact):",
-        "engine.crankshaft > engine.ignition | vehicle.every-20ms |",
+        "engine.crankshaft > spark.ignite | vehicle.every-20ms |",
         "reaction time: 100ms input of vehicle.every-100ms",
     ] {
         assert!(text.contains(words), "{words} in {text}");
