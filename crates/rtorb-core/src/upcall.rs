@@ -67,6 +67,21 @@ pub fn serve<'m, U: Upcall<'m>>(
     upcall.call(object.ok_or(NO_SUCH_OBJECT)?, request, call)
 }
 
+/// Returns true for an operation that every object has: [`serve`] serves it.
+pub fn is_implicit(operation: &[u8]) -> bool {
+    matches!(
+        operation,
+        b"_bind_priority_band"
+            | b"_is_a"
+            | b"_non_existent"
+            | b"_not_existent"
+            | b"_repository_id"
+            | b"_interface"
+            | b"_component"
+            | b"_domain_managers"
+    )
+}
+
 /// Serves an operation that every object has (CORBA 3, 15.4.2.2); returns `None` for one that the interface defines.
 fn serve_implicit<'m, U: Upcall<'m>>(
     upcall: &U,

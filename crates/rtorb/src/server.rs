@@ -2,7 +2,7 @@
 //!
 //! `bidirectional` is the half of a connection over which this ORB calls too. `reading` receives messages and `answer` handles them. For
 //! a request, `target` finds the object, and `upcall` is this ORB's part of the engine in `rtorb_core::upcall`, which calls the servant.
-//! `intercepted` calls the interceptors before and after, if there are any. `call` is the request for generated code. `cancellation` has
+//! `intercepted` calls the interceptors before and after, if there are any. `held_requests` has those whose manager holds them. `call` is the request for generated code. `cancellation` has
 //! cancelled
 //! requests. `buffers` is the pool of receive buffers. A `session` is the state of a connection that all its threads share, a
 //! `workspace` is the memory of a serving thread, and a `request` can be taken out of its connection. `dispatch` chooses the
@@ -22,6 +22,7 @@ mod connection_counts;
 mod current_call;
 mod deferred_replies;
 mod event_loop;
+mod held_requests;
 mod intercepted;
 mod listeners;
 mod local_object;
@@ -52,6 +53,7 @@ pub use current_call::CurrentCall;
 pub(crate) use deferred_replies::DeferredReplies;
 pub use deferred_replies::DeferredReplyCounts;
 pub(crate) use event_loop::{Event, EventLoop, Readiness};
+pub(crate) use held_requests::HeldRequests;
 pub(crate) use listeners::{Admission, Look, Server, refuse};
 pub(crate) use local_object::{LocalObject, servant_panicked};
 pub(crate) use manager_state::ManagerState;

@@ -57,6 +57,8 @@ local! {
         OTHER_SEGMENT = RTORB | 0x1c, "the innermost scheduling segment has another name: end the segments in the reverse order";
         /// A segment cannot have that name.
         WRONG_SEGMENT_NAME = RTORB | 0x1d, "the name of a scheduling segment has at most 255 bytes, and none of them is zero";
+        /// An adapter shall have the manager of an adapter of another ORB.
+        FOREIGN_MANAGER = RTORB | 0x1e, "the manager is that of adapters of another ORB: make one by an adapter of this ORB";
     }
     ThreadCancelled {
         /// A distributable thread was cancelled.

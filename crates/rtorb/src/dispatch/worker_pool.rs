@@ -72,6 +72,7 @@ impl<'p> LaneServer<'p> {
         if client.readiness == Readiness::Requested {
             // Before it is read: a serving thread may request the next event at any time from then on.
             session.end_request();
+            self.queue_due(session, room);
         }
         // No other thread reads, so it is not locked, and no event is marked.
         let Some(mut reader) = connection.enter(client.readiness) else {
@@ -97,6 +98,18 @@ impl<'p> LaneServer<'p> {
             }
         }
         session.request_report();
+    }
+
+    /// Queues the held requests of a connection that can be served now.
+    #[cold]
+    fn queue_due(&mut self, session: &Arc<Session>, room: &RequestRoom) {
+        while !session.state.has_unsent() && !room.holds(session) {
+            let Some(held) = session.orb.held.take_due(session, &mut self.request) else {
+                return;
+            };
+            self.queue(session);
+            drop(held);
+        }
     }
 
     /// Queues the request that was taken out, or replies TRANSIENT 1 if there is no room.

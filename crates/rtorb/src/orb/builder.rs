@@ -29,7 +29,9 @@ use crate::realtime::{
     default_network_mapping,
 };
 use crate::recorder;
-use crate::server::{Buffers, DeferredReplies, ObjectTable, ServerCore, ServerState, next_upcall};
+use crate::server::{
+    Buffers, DeferredReplies, HeldRequests, ObjectTable, ServerCore, ServerState, next_upcall,
+};
 use crate::strategies::{
     Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
     Strategies,
@@ -326,6 +328,7 @@ impl OrbBuilder {
                 objects: ObjectTable::new(client.limits.objects_max),
                 activation: SetOnce::new(),
                 deferred: DeferredReplies::new(client.limits.deferred_replies_max),
+                held: HeldRequests::new(&client.limits),
                 buffers: Buffers::new(client.limits.spare_buffers_max),
                 client: WeakClient {
                     core: Arc::clone(&client),

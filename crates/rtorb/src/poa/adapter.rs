@@ -270,9 +270,25 @@ impl Poa {
     /// Makes an adapter under this one, with the same manager.
     ///
     /// # Errors
-    /// [`PoaError::AdapterAlreadyExists`], [`PoaError::BadName`]; [`PoaError::InvalidPolicy`] for RT-CORBA policies that do
-    /// not go together; NO_RESOURCES when there are too many adapters.
+    /// As [`create_poa_with_manager`](Self::create_poa_with_manager).
     pub fn create_poa(&self, name: &str, policies: PoaPolicies) -> Result<Self, PoaError> {
+        self.create_poa_with_manager(name, policies, &self.manager())
+    }
+
+    /// Makes an adapter under this one, with that manager, which other adapters may have too.
+    ///
+    /// # Errors
+    /// [`PoaError::AdapterAlreadyExists`], [`PoaError::BadName`]; [`PoaError::InvalidPolicy`] for RT-CORBA policies that do
+    /// not go together; NO_RESOURCES when there are too many adapters; BAD_PARAM for a manager of another ORB.
+    pub fn create_poa_with_manager(
+        &self,
+        name: &str,
+        policies: PoaPolicies,
+        manager: &PoaManager,
+    ) -> Result<Self, PoaError> {
+        if !Arc::ptr_eq(&manager.server, &self.core.server) {
+            return Err(local::FOREIGN_MANAGER.into());
+        }
         let is_root = self.adapter.path == ROOT;
         // A child of the root with the root's name could not be told from the root.
         if name.is_empty() || name.contains(['/', '\0']) || is_root && name == ROOT {
@@ -306,7 +322,7 @@ impl Poa {
             name_there: name.to_owned(),
             policies,
             rt,
-            manager: Arc::clone(&self.adapter.manager),
+            manager: Arc::clone(&manager.state),
             children: Mutex::default(),
             objects: Mutex::default(),
             activator: Mutex::default(),
@@ -355,6 +371,8 @@ impl Poa {
             let adapter = ObjectKey::named(&self.adapter.path, b"");
             self.core.server.objects.remove_locator(&adapter, place);
         }
+        // Requests that its manager holds have no object any more.
+        self.core.server.held.release(&self.adapter.manager);
         if self.adapter.path != ROOT {
             self.core.uncount_adapter();
         }
@@ -370,11 +388,6 @@ impl Poa {
                 siblings.remove(&self.adapter.name_there);
             }
         }
-    }
-
-    /// The manager, which admits requests or refuses them.
-    pub fn manager(&self) -> PoaManager {
-        PoaManager::new(Arc::clone(&self.adapter.manager))
     }
 
     /// The adapter's name: the path from the root, separated by `/`.

@@ -1,36 +1,88 @@
 //! Managers of adapters.
 
-use crate::server::{ManagerState, PoaManagerState};
+use super::adapter::Poa;
+use crate::server::{ManagerState, PoaManagerState, ServerCore};
+use core::fmt;
 use std::sync::Arc;
 
-/// Admits requests for a group of adapters, or refuses them (CORBA 3, 11.3.2).
-#[derive(Clone, Debug)]
+/// Admits the requests of a group of adapters, has them wait, or refuses them (CORBA 3, 11.3.2).
+///
+/// An adapter has the manager of its parent, or one that [`Poa::create_manager`] has made.
+#[derive(Clone)]
 pub struct PoaManager {
-    state: Arc<ManagerState>,
+    pub(super) state: Arc<ManagerState>,
+    pub(super) server: Arc<ServerCore>,
+}
+
+impl Poa {
+    /// Makes a manager for [`create_poa_with_manager`](Self::create_poa_with_manager). It holds requests until it is
+    /// [activated](PoaManager::activate), as a new manager of the standard does.
+    pub fn create_manager(&self) -> PoaManager {
+        let server = Arc::clone(&self.core.server);
+        server.held.note_use();
+        PoaManager {
+            state: Arc::new(ManagerState::holding()),
+            server,
+        }
+    }
+
+    /// Returns the manager of this adapter.
+    pub fn manager(&self) -> PoaManager {
+        PoaManager {
+            state: Arc::clone(&self.adapter.manager),
+            server: Arc::clone(&self.core.server),
+        }
+    }
 }
 
 impl PoaManager {
-    pub(super) fn new(state: Arc<ManagerState>) -> Self {
-        Self { state }
-    }
-
-    /// Admits requests: the state of new adapters.
+    /// Admits requests: the state of the root adapter's manager. Requests that were held are served.
     pub fn activate(&self) {
-        self.state.set(PoaManagerState::Active);
+        self.set(PoaManagerState::Active);
     }
 
-    /// Refuses requests with TRANSIENT.
+    /// Has requests wait until the state changes. Requests in progress go on.
+    ///
+    /// The requests of an ORB that wait have the bounds of a queue: [`Limits::queued_requests_max`](crate::Limits::queued_requests_max), and
+    /// four messages of `message_bytes_max`; one more gets TRANSIENT 1. A request leaves when its deadline has passed, when its client cancels
+    /// it, and with its connection. No thread waits that serves other clients: a held request is served by a thread of its pool later, perhaps
+    /// after newer ones. Only the thread of [`ThreadPerConnection`](crate::DispatchStrategy::ThreadPerConnection), and a thread that calls an
+    /// object of its own ORB, wait until their deadlines.
+    pub fn hold_requests(&self) {
+        self.server.held.note_use();
+        self.set(PoaManagerState::Holding);
+    }
+
+    /// Refuses requests with TRANSIENT 1, also those that were held.
     pub fn discard_requests(&self) {
-        self.state.set(PoaManagerState::Discarding);
+        self.set(PoaManagerState::Discarding);
     }
 
-    /// Refuses requests with OBJ_ADAPTER. This state is final.
+    /// Refuses requests with OBJ_ADAPTER 1, also those that were held. This state is final: the other operations have no effect any more.
     pub fn deactivate(&self) {
-        self.state.set(PoaManagerState::Inactive);
+        self.set(PoaManagerState::Inactive);
     }
 
     /// Returns the current state.
     pub fn state(&self) -> PoaManagerState {
         self.state.get()
+    }
+
+    /// Returns the number of requests that wait until the state changes, or are about to be served after that.
+    pub fn held_requests(&self) -> u32 {
+        self.state.held()
+    }
+
+    fn set(&self, state: PoaManagerState) {
+        self.state.set(state);
+        if state != PoaManagerState::Holding {
+            self.server.held.release(&self.state);
+        }
+    }
+}
+
+impl fmt::Debug for PoaManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PoaManager").field(&self.state()).finish()
     }
 }

@@ -235,6 +235,7 @@ pub(super) fn other(
             if session.state.has_taken() {
                 session.cancel(request_id);
             }
+            session.orb.held.cancel(session, request_id);
             session.orb.deferred.cancel(session, request_id);
             session.note_answered();
             Ok(Next::Done)

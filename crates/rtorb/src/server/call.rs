@@ -2,6 +2,7 @@
 
 use super::deferred_replies::{CallerWait, ReplyId};
 use super::intercepted;
+use super::manager_state::ManagerState;
 use super::server_core::ServerCore;
 use super::session::Session;
 use crate::exception::SystemException;
@@ -36,7 +37,7 @@ pub(super) struct RequestOrigin<'m> {
 pub struct OrbResponder<'m> {
     pub(super) orb: &'m ServerCore,
     pub(super) session: Option<&'m Session>,
-    arrived_ns: u64,
+    pub(super) arrived_ns: u64,
     /// The thread's buffer for replies.
     out: &'m mut Vec<u8>,
     pub(super) scratch: &'m mut Scratch,
@@ -239,6 +240,8 @@ pub(crate) struct Scratch {
     caller: Option<Arc<CallerWait>>,
     /// The reply that the servant of a request deferred last.
     pub(super) deferred: Option<ReplyId>,
+    /// The manager that holds the collocated request.
+    pub(super) held_by: Option<Arc<ManagerState>>,
     /// The interception of the request, or memory of an earlier one.
     pub(super) interception: Option<Box<ServerInterception>>,
 }

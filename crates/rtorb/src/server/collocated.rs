@@ -129,30 +129,49 @@ impl CallBuffers {
         orb: &ServerCore,
         request: &mut dyn CollocatedRequest,
     ) -> Result<Outcome, SystemException> {
-        let len = request.write(&mut self.request)?;
+        let request_len = request.write(&mut self.request)?;
         let char_code_set = request.char_code_set();
         let workspace = &mut self.workspace;
-        let mut len = answer(orb, &self.request[..len], char_code_set, workspace)?;
+        let mut len = answer(orb, &self.request[..request_len], char_code_set, workspace)?;
         if len == 0 {
-            len = await_reply(orb, request, workspace)?;
+            let again = |workspace: &mut Workspace| {
+                Ok(answer(
+                    orb,
+                    &self.request[..request_len],
+                    char_code_set,
+                    workspace,
+                )?)
+            };
+            len = await_reply(orb, request, workspace, again)?;
         }
         request.read(&workspace.out[..len])
     }
 }
 
-/// Waits for a reply that the servant has deferred, on the calling thread and with its priority, until the deadline of the call. Returns its
-/// length.
+/// Waits, on the calling thread and with its priority, until the deadline of the call: while a manager holds the request, which is then served
+/// `again`, and for a reply that the servant has deferred. Returns the length of the reply.
 #[cold]
 #[inline(never)]
 fn await_reply(
     orb: &ServerCore,
     request: &mut dyn CollocatedRequest,
     workspace: &mut Workspace,
+    again: impl Fn(&mut Workspace) -> Result<usize, SystemException>,
 ) -> Result<usize, SystemException> {
+    let deadline = request.deadline();
+    let deadline_ns = deadline.at_ns().unwrap_or(u64::MAX);
+    while let Some(manager) = workspace.scratch.held_by.take() {
+        if !orb.held.wait(&manager, deadline_ns)? {
+            return Err(request.timed_out(deadline));
+        }
+        let len = again(workspace)?;
+        if len != 0 {
+            return Ok(len);
+        }
+    }
     let Workspace { out, scratch, .. } = workspace;
     let (id, caller) = scratch.take_deferred().ok_or(local::CONTRADICTION)?;
-    let deadline = request.deadline();
-    let mut len = caller.wait(out, deadline.at_ns().unwrap_or(u64::MAX));
+    let mut len = caller.wait(out, deadline_ns);
     if len.is_none() && !orb.deferred.give_up(id) {
         // It is being written now.
         len = caller.wait(out, u64::MAX);

@@ -1,7 +1,6 @@
 //! Calls of servants of the same ORB by their traits: they need no request.
 
 use super::collocated::Nesting;
-use super::manager_state::PoaManagerState;
 use super::object_key::ObjectKey;
 use super::object_table::ActiveObject;
 use super::server_core::ServerCore;
@@ -48,7 +47,7 @@ impl LocalObject {
     pub(crate) fn begin(&self) -> Option<LocalCall<'_>> {
         let object = self.entry.get()?;
         // A request that the manager does not admit, or that is too deep, gets the exception.
-        if object.manager.get() != PoaManagerState::Active {
+        if !object.manager.is_active() {
             return None;
         }
         let server = &*self.server;

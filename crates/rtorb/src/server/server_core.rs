@@ -3,6 +3,7 @@
 use super::buffers::Buffers;
 use super::connection_counts::{ConnectionCounters, ConnectionOutcome};
 use super::deferred_replies::DeferredReplies;
+use super::held_requests::HeldRequests;
 use super::listeners::Server;
 use super::object_table::ObjectTable;
 use super::servant::AdapterActivation;
@@ -41,6 +42,7 @@ pub(crate) struct ServerCore {
     /// Set by the first adapter activator.
     pub(crate) activation: SetOnce<Box<dyn AdapterActivation>>,
     pub(crate) deferred: DeferredReplies,
+    pub(crate) held: HeldRequests,
     /// Receive buffers for connections that have none.
     pub(crate) buffers: Buffers,
     /// The client of references in requests.
@@ -150,10 +152,12 @@ impl ServerCore {
     pub(crate) fn stop(&self) {
         self.state.is_stopping.store(true, Ordering::SeqCst);
         // A thread that opens the server at this moment has opened it, or sees that the ORB stops.
-        let _opening = self.state.opening.lock();
+        let opening = self.state.opening.lock();
         if let Some(server) = self.server() {
             server.stop();
         }
+        drop(opening);
+        self.held.close();
     }
 
     /// Returns the server, once open. With lanes, it has only the stop signal: each lane has listeners of its own.

@@ -172,6 +172,7 @@ impl Session {
     /// Ends reading. The connection is closed when all replies are sent.
     pub(crate) fn end_reading(&self) {
         self.end_calls(ReplyError::Ended);
+        self.orb.held.forget(self);
         if self.state.end() {
             self.watch();
         }
@@ -192,6 +193,17 @@ impl Session {
         if self.state.reported() {
             self.watch();
         }
+        // The report may have been theirs, and the thread may have looked for them before.
+        if self.orb.held.has_due(self) {
+            self.report_due();
+        }
+    }
+
+    /// Has the event loop report the connection, because [held requests](crate::server::HeldRequests) of it can be served. They are taken out.
+    #[cold]
+    pub(super) fn report_due(&self) {
+        self.state.take_out();
+        self.request_report();
     }
 
     /// Notes the reply to a request that was taken out. If that ends the phase `Held`, the event loop reports the connection,

@@ -6,7 +6,7 @@ use super::session::Session;
 use super::target;
 use super::thread_priority::{CallPriorities, ThreadPriority};
 use super::workspace::Workspace;
-use super::{cancellation, intercepted};
+use super::{cancellation, held_requests, intercepted};
 use crate::distributable;
 use crate::exception::{CompletionStatus, SystemException, local};
 use crate::realtime::{
@@ -199,6 +199,10 @@ fn serve_rare<'m>(
     thread: &mut ThreadPriority,
 ) -> Result<(), SystemException> {
     let orb = call.reply.responder.orb;
+    if orb.held.is_used() && !held_requests::admit_known(request, call, names)? {
+        // Interceptors see it, and its distributable thread visits the servant, when it is served.
+        return Ok(());
+    }
     if orb.has_interceptors() && !intercepted::begin(request, call, names)? {
         return Ok(());
     }
@@ -266,7 +270,16 @@ impl<'m, const SITE: u8> Upcall<'m> for OrbUpcall<'m, '_, SITE> {
         if target::is_served_elsewhere(&object, pool, self.thread) {
             return forward(&object, request, call);
         }
-        object.manager.admit()?;
+        let upcall = session.map_or(orb.upcall, Session::upcall);
+        if !object.manager.is_active() {
+            let admitted = held_requests::admit(&object.manager, request.request_id, call);
+            if !matches!(admitted, Ok(true)) {
+                if let Some(removed) = SlabGuard::release(object) {
+                    drop_removed(upcall, removed);
+                }
+                return admitted.map(|_| ());
+            }
+        }
         let running = begin(&orb.rt, &object, request, call, self.thread)?;
         if SITE == site::RARE && orb.has_interceptors() {
             // Beside the priority.
@@ -275,7 +288,6 @@ impl<'m, const SITE: u8> Upcall<'m> for OrbUpcall<'m, '_, SITE> {
         // Not before: after an early reply, the client cannot be forwarded any more.
         call.reply_early(&*object.servant);
         let (lent, id) = (&mut *call, &self.names.id);
-        let upcall = session.map_or(orb.upcall, Session::upcall);
         let answered = in_servant(upcall, || {
             object.servant.dispatch(request.operation, lent, id)
         })

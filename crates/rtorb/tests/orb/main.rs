@@ -24,6 +24,7 @@ mod live_changes;
 mod local_exceptions;
 mod object_keys;
 mod ourselves;
+mod poa_managers;
 mod pools;
 mod presets;
 mod published;

@@ -186,17 +186,25 @@ impl Connection {
         request: &mut TakenRequest,
         mut reader: RecheckGuard<'_, ConnectionReader>,
     ) -> Turn {
+        let mut held = None;
         let has_more = loop {
             match reader.take_one::<false>(workspace, request, self) {
                 (Next::Over, _) => return Turn::Over,
                 (Next::Done, has_more) => break has_more,
-                (Next::Incomplete, _) => match self.leave(reader) {
-                    None => return Turn::Done,
-                    Some(marked) => reader = marked,
-                },
+                (Next::Incomplete, _) => {}
+            }
+            held = self.session.orb.held.take_due(&self.session, request);
+            if held.is_some() {
+                // There may be more of them.
+                break true;
+            }
+            match self.leave(reader) {
+                None => return Turn::Done,
+                Some(marked) => reader = marked,
             }
         };
         reader.note_others(self.session.state.take());
+        drop(held);
         let inside = if has_more {
             Some(reader)
         } else {

@@ -1,0 +1,384 @@
+//! Managers of adapters (CORBA 3, 11.3.2): requests that wait, that are refused, and what becomes of those that wait.
+
+use super::object_keys::{Names, client};
+use rtorb::interceptors::{Intervention, ServerRequest, ServerRequestInterceptor};
+use rtorb::poa::{PoaManager, PoaManagerState};
+use rtorb::{
+    CompletionStatus, DispatchStrategy, ExceptionKind, Limits, Orb, OrbBuilder, Poa, PoaError,
+    PoaPolicies, SystemException,
+};
+use rtorb_tests::ours::Ours;
+use rtorb_tests::raw::{Connection, REPLY, REQUEST, Request, Stream};
+use rtorb_tests::running::until;
+use rtorb_tests::stubs::Relay;
+use rtorb_wire::giop::contexts::REMAINING_TIME;
+use rtorb_wire::giop::remaining_time;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// Where a time is meant to pass.
+const SHORT: Duration = Duration::from_millis(30);
+
+/// An adapter with a manager of its own, and an object "x" that says its name.
+struct Managed {
+    ours: Ours,
+    poa: Poa,
+    manager: PoaManager,
+}
+
+impl Managed {
+    fn serve(builder: OrbBuilder) -> Self {
+        Self::of(Ours::serve_as(builder))
+    }
+
+    fn of(ours: Ours) -> Self {
+        let root = ours.orb.root_poa().expect("the ORB runs");
+        let manager = root.create_manager();
+        let poa = root.create_poa_with_manager("Managed", PoaPolicies::PERSISTENT, &manager);
+        let poa = poa.expect("it is free");
+        let x: Relay = (poa.activate_with_id("x", Names("x".to_owned()))).expect("there is room");
+        drop(x);
+        Self { ours, poa, manager }
+    }
+
+    /// The object as an ORB of its own sees it.
+    fn client(&self) -> Relay {
+        client(&Orb::builder().build().expect("an ORB"), &self.poa, "x")
+    }
+
+    fn until_held(&self, count: u32) {
+        until("requests wait", || {
+            (self.manager.held_requests() == count).then_some(())
+        });
+    }
+}
+
+fn who(relay: &Relay) -> Result<String, (ExceptionKind, u32, CompletionStatus)> {
+    let seen = relay
+        .pass_on()
+        .map_err(|it| (it.kind, it.minor, it.completed));
+    seen.map(|mut seen| seen.remove(0).who)
+}
+
+const OMG: u32 = 0x4f4d_0000;
+
+const REFUSED: (ExceptionKind, u32, CompletionStatus) =
+    (ExceptionKind::Transient, OMG | 1, CompletionStatus::No);
+const INACTIVE: (ExceptionKind, u32, CompletionStatus) =
+    (ExceptionKind::ObjAdapter, OMG | 1, CompletionStatus::No);
+
+/// Calls the object from `count` ORBs, has `act` act once all calls wait, and returns what they got.
+fn hold(
+    managed: &Managed,
+    count: u32,
+    act: impl FnOnce(),
+) -> Vec<Result<String, (ExceptionKind, u32, CompletionStatus)>> {
+    thread::scope(|scope| {
+        let calls: Vec<_> = (0..count)
+            .map(|_| scope.spawn(|| who(&managed.client())))
+            .collect();
+        managed.until_held(count);
+        act();
+        let ended = calls.into_iter().map(|call| call.join().expect("no panic"));
+        ended.collect()
+    })
+}
+
+#[test]
+fn held_requests_wait_and_hold_up_no_others_until_the_manager_is_activated() {
+    for (name, dispatch) in DispatchStrategy::ALL {
+        let managed = Managed::serve(Orb::builder().dispatch(dispatch).pool_threads(2));
+        assert_eq!(managed.manager.state(), PoaManagerState::Holding, "{name}");
+        for _ in 0..3 {
+            let answers = hold(&managed, 5, || {
+                assert_eq!(managed.ours.cubit.cube_long(3), Ok(27), "{name}");
+                assert_eq!(
+                    managed.client().as_object().non_existent(),
+                    Ok(false),
+                    "{name}"
+                );
+                managed.manager.activate();
+            });
+            assert_eq!(answers, vec![Ok("x".to_owned()); 5], "{name}");
+            managed.until_held(0);
+            assert_eq!(who(&managed.client()).as_deref(), Ok("x"), "{name}");
+            managed.manager.hold_requests();
+        }
+    }
+}
+
+#[test]
+fn held_requests_get_what_the_next_state_says() {
+    for (name, dispatch) in DispatchStrategy::ALL {
+        let managed = Managed::serve(Orb::builder().dispatch(dispatch).pool_threads(2));
+        let answers = hold(&managed, 3, || managed.manager.discard_requests());
+        assert_eq!(answers, vec![Err(REFUSED); 3], "{name}");
+        assert_eq!(who(&managed.client()), Err(REFUSED), "{name}");
+        managed.manager.hold_requests();
+        let answers = hold(&managed, 3, || managed.manager.deactivate());
+        assert_eq!(answers, vec![Err(INACTIVE); 3], "{name}");
+        managed.manager.activate();
+        managed.manager.hold_requests();
+        assert_eq!(managed.manager.state(), PoaManagerState::Inactive, "{name}");
+        assert_eq!(who(&managed.client()), Err(INACTIVE), "{name}");
+    }
+}
+
+#[test]
+fn requests_of_one_connection_go_past_a_held_one() {
+    for (name, dispatch) in DispatchStrategy::ALL {
+        if dispatch == DispatchStrategy::ThreadPerConnection {
+            // Its thread waits with the request.
+            continue;
+        }
+        let managed = Managed::serve(Orb::builder().dispatch(dispatch).pool_threads(2));
+        let own: Relay = (managed.poa.create_reference_with_id("x")).expect("it is persistent");
+        let (held, free) = (
+            managed.ours.key(own.as_object()),
+            managed.ours.key(managed.ours.cubit.as_object()),
+        );
+        let mut connection = Connection::to(managed.ours.address());
+        for round in 0..3 {
+            let request = |id, key, operation| Request {
+                id,
+                ..Request::two_way(key, operation)
+            };
+            connection.send(&request(100, &held, "pass_on").empty());
+            connection.send(&request(101, &held, "pass_on").empty());
+            managed.until_held(2);
+            let answer = connection.ask(&request(102, &free, "cube_long").of_long(3));
+            let answer = answer.expect("it is answered");
+            assert_eq!((answer.id, answer.long()), (102, 27), "{name} {round}");
+            managed.manager.activate();
+            let mut ids = [0, 1].map(|_| {
+                let answer = connection.answer().expect("it is answered");
+                assert_eq!((answer.kind, answer.status), (REPLY, 0), "{name} {round}");
+                answer.id
+            });
+            ids.sort_unstable();
+            assert_eq!(ids, [100, 101], "{name} {round}");
+            managed.manager.hold_requests();
+        }
+    }
+}
+
+#[test]
+fn a_manager_that_holds_and_admits_in_turn_loses_and_repeats_no_request() {
+    const CLIENTS: usize = 4;
+    const CALLS: usize = 200;
+    for (name, dispatch) in DispatchStrategy::ALL {
+        let managed = Managed::serve(Orb::builder().dispatch(dispatch).pool_threads(2));
+        let is_over = AtomicBool::new(false);
+        let relay = managed.client();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::SeqCst) {
+                    managed.manager.hold_requests();
+                    thread::yield_now();
+                    managed.manager.activate();
+                    thread::yield_now();
+                }
+                managed.manager.activate();
+            });
+            let clients: Vec<_> = (0..CLIENTS)
+                .map(|_| {
+                    scope.spawn(|| {
+                        for _ in 0..CALLS {
+                            assert_eq!(who(&relay).as_deref(), Ok("x"), "{name}");
+                        }
+                    })
+                })
+                .collect();
+            let ended: Vec<_> = clients.into_iter().map(|client| client.join()).collect();
+            is_over.store(true, Ordering::SeqCst);
+            assert!(ended.iter().all(Result::is_ok), "{name}");
+        });
+        managed.until_held(0);
+    }
+}
+
+#[test]
+fn as_many_requests_wait_as_a_queue_has_room_for_and_those_too_late_make_room() {
+    let limits = Limits::with(|limits| limits.queued_requests_max = 2);
+    let reactive = Orb::builder().dispatch(DispatchStrategy::Reactive);
+    let managed = Managed::serve(reactive.limits(limits));
+    let answers = hold(&managed, 2, || {
+        assert_eq!(who(&managed.client()), Err(REFUSED));
+        managed.manager.activate();
+    });
+    assert_eq!(answers, vec![Ok("x".to_owned()); 2]);
+    managed.manager.hold_requests();
+    // Their clients never cancel them.
+    let own: Relay = (managed.poa.create_reference_with_id("x")).expect("it is persistent");
+    let key = managed.ours.key(own.as_object());
+    let mut connection = Connection::to(managed.ours.address());
+    for id in [2, 3] {
+        let mut late = Stream::new(REQUEST, 2, false);
+        late.ulong(id).raw(&[3, 0, 0, 0]).ushort(0);
+        late.octets(&key).string("pass_on");
+        let left_ns = SHORT.as_nanos() as u64;
+        late.ulong(1)
+            .ulong(REMAINING_TIME)
+            .octets(&remaining_time(left_ns));
+        connection.send(&late.message());
+    }
+    managed.until_held(2);
+    thread::sleep(2 * SHORT);
+    let answers = thread::scope(|scope| {
+        let call = scope.spawn(|| who(&managed.client()));
+        for _ in 0..2 {
+            let (name, ..) = connection.answer().expect("it is answered").exception();
+            assert_eq!(name, "IDL:omg.org/CORBA/TIMEOUT:1.0");
+        }
+        managed.until_held(1);
+        managed.manager.activate();
+        call.join().expect("no panic")
+    });
+    assert_eq!(answers.as_deref(), Ok("x"));
+}
+
+#[test]
+fn a_held_request_ends_with_its_deadline_its_connection_or_its_orb() {
+    for (name, dispatch) in DispatchStrategy::ALL {
+        let managed = Managed::serve(Orb::builder().dispatch(dispatch).pool_threads(2));
+        // Its client gives it up, and cancels it.
+        let brief = managed.client().as_object().with_timeout(SHORT);
+        let late = Relay::unchecked_narrow(brief).pass_on();
+        assert_eq!(
+            late.map_err(|it| it.kind),
+            Err(ExceptionKind::Timeout),
+            "{name}"
+        );
+        if dispatch == DispatchStrategy::ThreadPerConnection {
+            // Its thread reads nothing while it waits.
+            managed.manager.activate();
+            managed.until_held(0);
+            managed.manager.hold_requests();
+        }
+        managed.until_held(0);
+        if dispatch != DispatchStrategy::ThreadPerConnection {
+            let own: Relay = (managed.poa.create_reference_with_id("x")).expect("it is persistent");
+            let key = managed.ours.key(own.as_object());
+            let mut connection = Connection::to(managed.ours.address());
+            connection.send(&Request::two_way(&key, "pass_on").empty());
+            managed.until_held(1);
+            drop(connection);
+            managed.until_held(0);
+        }
+        let answers = hold(&managed, 2, || managed.ours.orb.shutdown());
+        for answer in answers {
+            let (kind, ..) = answer.expect_err("the server has ended");
+            let is_told = matches!(kind, ExceptionKind::Transient | ExceptionKind::CommFailure);
+            assert!(is_told, "{name} {kind:?}");
+        }
+    }
+}
+
+#[test]
+fn a_request_that_waits_in_an_adapter_that_ends_has_no_object() {
+    for (name, dispatch) in DispatchStrategy::ALL {
+        if dispatch == DispatchStrategy::ThreadPerConnection {
+            continue;
+        }
+        let managed = Managed::serve(Orb::builder().dispatch(dispatch).pool_threads(2));
+        let answers = hold(&managed, 2, || managed.poa.destroy());
+        for answer in answers {
+            let (kind, ..) = answer.expect_err("it is gone");
+            assert_eq!(kind, ExceptionKind::ObjectNotExist, "{name}");
+        }
+        managed.until_held(0);
+    }
+}
+
+#[test]
+fn a_call_of_an_object_of_the_same_orb_waits_on_its_own_thread() {
+    let managed = Managed::of(Ours::serve_collocated(Orb::builder()));
+    let own: Relay = (managed.poa.create_reference_with_id("x")).expect("it is persistent");
+    let answer = thread::scope(|scope| {
+        let call = scope.spawn(|| who(&own));
+        managed.until_held(1);
+        managed.manager.activate();
+        call.join().expect("no panic")
+    });
+    assert_eq!(answer.as_deref(), Ok("x"));
+    managed.manager.hold_requests();
+    let late = rtorb::with_deadline(SHORT, || who(&own)).map_err(|(kind, ..)| kind);
+    assert_eq!(late, Err(ExceptionKind::Timeout));
+    managed.until_held(0);
+    let answer = thread::scope(|scope| {
+        let call = scope.spawn(|| who(&own));
+        managed.until_held(1);
+        managed.manager.deactivate();
+        call.join().expect("no panic")
+    });
+    assert_eq!(answer, Err(INACTIVE));
+}
+
+#[test]
+fn interceptors_see_a_held_request_once_when_it_is_served() {
+    #[derive(Default)]
+    struct Counts {
+        begun: AtomicUsize,
+        ended: AtomicUsize,
+    }
+    struct CountsThem(Arc<Counts>);
+    impl ServerRequestInterceptor for CountsThem {
+        fn receive_request(&self, _: &mut ServerRequest<'_>) -> Result<(), Intervention> {
+            self.0.begun.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        }
+
+        fn send_reply(&self, _: &mut ServerRequest<'_>) -> Result<(), SystemException> {
+            self.0.ended.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        }
+    }
+    for collocated in [false, true] {
+        let counts = Arc::new(Counts::default());
+        let builder = Orb::builder().server_interceptor(CountsThem(Arc::clone(&counts)));
+        let managed = if collocated {
+            Managed::of(Ours::serve_collocated(builder))
+        } else {
+            Managed::serve(builder)
+        };
+        let own: Relay = (managed.poa.create_reference_with_id("x")).expect("it is persistent");
+        let relay = if collocated { own } else { managed.client() };
+        let answer = thread::scope(|scope| {
+            let call = scope.spawn(|| who(&relay));
+            managed.until_held(1);
+            assert_eq!(counts.begun.load(Ordering::SeqCst), 0);
+            managed.manager.activate();
+            call.join().expect("no panic")
+        });
+        assert_eq!(answer.as_deref(), Ok("x"));
+        let seen = [&counts.begun, &counts.ended].map(|it| it.load(Ordering::SeqCst));
+        assert_eq!(seen, [1, 1]);
+    }
+}
+
+#[test]
+fn adapters_share_the_manager_that_they_are_made_with() {
+    let managed = Managed::serve(Orb::builder());
+    let root = managed.ours.orb.root_poa().expect("the ORB runs");
+    let make = |parent: &Poa, name: &str, manager: &PoaManager| {
+        parent.create_poa_with_manager(name, PoaPolicies::PERSISTENT, manager)
+    };
+    let sibling = make(&root, "Sibling", &managed.manager).expect("it is free");
+    let child = managed.poa.create_poa("Child", PoaPolicies::PERSISTENT);
+    let child = child.expect("it is free");
+    let other = make(&root, "Other", &root.create_manager()).expect("it is free");
+    managed.manager.activate();
+    let states = [&sibling, &child, &other, &root].map(|poa| poa.manager().state());
+    let (active, holding) = (PoaManagerState::Active, PoaManagerState::Holding);
+    assert_eq!(states, [active, active, holding, active]);
+    child.manager().discard_requests();
+    assert_eq!(managed.manager.state(), PoaManagerState::Discarding);
+    assert_eq!(root.manager().state(), active);
+    let foreign = Managed::serve(Orb::builder());
+    let refused = make(&root, "Foreign", &foreign.manager).map(|_| ());
+    let is_told =
+        matches!(&refused, Err(PoaError::System(told)) if told.kind == ExceptionKind::BadParam);
+    assert!(is_told, "{refused:?}");
+}
