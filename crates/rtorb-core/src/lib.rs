@@ -29,7 +29,7 @@ pub mod upcall;
 pub use described::Described;
 pub use exception::SystemException;
 pub use interface::{Interface, UntypedReference, UserException, narrow};
-pub use reply::{Replacement, Reply, ReplyEnding, ReplyState, Responder};
+pub use reply::{Intervention, Reply, ReplyEnding, ReplyState, Responder};
 pub use servant::{ServedBy, unknown_operation};
 pub use server_call::ServerCall;
 pub use tie::Tie;

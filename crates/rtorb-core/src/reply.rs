@@ -54,13 +54,20 @@ pub enum ReplyEnding<'e> {
     Passed(&'e PassedReply),
 }
 
-/// What the interceptors of an ORB send instead of a reply.
-#[derive(Debug)]
-pub enum Replacement {
-    /// An exception.
-    Exception(SystemException),
-    /// Where the client is forwarded.
+/// What an interceptor or a servant manager does instead of letting a request go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Intervention {
+    /// Raises an exception, such as NO_PERMISSION.
+    Raise(SystemException),
+    /// Has the client send the request to that object (the standard's ForwardRequest), and later ones of the same reference, as after a
+    /// LOCATION_FORWARD.
     Forward(Ior),
+}
+
+impl<E: Into<SystemException>> From<E> for Intervention {
+    fn from(exception: E) -> Self {
+        Self::Raise(exception.into())
+    }
 }
 
 impl ReplyEnding<'_> {
@@ -121,7 +128,7 @@ pub trait Responder {
     }
 
     /// Takes what replaces the reply.
-    fn take_replacement(&mut self) -> Option<Replacement> {
+    fn take_replacement(&mut self) -> Option<Intervention> {
         None
     }
 
@@ -259,8 +266,8 @@ impl<R: Responder> Reply<'_, R> {
                 let exception = SystemException::from_encode(error);
                 Err(exception.with_completion(CompletionStatus::Yes))
             }
-            Some(Replacement::Exception(exception)) => Err(exception),
-            Some(Replacement::Forward(ior)) => {
+            Some(Intervention::Raise(exception)) => Err(exception),
+            Some(Intervention::Forward(ior)) => {
                 self.respond(ReplyEnding::Forward(&ior), |w| ior.encode(w))
             }
         }

@@ -3,10 +3,10 @@
 use crate::described::Described;
 use crate::exception::SystemException;
 use crate::interface::UserException;
-use crate::reply::{Reply, ReplyEnding, Responder};
+use crate::reply::{Intervention, Reply, ReplyEnding, Responder};
 use alloc::vec::Vec;
 use rtorb_wire::giop::Response;
-use rtorb_wire::{Decode, EncodeError, Reader, Writer};
+use rtorb_wire::{Decode, Encode, EncodeError, Reader, Writer};
 
 /// One request being served.
 #[derive(Debug)]
@@ -40,6 +40,22 @@ impl<'m, R: Responder> ServerCall<'m, R> {
         if !servant.is_proxy() {
             self.reply.responder.reply_is_early();
             let _ = self.reply(|_| Ok(()));
+        }
+    }
+
+    /// Ends the request as an interceptor or a servant manager wants it.
+    ///
+    /// # Errors
+    /// The exception that it raises. The caller [sends](Reply::send_exception) it.
+    #[doc(hidden)]
+    #[cold]
+    pub fn intervene(&mut self, intervention: Intervention) -> Result<(), SystemException> {
+        match intervention {
+            Intervention::Raise(exception) => Err(exception),
+            Intervention::Forward(ior) => {
+                let ending = ReplyEnding::Forward(&ior);
+                self.reply.respond(ending, |w| ior.encode(w))
+            }
         }
     }
 

@@ -5,7 +5,7 @@
 
 use crate::described::Described;
 use crate::exception::{ExceptionKind, SystemException, local};
-use crate::reply::Responder;
+use crate::reply::{Intervention, Responder};
 use crate::servant::unknown_operation;
 use crate::server_call::ServerCall;
 use rtorb_wire::Encode;
@@ -27,8 +27,8 @@ pub trait Upcall<'m> {
     /// Asks a servant that serves many objects whether it serves this one.
     ///
     /// # Errors
-    /// OBJECT_NOT_EXIST if it does not; what a servant locator raises.
-    fn check_presence(&self, _object: &Self::Object) -> Result<(), SystemException> {
+    /// OBJECT_NOT_EXIST if it does not; what a servant manager raises, or where it forwards clients.
+    fn check_presence(&self, _object: &Self::Object) -> Result<(), Intervention> {
         Ok(())
     }
 
@@ -90,46 +90,62 @@ fn serve_implicit<'m, U: Upcall<'m>>(
     call: &mut ServerCall<'m, U::Responder>,
 ) -> Option<Result<(), SystemException>> {
     let servant = object.map(|object| upcall.servant(object));
-    let present = || {
-        let object = object.ok_or(NO_SUCH_OBJECT)?;
-        upcall.check_presence(object)?;
-        Ok(upcall.servant(object))
-    };
     match request.operation {
         b"_bind_priority_band" => Some(bind_band(request, call)),
         // The other object answers.
         _ if servant.is_some_and(Described::is_proxy) => None,
-        b"_is_a" => Some(present().and_then(|servant| {
-            let is_a = servant.is_a(&call.arguments().str()?);
-            call.reply(|w| w.primitive(u8::from(is_a)))
-        })),
-        b"_non_existent" | b"_not_existent" => Some(
-            exists(present().map(|_| ()))
-                .and_then(|exists| call.reply(|w| w.primitive(u8::from(!exists)))),
-        ),
-        b"_repository_id" => Some(present().and_then(|servant| {
-            let id = servant.repository_id();
-            call.reply(|w| id.encode(w))
-        })),
-        b"_interface" => Some(present().and_then(|servant| {
-            let definition = servant.interface_definition();
-            let definition = definition.ok_or(local::NO_REPOSITORY)?;
-            call.reply(|w| definition.encode(w))
-        })),
-        b"_component" | b"_domain_managers" => Some(Err(unknown_operation())),
+        operation if is_implicit(operation) => {
+            let present = object.ok_or(NO_SUCH_OBJECT.into()).and_then(|object| {
+                upcall.check_presence(object)?;
+                Ok(upcall.servant(object))
+            });
+            let answered = answer_implicit(present, operation, call);
+            Some(answered.or_else(|intervention| call.intervene(intervention)))
+        }
         _ => None,
     }
+}
+
+/// Answers an operation that every object has, for the servant of the object if that is present.
+fn answer_implicit<R: Responder>(
+    present: Result<&dyn Described, Intervention>,
+    operation: &[u8],
+    call: &mut ServerCall<'_, R>,
+) -> Result<(), Intervention> {
+    match operation {
+        b"_is_a" => {
+            let is_a = present?.is_a(&call.arguments().str()?);
+            call.reply(|w| w.primitive(u8::from(is_a)))?;
+        }
+        b"_non_existent" | b"_not_existent" => {
+            let exists = exists(present.map(|_| ()))?;
+            call.reply(|w| w.primitive(u8::from(!exists)))?;
+        }
+        b"_repository_id" => {
+            let id = present?.repository_id();
+            call.reply(|w| id.encode(w))?;
+        }
+        b"_interface" => {
+            let definition = present?.interface_definition();
+            let definition = definition.ok_or(local::NO_REPOSITORY)?;
+            call.reply(|w| definition.encode(w))?;
+        }
+        _ => return Err(unknown_operation().into()),
+    }
+    Ok(())
 }
 
 /// Returns true if an object exists, from the result of the check for its presence.
 ///
 /// # Errors
-/// The exception of the check, other than OBJECT_NOT_EXIST.
-pub fn exists(presence: Result<(), SystemException>) -> Result<bool, SystemException> {
+/// What the check returned, other than OBJECT_NOT_EXIST.
+pub fn exists(presence: Result<(), Intervention>) -> Result<bool, Intervention> {
     match presence {
         Ok(()) => Ok(true),
-        Err(exception) if exception.kind == ExceptionKind::ObjectNotExist => Ok(false),
-        Err(exception) => Err(exception),
+        Err(Intervention::Raise(exception)) if exception.kind == ExceptionKind::ObjectNotExist => {
+            Ok(false)
+        }
+        Err(other) => Err(other),
     }
 }
 

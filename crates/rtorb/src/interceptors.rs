@@ -46,6 +46,7 @@ pub(crate) use client_interception::ClientInterception;
 pub use client_interception::ClientRequest;
 use core::fmt;
 pub use ior_info::{IorInfo, IorInterceptor};
+pub use rtorb_core::Intervention;
 use rtorb_wire::giop::ContextBuffer;
 use rtorb_wire::ior::Ior;
 pub(crate) use server_interception::{RequestDescription, ServerInterception};
@@ -145,22 +146,6 @@ pub trait ServerRequestInterceptor: Send + Sync {
         _ending: &OtherEnding,
     ) -> Result<(), Intervention> {
         Ok(())
-    }
-}
-
-/// What an interceptor does instead of letting a request go on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Intervention {
-    /// Raises an exception, such as NO_PERMISSION.
-    Raise(SystemException),
-    /// Has the client send the request to that object (the standard's ForwardRequest), and later ones of the same reference, as after a
-    /// LOCATION_FORWARD.
-    Forward(Ior),
-}
-
-impl From<SystemException> for Intervention {
-    fn from(exception: SystemException) -> Self {
-        Self::Raise(exception)
     }
 }
 

@@ -44,7 +44,7 @@ pub use reference::{
     Call, ObjectRef, PolicyCurrent, PolicyOverrides, ReplyPoller, SyncScope, UntypedCall,
 };
 #[doc(inline)]
-pub use rtorb_core::Interface;
+pub use rtorb_core::{Interface, Intervention};
 #[doc(no_inline)]
 pub use rtorb_wire::{any, cdr, ior, type_code, url};
 pub use server::{

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use rtorb::{ExceptionKind, Orb, PoaPolicies, ServantActivator, SystemException};
+use rtorb::{ExceptionKind, Intervention, Orb, PoaPolicies, ServantActivator, SystemException};
 use rtorb_tests::ours::Ours;
 use rtorb_tests::snapshots::bits::{Rights, State};
 
@@ -69,7 +69,7 @@ struct Hosts;
 impl ServantActivator for Hosts {
     type Servant = Host;
 
-    fn incarnate(&self, id: &[u8]) -> Result<Host, SystemException> {
+    fn incarnate(&self, id: &[u8]) -> Result<Host, Intervention> {
         match id {
             b"ada" => Ok(Host { name: "Ada" }),
             _ => Err(ExceptionKind::ObjectNotExist.into()),

@@ -58,7 +58,11 @@ fn every_command_has_a_manual_page() {
     let page = |name: &str| std::fs::read_to_string(pages.join(name)).unwrap();
     assert!(page("rtorb.1").contains(r"rtorb\-scheduling(1)"));
     let check = page("rtorb-model-check.1");
-    for word in [".TH", r"\-\-ideal", "Exit status 0: every deadline and limit holds"] {
+    for word in [
+        ".TH",
+        r"\-\-ideal",
+        "Exit status 0: every deadline and limit holds",
+    ] {
         assert!(check.contains(word), "{word} in {check}");
     }
     assert!(!pages.join("rtorb-child.1").exists(), "it is internal");

@@ -6,7 +6,6 @@ use super::{
 };
 use crate::exception::SystemException;
 use core::fmt;
-use rtorb_core::Replacement;
 use rtorb_wire::giop::{ContextBuffer, RequestHeader, Response};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -113,7 +112,7 @@ pub(crate) struct ServerInterception {
     /// The repository id of the user exception that the request ends with.
     exception_id: String,
     /// What they send instead of the reply, until that is sent.
-    pub(crate) replacement: Option<Replacement>,
+    pub(crate) replacement: Option<Intervention>,
 }
 
 /// The part of a request that outlives its message: a deferred reply is intercepted too.

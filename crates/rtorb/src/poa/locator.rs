@@ -8,7 +8,7 @@ use crate::reference::ObjectRef;
 use crate::server::{LocatedId, Servant, ServerCall};
 use crate::timing::{OperationTiming, ServantTiming};
 use core::marker::PhantomData;
-use rtorb_core::Tie;
+use rtorb_core::{Intervention, Tie};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl Poa {
@@ -18,7 +18,8 @@ impl Poa {
     /// `locate` runs on the thread that serves the request, at the priority of the call. Several threads may run it at once. It also
     /// runs for requests that only ask whether the object exists, then at the thread's own priority and without a
     /// [`CurrentCall`](crate::CurrentCall). The servant is dropped after the request, so it should be cheap: the
-    /// id, and a pointer to shared data. A system exception is sent to the caller: return OBJECT_NOT_EXIST for an unknown id.
+    /// id, and a pointer to shared data. A system exception is sent to the caller: return OBJECT_NOT_EXIST for an unknown id. With
+    /// [`Intervention::Forward`], the client sends its requests to another object instead (ForwardRequest).
     ///
     /// [`create_reference_with_id`](Self::create_reference_with_id) makes references. Objects have the priority that the adapter
     /// declares; a `PriorityTransform` does not get their ids.
@@ -30,7 +31,7 @@ impl Poa {
     where
         I: ServedBy<S, Object = ObjectRef> + 'static,
         S: 'static,
-        L: Fn(&[u8]) -> Result<S, SystemException> + Send + Sync + 'static,
+        L: Fn(&[u8]) -> Result<S, Intervention> + Send + Sync + 'static,
     {
         self.locate::<I, S, L>(locate, ServantRetention::NonRetain)
     }
@@ -49,7 +50,7 @@ impl Poa {
     where
         I: ServedBy<S, Object = ObjectRef> + 'static,
         S: 'static,
-        L: Fn(&[u8]) -> Result<S, SystemException> + Send + Sync + 'static,
+        L: Fn(&[u8]) -> Result<S, Intervention> + Send + Sync + 'static,
     {
         self.locate::<I, S, L>(servant, ServantRetention::Retain)
     }
@@ -58,7 +59,7 @@ impl Poa {
     where
         I: ServedBy<S, Object = ObjectRef> + 'static,
         S: 'static,
-        L: Fn(&[u8]) -> Result<S, SystemException> + Send + Sync + 'static,
+        L: Fn(&[u8]) -> Result<S, Intervention> + Send + Sync + 'static,
     {
         let locator = Locator {
             _admitted: self.core.admit(I::timings())?,
@@ -82,7 +83,7 @@ struct Locator<S, L> {
 impl<I, S, L> Servant for Tie<I, Locator<S, L>>
 where
     I: ServedBy<S, Object = ObjectRef>,
-    L: Fn(&[u8]) -> Result<S, SystemException> + Send + Sync,
+    L: Fn(&[u8]) -> Result<S, Intervention> + Send + Sync,
 {
     fn dispatch(
         &self,
@@ -92,7 +93,11 @@ where
     ) -> Result<(), SystemException> {
         let locator = self.servant();
         let operation = begin::<S, I>(operation, call, &locator.timing)?;
-        let servant = (locator.locate)(id.bytes())?;
+        let servant = match (locator.locate)(id.bytes()) {
+            Ok(servant) => servant,
+            Err(intervention) => return call.intervene(intervention),
+        };
+        call.reply_early(self);
         I::dispatch(&servant, operation, call)
     }
 
@@ -105,10 +110,10 @@ where
     }
 
     /// Calls the locator. A panic in it becomes UNKNOWN for this request.
-    fn check_presence(&self, id: &LocatedId) -> Result<(), SystemException> {
+    fn check_presence(&self, id: &LocatedId) -> Result<(), Intervention> {
         let located = catch_unwind(AssertUnwindSafe(|| {
             (self.servant().locate)(id.bytes()).map(|_| ())
         }));
-        located.unwrap_or(Err(local::LOCATOR_PANICKED))
+        located.unwrap_or(Err(local::LOCATOR_PANICKED.into()))
     }
 }

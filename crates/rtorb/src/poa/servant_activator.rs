@@ -7,7 +7,7 @@ use crate::exception::{SystemException, local};
 use crate::reference::ObjectRef;
 use crate::server::{ActiveObject, LocatedId, Servant, ServerCall};
 use crate::timing::{Enforcement, OperationTiming, ServantTiming};
-use rtorb_core::Tie;
+use rtorb_core::{Intervention, Tie};
 use rtorb_os::sync::Mutex;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -27,8 +27,9 @@ pub trait ServantActivator: Send + Sync + 'static {
     /// with inheritance of priority; those for other objects do not.
     ///
     /// # Errors
-    /// The exception that the caller gets. Return OBJECT_NOT_EXIST for an unknown id.
-    fn incarnate(&self, id: &[u8]) -> Result<Self::Servant, SystemException>;
+    /// The exception that the caller gets: OBJECT_NOT_EXIST for an unknown id. Or another object, to which the client sends its requests
+    /// instead (ForwardRequest).
+    fn incarnate(&self, id: &[u8]) -> Result<Self::Servant, Intervention>;
 
     /// Ends a servant whose object was deactivated, or whose adapter was destroyed, once its last call has ended. It runs on the
     /// thread of that call, or on the one that deactivates. Unless overridden, it drops the servant.
@@ -112,7 +113,7 @@ impl<A: ServantActivator> Incarnations<A> {
         self: &Arc<Self>,
         id: &[u8],
         call: impl FnOnce(&ActiveObject) -> Result<(), SystemException>,
-    ) -> Result<(), SystemException>
+    ) -> Result<(), Intervention>
     where
         I: ServedBy<A::Servant, Object = ObjectRef> + 'static,
     {
@@ -121,13 +122,13 @@ impl<A: ServantActivator> Incarnations<A> {
         for look in 1..=LOOKS {
             let place = adapter.objects.lock().by_id.get(id).copied();
             if let Some(object) = place.and_then(|place| orb.server.objects.get(place)) {
-                return call(&object);
+                return Ok(call(&object)?);
             }
             if look < LOOKS {
                 self.incarnate::<I>(id, &adapter, &orb)?;
             }
         }
-        Err(local::BEING_ETHEREALIZED)
+        Err(local::BEING_ETHEREALIZED.into())
     }
 
     /// Incarnates the object with that id, or waits until another thread has done so.
@@ -136,7 +137,7 @@ impl<A: ServantActivator> Incarnations<A> {
         id: &[u8],
         adapter: &Arc<Adapter>,
         orb: &Adapters,
-    ) -> Result<(), SystemException>
+    ) -> Result<(), Intervention>
     where
         I: ServedBy<A::Servant, Object = ObjectRef> + 'static,
     {
@@ -153,7 +154,7 @@ impl<A: ServantActivator> Incarnations<A> {
             }
         };
         if let Some(theirs) = claimed {
-            return theirs.wait();
+            return Ok(theirs.wait()?);
         }
         let claim = Claim {
             id: id.to_vec(),
@@ -161,7 +162,7 @@ impl<A: ServantActivator> Incarnations<A> {
         };
         let made = catch_unwind(AssertUnwindSafe(|| self.activator.incarnate(id)));
         let servant = Box::new(Tie::<I, _>::new(Incarnation {
-            servant: Some(made.unwrap_or(Err(local::ACTIVATOR_PANICKED))?),
+            servant: Some(made.unwrap_or(Err(local::ACTIVATOR_PANICKED.into()))?),
             timing: ServantTiming::new(I::timings().len(), self.enforcement),
             claim,
         }));
@@ -172,8 +173,8 @@ impl<A: ServantActivator> Incarnations<A> {
         match adapter.place(orb, activation, servant) {
             // The application may have activated the object meanwhile.
             Ok(_) | Err(PoaError::ObjectAlreadyActive) => Ok(()),
-            Err(PoaError::System(exception)) => Err(exception),
-            Err(_) => Err(local::CONTRADICTION),
+            Err(PoaError::System(exception)) => Err(exception.into()),
+            Err(_) => Err(local::CONTRADICTION.into()),
         }
     }
 }
@@ -222,8 +223,12 @@ where
         call: &mut ServerCall<'_>,
         id: &LocatedId,
     ) -> Result<(), SystemException> {
-        let dispatch = |object: &ActiveObject| object.servant.dispatch(operation, call, id);
-        self.servant().with_object::<I>(id.bytes(), dispatch)
+        let dispatch = |object: &ActiveObject| {
+            call.reply_early(&*object.servant);
+            object.servant.dispatch(operation, call, id)
+        };
+        let dispatched = self.servant().with_object::<I>(id.bytes(), dispatch);
+        dispatched.or_else(|intervention| call.intervene(intervention))
     }
 
     fn is_locator(&self) -> bool {
@@ -235,10 +240,10 @@ where
     }
 
     /// Incarnates the object. A panic of its last servant's end becomes UNKNOWN for this request.
-    fn check_presence(&self, id: &LocatedId) -> Result<(), SystemException> {
+    fn check_presence(&self, id: &LocatedId) -> Result<(), Intervention> {
         let incarnate = || self.servant().with_object::<I>(id.bytes(), |_| Ok(()));
         let present = catch_unwind(AssertUnwindSafe(incarnate));
-        present.unwrap_or(Err(local::ACTIVATOR_PANICKED))
+        present.unwrap_or(Err(local::ACTIVATOR_PANICKED.into()))
     }
 }
 

@@ -10,8 +10,8 @@ use crate::clock::monotonic_ns;
 use crate::deadline::{self, RequestDeadline};
 use crate::exception::SystemException;
 use core::mem;
-use rtorb_core::ReplyState;
 use rtorb_core::upcall::{NO_SUCH_OBJECT, exists};
+use rtorb_core::{Intervention, ReplyState};
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::CodeSetError;
 use rtorb_wire::connection::{CodeSetState, Message, ReceiveError};
@@ -263,16 +263,19 @@ fn locate_request(
             giop::write_locate_forward(&mut w, version, id, &elsewhere)
         }
         object => {
-            let presence = object.ok_or(NO_SUCH_OBJECT).and_then(|object| {
+            let presence = object.ok_or(NO_SUCH_OBJECT.into()).and_then(|object| {
                 let id = &workspace.names.id;
                 object.servant.check_presence(id)
             });
-            let status = match exists(presence) {
-                Ok(false) => LocateStatus::UnknownObject,
+            let mut write = |status| giop::write_locate_reply(&mut w, version, id, status);
+            match exists(presence) {
+                Ok(false) => write(LocateStatus::UnknownObject),
                 // If the object cannot be looked up now, the call itself gets the exception.
-                Ok(true) | Err(_) => LocateStatus::ObjectHere,
-            };
-            giop::write_locate_reply(&mut w, version, id, status)
+                Ok(true) | Err(Intervention::Raise(_)) => write(LocateStatus::ObjectHere),
+                Err(Intervention::Forward(elsewhere)) => {
+                    giop::write_locate_forward(&mut w, version, id, &elsewhere)
+                }
+            }
         }
     };
     let is_sent = written.is_ok() && session.send(&w).is_ok();

@@ -11,7 +11,7 @@ use crate::recorder::CallOutcome;
 use crate::timing::{CallArrival, OperationTiming, ServantTiming, TimedUpcall};
 use core::any::Any;
 use core::mem;
-use rtorb_core::{Replacement, Reply, ReplyEnding, Responder};
+use rtorb_core::{Intervention, Reply, ReplyEnding, Responder};
 use rtorb_wire::Writer;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::giop::{ContextBuffer, PassedReply, PassedRequest, RequestHeader, Version};
@@ -170,7 +170,7 @@ impl Responder for OrbResponder<'_> {
     }
 
     #[cold]
-    fn take_replacement(&mut self) -> Option<Replacement> {
+    fn take_replacement(&mut self) -> Option<Intervention> {
         self.scratch.interception.as_mut()?.replacement.take()
     }
 

@@ -10,10 +10,10 @@ use crate::exception::SystemException;
 use crate::interceptors::{
     Ending, Intervention, OtherEnding, RequestDescription, RequestPeer, ServerInterception,
 };
-use rtorb_core::{Replacement, ReplyEnding};
+use rtorb_core::ReplyEnding;
 use rtorb_os::slab::SlabGuard;
 use rtorb_wire::giop::{PassedReply, ReplyHeader, ReplyStatus, RequestHeader, SystemExceptionBody};
-use rtorb_wire::{Decode, DecodeError, Encode, Ior};
+use rtorb_wire::{Decode, DecodeError, Ior};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Calls the starting points of the interceptors. Returns false if one of them forwards the client, which is done then.
@@ -35,12 +35,7 @@ pub(super) fn begin<'m>(
     call.reply.note_intercepted();
     match started? {
         Ok(()) => Ok(true),
-        Err(Intervention::Raise(exception)) => Err(exception),
-        Err(Intervention::Forward(ior)) => {
-            let ending = ReplyEnding::Forward(&ior);
-            call.reply.respond(ending, |w| ior.encode(w))?;
-            Ok(false)
-        }
+        Err(intervention) => call.intervene(intervention).map(|()| false),
     }
 }
 
@@ -113,8 +108,8 @@ pub(super) fn end(responder: &mut OrbResponder<'_>, ending: ReplyEnding<'_>) -> 
     };
     let ending = ending_of(ending, interception);
     let replacement = match call_ending_points(responder, ending) {
-        Some(Ending::SystemException(exception)) => Replacement::Exception(exception),
-        Some(Ending::Other(OtherEnding::Forward(ior))) => Replacement::Forward(ior),
+        Some(Ending::SystemException(exception)) => Intervention::Raise(exception),
+        Some(Ending::Other(OtherEnding::Forward(ior))) => Intervention::Forward(ior),
         _ => return false,
     };
     if let Some(interception) = &mut responder.scratch.interception {

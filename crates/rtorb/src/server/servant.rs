@@ -5,8 +5,8 @@ use super::names::LocatedId;
 use super::object_table::ActiveObject;
 use crate::exception::SystemException;
 use crate::timing::OperationTiming;
-use rtorb_core::Described;
 use rtorb_core::codegen::ServantTraits;
+use rtorb_core::{Described, Intervention};
 use rtorb_wire::ior::Ior;
 
 /// A type-erased servant.
@@ -19,7 +19,7 @@ pub(crate) trait Servant: Described + Send + Sync {
         id: &LocatedId,
     ) -> Result<(), SystemException>;
 
-    /// Returns true if this servant serves many objects.
+    /// Returns true if this servant serves many objects. Then it sends an early reply itself, once it knows that it serves the object.
     fn is_locator(&self) -> bool {
         false
     }
@@ -34,8 +34,8 @@ pub(crate) trait Servant: Described + Send + Sync {
         None
     }
 
-    /// Returns OBJECT_NOT_EXIST if this servant serves many objects, but none with that id.
-    fn check_presence(&self, _id: &LocatedId) -> Result<(), SystemException> {
+    /// Returns OBJECT_NOT_EXIST if this servant serves many objects, but none with that id; or where clients of that one are forwarded.
+    fn check_presence(&self, _id: &LocatedId) -> Result<(), Intervention> {
         Ok(())
     }
 }

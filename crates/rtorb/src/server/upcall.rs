@@ -16,7 +16,7 @@ use crate::recorder::{BegunRequest, CallNote, CallOutcome, CallSide, ThreadPart}
 use crate::server::{ActiveObject, NameCache, ServerCore};
 use crate::thread_state::{self, NO_UPCALL, THREAD};
 use rtorb_core::upcall::Upcall;
-use rtorb_core::{Described, Reply, ReplyEnding, ReplyState};
+use rtorb_core::{Described, Intervention, Reply, ReplyEnding, ReplyState};
 use rtorb_os::slab::{RemovedEntry, SlabGuard};
 use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, RequestHeader, Response, contexts};
 use rtorb_wire::{Encode, Reader};
@@ -253,7 +253,7 @@ impl<'m, const SITE: u8> Upcall<'m> for OrbUpcall<'m, '_, SITE> {
         &*object.servant
     }
 
-    fn check_presence(&self, object: &Self::Object) -> Result<(), SystemException> {
+    fn check_presence(&self, object: &Self::Object) -> Result<(), Intervention> {
         object.servant.check_presence(&self.names.id)
     }
 
@@ -286,7 +286,9 @@ impl<'m, const SITE: u8> Upcall<'m> for OrbUpcall<'m, '_, SITE> {
             call.reply.note_intercepted();
         }
         // Not before: after an early reply, the client cannot be forwarded any more.
-        call.reply_early(&*object.servant);
+        if call.reply.response == Response::BeforeInvocation && !object.servant.is_locator() {
+            call.reply_early(&*object.servant);
+        }
         let (lent, id) = (&mut *call, &self.names.id);
         let answered = in_servant(upcall, || {
             object.servant.dispatch(request.operation, lent, id)

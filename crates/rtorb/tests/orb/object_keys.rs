@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use rtorb::{
-    DispatchStrategy, ExceptionKind, Limits, ObjectKeyError, ObjectRef, Orb, Poa, PoaError,
-    PoaPolicies, SystemException,
+    DispatchStrategy, ExceptionKind, Intervention, Limits, ObjectKeyError, ObjectRef, Orb, Poa,
+    PoaError, PoaPolicies, SystemException,
 };
 use rtorb_tests::ours::Ours;
 use rtorb_tests::raw::{Connection, LOCATE_REQUEST, REPLY, Request, Stream};
@@ -225,7 +225,7 @@ fn an_object_that_a_locator_knows_may_be_bound_to_a_key() {
 fn an_adapter_has_a_locator_or_active_objects_and_its_end_is_theirs() {
     let ours = Ours::serve();
     let root = ours.orb.root_poa().expect("the ORB runs");
-    let locate = |_: &[u8]| Ok::<_, SystemException>(Names(String::new()));
+    let locate = |_: &[u8]| Ok::<_, Intervention>(Names(String::new()));
     let transient = root.set_servant_locator::<Relay, _, _>(locate);
     assert!(matches!(transient, Err(PoaError::WrongPolicy)));
     let active = persistent(&ours, "Active");

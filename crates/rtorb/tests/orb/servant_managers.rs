@@ -2,10 +2,11 @@
 
 use super::object_keys::{Names, client, persistent};
 use rtorb::{
-    DispatchStrategy, ExceptionKind, Orb, Poa, PoaError, PoaPolicies, ServantActivator,
-    SystemException,
+    DispatchStrategy, ExceptionKind, Intervention, Orb, Poa, PoaError, PoaPolicies,
+    ServantActivator, SystemException,
 };
 use rtorb_tests::ours::Ours;
+use rtorb_tests::raw::{Connection, REQUEST, Stream};
 use rtorb_tests::running::until;
 use rtorb_tests::stubs::{Relay, RelayServant, Seen};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,7 +29,7 @@ struct Makes {
 impl ServantActivator for Makes {
     type Servant = Names;
 
-    fn incarnate(&self, id: &[u8]) -> Result<Names, SystemException> {
+    fn incarnate(&self, id: &[u8]) -> Result<Names, Intervention> {
         let id = String::from_utf8_lossy(id).into_owned();
         match id.as_str() {
             "gone" => return Err(ExceptionKind::ObjectNotExist.into()),
@@ -160,7 +161,7 @@ fn a_servant_is_etherealized_after_its_last_call_and_its_object_waits_for_that()
     impl ServantActivator for Waits {
         type Servant = Names;
 
-        fn incarnate(&self, _: &[u8]) -> Result<Names, SystemException> {
+        fn incarnate(&self, _: &[u8]) -> Result<Names, Intervention> {
             let number = self.made.fetch_add(1, Ordering::SeqCst);
             Ok(Names(number.to_string()))
         }
@@ -227,7 +228,7 @@ fn a_servant_that_deactivates_itself_ends_with_its_call() {
     impl ServantActivator for Makes {
         type Servant = Once;
 
-        fn incarnate(&self, _: &[u8]) -> Result<Once, SystemException> {
+        fn incarnate(&self, _: &[u8]) -> Result<Once, Intervention> {
             let poa = self.poa.lock().expect("nobody panics").take();
             Ok(Once {
                 poa: poa.ok_or(ExceptionKind::ObjectNotExist)?,
@@ -262,10 +263,10 @@ fn an_activator_that_calls_the_object_which_it_makes_is_told() {
     impl ServantActivator for Circular {
         type Servant = Names;
 
-        fn incarnate(&self, _: &[u8]) -> Result<Names, SystemException> {
+        fn incarnate(&self, _: &[u8]) -> Result<Names, Intervention> {
             let own = self.0.lock().expect("nobody panics").take();
             let answer = own.ok_or(ExceptionKind::NoImplement)?.pass_on();
-            answer.map(|_| Names(String::new()))
+            Ok(answer.map(|_| Names(String::new()))?)
         }
     }
     let ours = Ours::serve_collocated(Orb::builder());
@@ -282,9 +283,8 @@ fn an_activator_that_calls_the_object_which_it_makes_is_told() {
 fn who_serves_a_request_is_as_in_the_tables_of_the_standard() {
     let ours = Ours::serve();
     let orb = client_orb();
-    let names = |id: &[u8]| {
-        Ok::<_, SystemException>(Names(format!("{} by id", String::from_utf8_lossy(id))))
-    };
+    let names =
+        |id: &[u8]| Ok::<_, Intervention>(Names(format!("{} by id", String::from_utf8_lossy(id))));
     let own = || Names("own servant".to_owned());
 
     // RETAIN, USE_ACTIVE_OBJECT_MAP_ONLY.
@@ -350,9 +350,8 @@ fn who_serves_a_request_is_as_in_the_tables_of_the_standard() {
 fn an_object_has_its_own_servant_once_it_is_active_and_an_adapter_one_source_of_others() {
     let ours = Ours::serve();
     let orb = client_orb();
-    let names = |id: &[u8]| {
-        Ok::<_, SystemException>(Names(format!("{} by id", String::from_utf8_lossy(id))))
-    };
+    let names =
+        |id: &[u8]| Ok::<_, Intervention>(Names(format!("{} by id", String::from_utf8_lossy(id))));
     let default = persistent(&ours, "Default");
     default
         .set_default_servant::<Relay, _, _>(names)
@@ -439,4 +438,118 @@ fn an_adapter_activator_that_panics_does_so_for_one_request() {
     assert_eq!(who(&Relay::unchecked_narrow(object)), GONE);
     assert_eq!(who(&client(&orb, &own, "x")).as_deref(), Ok("x"));
     drop(relay);
+}
+
+/// ForwardRequest of CORBA 3, 11.3.4.1 and 11.3.5.1: all that a request asks is asked at the other object.
+#[test]
+fn a_servant_manager_forwards_clients_to_another_object() {
+    /// Forwards all objects but one.
+    struct Elsewhere(Relay);
+    impl Elsewhere {
+        fn find(&self, id: &[u8]) -> Result<Names, Intervention> {
+            match id {
+                b"here" => Ok(Names("here".to_owned())),
+                _ => Err(Intervention::Forward(self.0.as_object().ior().clone())),
+            }
+        }
+    }
+    impl ServantActivator for Elsewhere {
+        type Servant = Names;
+
+        fn incarnate(&self, id: &[u8]) -> Result<Names, Intervention> {
+            self.find(id)
+        }
+    }
+    for (name, dispatch) in DispatchStrategy::ALL {
+        let other = Ours::serve();
+        let there = Names("there".to_owned());
+        let elsewhere: Relay = other.poa.activate(there).expect("there is room");
+        let ours = Ours::serve_as(Orb::builder().dispatch(dispatch).pool_threads(2));
+        let activator = persistent(&ours, "Activator");
+        (activator.set_servant_activator::<Relay, _>(Elsewhere(elsewhere.clone())))
+            .expect("it has none");
+        let locator = persistent(&ours, "Locator");
+        let of_locator = Elsewhere(elsewhere.clone());
+        (locator.set_servant_locator::<Relay, _, _>(move |id| of_locator.find(id)))
+            .expect("it has none");
+        let default = persistent(&ours, "Default");
+        let of_default = Elsewhere(elsewhere.clone());
+        (default.set_default_servant::<Relay, _, _>(move |id| of_default.find(id)))
+            .expect("it has none");
+        for poa in [&activator, &locator, &default] {
+            let called = || client(&client_orb(), poa, "x");
+            let label = format!("{name} {}", poa.name());
+            assert_eq!(who(&called()).as_deref(), Ok("there"), "{label}");
+            let moved = called();
+            // By a LocateRequest, and by operations of all objects.
+            moved.as_object().validate_connection().expect(&label);
+            assert_eq!(
+                called().as_object().is_a("IDL:Relay:1.0"),
+                Ok(true),
+                "{label}"
+            );
+            assert_eq!(
+                called().as_object().is_a("IDL:Cubit:1.0"),
+                Ok(false),
+                "{label}"
+            );
+            assert_eq!(called().as_object().non_existent(), Ok(false), "{label}");
+            assert_eq!(
+                who(&client(&client_orb(), poa, "here")).as_deref(),
+                Ok("here"),
+                "{label}"
+            );
+        }
+        // The client asks again where it was, once the other object is gone.
+        let relay = client(&client_orb(), &activator, "x");
+        assert_eq!(who(&relay).as_deref(), Ok("there"), "{name}");
+        drop(other);
+        assert!(who(&relay).is_err(), "{name}");
+    }
+}
+
+/// The client of a oneway that waits for the server (SYNC_WITH_SERVER) has not got its reply before the object is known.
+#[test]
+fn a_oneway_is_forwarded_or_refused_before_its_client_is_told_that_it_has_arrived() {
+    let (other, ours) = (Ours::serve(), Ours::serve());
+    let elsewhere = other.cubit.as_object().ior().clone();
+    let locate = move |id: &[u8]| match id {
+        b"moved" => Err(Intervention::Forward(elsewhere.clone())),
+        b"gone" => Err(ExceptionKind::ObjectNotExist.into()),
+        _ => Ok(Names(String::new())),
+    };
+    let locator = persistent(&ours, "Locator");
+    (locator.set_servant_locator::<Relay, _, _>(locate.clone())).expect("it has none");
+    struct Makes<L>(L);
+    impl<L> ServantActivator for Makes<L>
+    where
+        L: Fn(&[u8]) -> Result<Names, Intervention> + Send + Sync + 'static,
+    {
+        type Servant = Names;
+
+        fn incarnate(&self, id: &[u8]) -> Result<Names, Intervention> {
+            (self.0)(id)
+        }
+    }
+    let activator = persistent(&ours, "Activator");
+    (activator.set_servant_activator::<Relay, _>(Makes(locate))).expect("it has none");
+    let mut connection = Connection::to(ours.address());
+    for poa in [&locator, &activator] {
+        for (id, status) in [("here", 0), ("moved", 3), ("gone", 2), ("here", 0)] {
+            let object: Relay = poa.create_reference_with_id(id).expect("persistent");
+            let mut oneway = Stream::new(REQUEST, 2, false);
+            oneway.ulong(7).raw(&[1, 0, 0, 0]).ushort(0);
+            oneway
+                .octets(&ours.key(object.as_object()))
+                .string("shutdown")
+                .ulong(0);
+            let answer = connection.ask(&oneway.message()).expect("it is answered");
+            assert_eq!(
+                (answer.id, answer.status),
+                (7, status),
+                "{} {id}",
+                poa.name()
+            );
+        }
+    }
 }
