@@ -1,19 +1,30 @@
 //! The examples of docs/how-to/asynchronous-calls.md: they run, and the page shows what they do.
 
 use crate::measured;
+use std::os::unix::fs::PermissionsExt as _;
 
 #[test]
-fn calls_in_flight_are_compared_with_threads() {
+fn calls_in_flight_are_compared_with_threads_and_with_other_frameworks() {
     let program = env!("CARGO_BIN_EXE_in-flight");
-    let printed =
-        measured(program, &["--json", "--calls", "2000"], &[]).expect("it needs no right");
+    let scratch = std::env::temp_dir().join(format!("rtorb-peer-{}", std::process::id()));
+    // A framework that says how it was called.
+    std::fs::write(&scratch, "#!/bin/sh\necho ${2}1\n").expect("it can be written");
+    std::fs::set_permissions(&scratch, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let peer = format!("other={}", scratch.display());
+    let options = ["--json", "--calls", "2000", "--peer", &peer];
+    let printed = measured(program, &options, &[]).expect("it needs no right");
+    std::fs::remove_file(&scratch).expect("it is there");
     let begins = printed.starts_with("{\"in_flight\": 100, \"calls_per_s\": ");
+    let holds = [
+        ", \"blocking_calls_per_s\": ",
+        ", \"heap_calls_per_call\": 0",
+    ];
     assert!(
-        begins && printed.contains(", \"blocking_calls_per_s\": "),
+        begins && holds.iter().all(|key| printed.contains(key)),
         "{printed}"
     );
     assert!(
-        printed.ends_with(", \"heap_calls_per_call\": 0}\n"),
+        printed.ends_with(", \"other_calls_per_s\": 20001}\n"),
         "{printed}"
     );
 }

@@ -80,6 +80,17 @@ impl OmniOrb {
         Running::until_written(&mut command, &file)
     }
 
+    /// Runs `in_flight_client`, and answers the calls a second that it prints.
+    ///
+    /// # Panics
+    ///
+    /// It fails, or prints something else.
+    pub fn calls_per_s(&self, calls: u64) -> f64 {
+        let mut command = Command::new(self.folder.join("in_flight_client"));
+        let printed = output_of(command.args(["--calls", &calls.to_string()]));
+        printed.trim().parse().expect("a number")
+    }
+
     /// Runs `cubit_client`, `desk_client`, `atlas_client` or a supplier of events against `reference`, and answers its lines, one a check, all
     /// of them right.
     ///
@@ -228,7 +239,10 @@ fn build() -> PathBuf {
     once("omniorb", &needs, |folder| {
         for (interface, programs) in [
             ("atlas", &["atlas_server", "atlas_client"][..]),
-            ("cubit", &["cubit_server", "cubit_client"]),
+            (
+                "cubit",
+                &["cubit_server", "cubit_client", "in_flight_client"],
+            ),
             ("exchange", &["desk_server", "desk_client"]),
             ("cos_event", &["plain_supplier", "plain_consumer"]),
             ("rtec_event", &["rtec_supplier", "rtec_consumer"]),

@@ -209,3 +209,10 @@ fn listening(endpoint: &str) -> rtorb::OrbBuilder {
 fn path(path: &Path) -> &str {
     path.to_str().expect("the temporary folder's path is UTF-8")
 }
+
+/// The program that the example in-flight compares with.
+#[test]
+fn a_hundred_threads_of_omniorb_share_a_connection() {
+    let Some(omniorb) = omniorb() else { return };
+    assert!(omniorb.calls_per_s(2000) > 0.0);
+}

@@ -109,6 +109,8 @@ const LEFT_OUT: [(&str, &str); 30] = [
     ("apt", "it installs packages"),
     ("cargo install", "it builds and installs"),
     ("cargo build", "it builds"),
+    ("omniidl", "the tests of omniORB build what it is for"),
+    ("g++", "the same"),
     ("target/debug/motor", "the tests of examples/gateway run it"),
     ("target/debug/gateway", "the same"),
     ("curl", "the same, without curl"),
