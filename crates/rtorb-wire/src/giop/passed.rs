@@ -6,6 +6,7 @@ use super::{
     Address, BODY_ALIGNMENT, HEADER_BYTES, Header, MessageType, ReplyHeader, RequestHeader, Target,
     begin_message, end_message,
 };
+use crate::code_sets::UTF_16;
 use crate::{DecodeError, EncodeError, Reader, Writer};
 use alloc::vec::Vec;
 
@@ -98,7 +99,7 @@ impl<'m> PassedRequest<'m> {
         target: PassedTarget<'_>,
         priority: Option<i16>,
     ) -> Result<(), EncodeError> {
-        let code_sets = self.code_sets.map(CodeSets::to_data);
+        let code_sets = self.code_sets.map(|named| with_wide(named).to_data());
         let priority = priority.map(contexts::priority);
         let own = [
             (contexts::CODE_SETS, code_sets.as_ref().map(|it| &it[..])),
@@ -159,6 +160,19 @@ impl<'m> PassedRequest<'m> {
             return Ok(());
         }
         w.align(BODY_ALIGNMENT)
+    }
+}
+
+/// Names UTF-16 for wide text if the client names no code set for it, as omniORB in GIOP 1.1: it sends no wide text then, and the ORB of the JDK
+/// refuses all requests with such a context (DATA_CONVERSION).
+const fn with_wide(named: CodeSets) -> CodeSets {
+    CodeSets {
+        wchar_data: if named.wchar_data == 0 {
+            UTF_16
+        } else {
+            named.wchar_data
+        },
+        ..named
     }
 }
 
@@ -235,6 +249,61 @@ impl PassedReply {
         match ServiceContexts::decode(&mut r).and_then(|_| r.align(4)) {
             Ok(()) => r.position(),
             Err(_) => HEADER_BYTES,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code_sets::{ISO_8859_1, UTF_8};
+    use crate::giop::Version;
+
+    /// A request that came in GIOP 1.1, with its code sets, as it is passed on.
+    fn passed(named: CodeSets) -> Vec<u8> {
+        let data = named.to_data();
+        let context = ServiceContext {
+            id: contexts::CODE_SETS,
+            data: &data,
+        };
+        let mut w = Writer::new(Vec::new(), 1000);
+        begin_message(&mut w, Version::V1_1, MessageType::Request).expect("room");
+        write_contexts(&mut w, &[context]).expect("room");
+        w.primitive(7_u32).expect("room");
+        w.octets(&[1, 0, 0, 0]).expect("room");
+        Target::encode_key(&mut w, b"key").expect("room");
+        w.terminated_bytes(b"turn").expect("room");
+        w.counted_bytes(&[]).expect("room");
+        end_message(&mut w).expect("room");
+        let came = w.to_bytes();
+        let request = PassedRequest::parse(&came, Some(named)).expect("a request");
+        let mut w = Writer::new(Vec::new(), 1000);
+        let target = PassedTarget {
+            object_key: b"other",
+            address: None,
+        };
+        request.write(&mut w, 8, target, None).expect("room");
+        w.to_bytes().to_vec()
+    }
+
+    #[test]
+    fn a_passed_request_names_the_code_sets_of_its_client_and_one_for_wide_text_in_any_case() {
+        for char_data in [ISO_8859_1, UTF_8] {
+            for (wchar_data, passed_on) in [(0, UTF_16), (UTF_16, UTF_16), (7, 7)] {
+                let bytes = passed(CodeSets {
+                    char_data,
+                    wchar_data,
+                });
+                let request = PassedRequest::parse(&bytes, None).expect("a request");
+                assert_eq!(request.request().request_id, 8);
+                let data = request.request().contexts.find(contexts::CODE_SETS);
+                let named = CodeSets::from_data(data.expect("a context"));
+                let expected = CodeSets {
+                    char_data,
+                    wchar_data: passed_on,
+                };
+                assert_eq!(named.expect("code sets"), expected);
+            }
         }
     }
 }
