@@ -3,6 +3,7 @@
 //! `in-flight-tonic [--calls N]`: N calls, 200,000 by default. Server and client have a thread each, as those of the example in-flight. Their
 //! code is what `tonic-prost-build` generates from a service with one operation, but written by hand, so that no `protoc` is needed.
 #![forbid(unsafe_code)]
+#![allow(clippy::disallowed_methods, reason = "it uses no crate of rtorb")]
 use anyhow::Context as _;
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;

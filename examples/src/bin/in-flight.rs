@@ -254,14 +254,8 @@ impl Report {
     }
 }
 
-fn main() -> anyhow::Result<()> {
-    let Arguments {
-        is_json,
-        calls,
-        peers,
-    } = Arguments::read()?;
-    let cpu = *current_affinity().last().context("there is no CPU")?;
-    apply_affinity(&[cpu])?;
+/// Measures calls in flight of a thread, and a hundred threads that call.
+fn measure(calls: u64, report: &mut Report) -> anyhow::Result<()> {
     let server = server("in-flight")
         .dispatch(DispatchStrategy::ThreadPerConnection)
         .build()?;
@@ -273,67 +267,46 @@ fn main() -> anyhow::Result<()> {
     let mut in_flight = Calls::with_capacity(IN_FLIGHT);
     started(&motor, calls / 10, &mut in_flight)?;
     let heap_before = process_heap_calls();
-    let started_per_s = started(&motor, calls, &mut in_flight)?;
+    let per_s = started(&motor, calls, &mut in_flight)?;
     let heap_calls = process_heap_calls() - heap_before;
-    let blocking_per_s = blocking(&motor, calls)?;
-    serving.end()?;
+    let words = "100 calls in flight of a thread, calls/s";
+    report.add("calls_per_s", words, per_s, 0);
+    let words = "100 threads that call, calls/s";
+    report.add("blocking_calls_per_s", words, blocking(&motor, calls)?, 0);
     let per_call = heap_calls as f64 / calls as f64;
+    let words = "heap calls of a call in flight";
+    let digits = if heap_calls == 0 { 0 } else { 6 };
+    report.add("heap_calls_per_call", words, per_call, digits);
+    serving.end()
+}
+
+fn main() -> anyhow::Result<()> {
+    let Arguments {
+        is_json,
+        calls,
+        peers,
+    } = Arguments::read()?;
+    let cpu = *current_affinity().last().context("there is no CPU")?;
+    apply_affinity(&[cpu])?;
     let mut report = Report {
         json: format!("\"in_flight\": {IN_FLIGHT}"),
         text: String::new(),
     };
-    report.add(
-        "calls_per_s",
-        "100 calls in flight of a thread, calls/s",
-        started_per_s,
-        0,
-    );
-    report.add(
-        "blocking_calls_per_s",
-        "100 threads that call, calls/s",
-        blocking_per_s,
-        0,
-    );
-    report.add(
-        "heap_calls_per_call",
-        "heap calls of a call in flight",
-        per_call,
-        0,
-    );
+    measure(calls, &mut report)?;
     if let Some([started, blocking]) = urgent(calls / 100)? {
-        report.add(
-            "urgent_p50_us",
-            "urgent call of the task, p50 in us",
-            started.p50_us,
-            1,
-        );
-        report.add(
-            "urgent_p99_us",
-            "urgent call of the task, p99 in us",
-            started.p99_us,
-            1,
-        );
-        report.add(
-            "urgent_blocking_p50_us",
-            "urgent call of a thread, p50 in us",
-            blocking.p50_us,
-            1,
-        );
-        report.add(
-            "urgent_blocking_p99_us",
-            "urgent call of a thread, p99 in us",
-            blocking.p99_us,
-            1,
-        );
+        for (key, words, value) in [
+            ("urgent_p50_us", "task, p50", started.p50_us),
+            ("urgent_p99_us", "task, p99", started.p99_us),
+            ("urgent_blocking_p50_us", "thread, p50", blocking.p50_us),
+            ("urgent_blocking_p99_us", "thread, p99", blocking.p99_us),
+        ] {
+            report.add(key, &format!("urgent call of a {words} in us"), value, 1);
+        }
     }
     for (name, program) in peers {
         let words = format!("{name}, 100 calls in flight, calls/s");
-        report.add(
-            &format!("{name}_calls_per_s"),
-            &words,
-            peer(&program, calls)?,
-            0,
-        );
+        let per_s = peer(&program, calls)?;
+        report.add(&format!("{name}_calls_per_s"), &words, per_s, 0);
     }
     if is_json {
         writeln!(stdout(), "{{{}}}", report.json)?;
