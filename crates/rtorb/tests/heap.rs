@@ -71,6 +71,23 @@ fn warm_calls_make_no_heap_call_beyond_the_owned_result() {
             }
         }
     }
+    recorded();
+}
+
+/// The recorder is that of the process, so these calls are the last.
+fn recorded() {
+    let orb = Orb::builder().recorder().build();
+    let orb = orb.expect("the ORB can be built");
+    for (name, dispatch) in DispatchStrategy::ALL {
+        if dispatch == DispatchStrategy::ThreadPerRequest {
+            continue;
+        }
+        let server = Orb::builder().dispatch(dispatch).pool_threads(2);
+        let ours = Ours::serve_as(server.recorder());
+        let object = orb.string_to_object(&ours.text(ours.cubit.as_object()));
+        let cubit = Cubit::unchecked_narrow(object.expect("a reference"));
+        fixed_sizes(&format!("{name}, recorded"), &cubit);
+    }
 }
 
 /// An interceptor that adds a context to each message.
