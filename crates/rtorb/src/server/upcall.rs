@@ -59,6 +59,8 @@ pub(crate) mod site {
     pub(crate) const TAKEN: u8 = 2;
     /// The thread of a collocated client.
     pub(crate) const COLLOCATED: u8 = 3;
+    /// Any thread that records its calls.
+    pub(crate) const RECORDED: u8 = 5;
     /// Any thread; interceptors see the request, or it belongs to a distributable thread.
     pub(crate) const RARE: u8 = 4;
 }
@@ -72,8 +74,42 @@ pub(super) fn serve<'m, const SITE: u8>(
     origin: RequestOrigin<'m>,
     workspace: &'m mut Workspace,
 ) -> Next {
+    if let Some(part) = thread_state::recorder() {
+        return if SITE == site::RARE {
+            serve_recorded::<{ site::RARE }>(part, request, arguments, origin, workspace)
+        } else {
+            serve_recorded::<{ site::RECORDED }>(part, request, arguments, origin, workspace)
+        };
+    }
+    serve_request::<SITE>(request, arguments, origin, workspace, |_| {})
+}
+
+/// Serves one request, and records it.
+#[inline(never)]
+fn serve_recorded<'m, const SITE: u8>(
+    part: &ThreadPart,
+    request: &RequestHeader<'m>,
+    arguments: Reader<'m>,
+    origin: RequestOrigin<'m>,
+    workspace: &'m mut Workspace,
+) -> Next {
+    let begun = part.begin(origin.arrived_ns);
+    serve_request::<SITE>(request, arguments, origin, workspace, |reply| {
+        record(part, &begun, request, reply);
+    })
+}
+
+/// Serves one request, and calls `ended` with its reply.
+// Always: each site has code of its own.
+#[inline(always)]
+fn serve_request<'m, const SITE: u8>(
+    request: &RequestHeader<'m>,
+    arguments: Reader<'m>,
+    origin: RequestOrigin<'m>,
+    workspace: &'m mut Workspace,
+    ended: impl FnOnce(&Reply<'m, OrbResponder<'m>>),
+) -> Next {
     cancellation::note_request(request.request_id);
-    let recorder = thread_state::recorder().map(|part| (part, part.begin(origin.arrived_ns)));
     let reply = origin.reply(request, &mut workspace.out, &mut workspace.scratch);
     let mut call = ServerCall::new(arguments, reply);
     let (names, thread) = (&mut workspace.names, &mut workspace.priority);
@@ -83,9 +119,7 @@ pub(super) fn serve<'m, const SITE: u8>(
     {
         session.note_answered();
     }
-    if let Some((part, begun)) = recorder {
-        record(part, &begun, request, &call.reply);
-    }
+    ended(&call.reply);
     match call.reply.responder.outcome {
         ReplyOutcome::Usual => Next::Done,
         unusual => end_unusual(unusual, origin.session),
@@ -93,7 +127,7 @@ pub(super) fn serve<'m, const SITE: u8>(
 }
 
 /// Records a request that was served.
-#[inline(never)]
+#[inline(always)]
 fn record(
     part: &ThreadPart,
     begun: &BegunRequest,
