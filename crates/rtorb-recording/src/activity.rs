@@ -171,7 +171,10 @@ impl Activity {
 
     /// Returns which of these threads had a CPU at that moment, give or take the resolution of the record.
     pub fn running_at(&self, at_ns: u64, threads: &BTreeSet<i32>) -> Vec<i32> {
-        let (from_ns, until_ns) = (at_ns.saturating_sub(RESOLUTION_NS), at_ns + RESOLUTION_NS);
+        let (from_ns, until_ns) = (
+            at_ns.saturating_sub(RESOLUTION_NS),
+            at_ns.saturating_add(RESOLUTION_NS),
+        );
         let met = self.turns.values().flat_map(|turns| {
             let first = turns.partition_point(|turn| turn.end_ns < from_ns);
             let met = turns[first..].iter();
@@ -246,7 +249,7 @@ impl Activity {
     fn ends_with_fault(&self, thread: i32, stretch: &Stretch) -> bool {
         let from_ns = stretch.end_ns.saturating_sub(FAULT_TO_SLEEP_NS);
         stretch.state == ThreadState::Running
-            && self.faults_within(thread, from_ns, stretch.end_ns + 1) > 0
+            && self.faults_within(thread, from_ns, stretch.end_ns.saturating_add(1)) > 0
     }
 }
 

@@ -48,6 +48,8 @@ pub struct Part {
 struct Worker {
     place: CallPlace,
     thread: i32,
+    /// The thread that wakes it, if that is another one.
+    woken_by: Option<i32>,
 }
 
 /// Divides calls into parts.
@@ -55,6 +57,8 @@ struct Worker {
 pub struct Divider<'a> {
     recording: &'a Recording,
     joins: &'a Joins,
+    /// Of each thread, by the place of its first call, the calls whose servants it executed, in the order of their turns.
+    executed: BTreeMap<CallPlace, Vec<usize>>,
     /// Of each host, what its threads did; none without a record of its kernel.
     activities: Vec<Option<Activity>>,
 }
@@ -81,9 +85,21 @@ impl<'a> Divider<'a> {
         let activities = hosts
             .map(|host| host.kernel.as_ref().ok().map(Activity::of))
             .collect();
+        let mut executed: BTreeMap<CallPlace, Vec<usize>> = BTreeMap::new();
+        for (place, call) in recording.places() {
+            if call.side != CallSide::Client && call.second_ns != 0 {
+                let at = CallPlace { call: 0, ..place };
+                executed.entry(at).or_default().push(place.call);
+            }
+        }
+        for (at, calls) in &mut executed {
+            let of_thread = &recording.thread(*at).calls;
+            calls.sort_by_key(|index| of_thread[*index].second_ns);
+        }
         Self {
             recording,
             joins,
+            executed,
             activities,
         }
     }
@@ -171,7 +187,11 @@ impl<'a> Divider<'a> {
     fn serve(&self, server: CallPlace, parts: &mut Parts, depth: usize) {
         let served = self.recording.call(server);
         let turn_ns = self.common_ns(server, served.second_or_last_ns());
-        let worker = self.worker(server);
+        let (own, reader) = (self.worker(server), self.reader(server).thread);
+        let worker = Worker {
+            woken_by: (reader != own.thread).then_some(reader),
+            ..own
+        };
         self.busy(worker, turn_ns, parts, Cause::Queue);
         let what = || format!("{} waited for its turn", served.operation);
         self.wait(worker, turn_ns, parts, (Cause::Queue, &what));
@@ -250,15 +270,32 @@ impl<'a> Divider<'a> {
         let Some((thread, record)) = found.next() else {
             return Vec::new();
         };
-        let calls = record.calls.iter().enumerate();
-        let others = calls.filter(|(index, call)| {
-            let is_own = thread == server.thread && *index == server.call;
-            !is_own && call.side != CallSide::Client && call.second_ns != 0
+        let at = CallPlace {
+            thread,
+            call: 0,
+            ..server
+        };
+        let executed = self.executed.get(&at).map_or(&[][..], Vec::as_slice);
+        let is_before =
+            |index: &usize| self.common_ns(server, record.calls[*index].second_ns) < time.1;
+        let last = executed[..executed.partition_point(is_before)].iter().rev();
+        let others = last.take(EXECUTED_MAX).filter(|index| {
+            let is_own = thread == server.thread && **index == server.call;
+            !is_own
         });
-        let times = others.map(|(_, call)| {
+        let others = others.map(|index| (*index, &record.calls[*index]));
+        let times = others.map(|(index, call)| {
+            let place = CallPlace {
+                thread,
+                call: index,
+                ..server
+            };
             let begin_ns = self.common_ns(server, call.second_ns);
             let end_ns = self.common_ns(server, call.last_ns);
-            (begin_ns, end_ns, call.operation.as_str())
+            // A servant whose reply its client has does not execute any more, though its thread may have noted that later.
+            let client = self.joins.client_of.get(&place);
+            let replied_ns = client.map_or(u64::MAX, |client| self.span(*client).1);
+            (begin_ns, end_ns.min(replied_ns), call.operation.as_str())
         });
         times
             .filter(|(begin_ns, end_ns, _)| *begin_ns < time.1 && *end_ns > time.0)
@@ -274,6 +311,15 @@ impl<'a> Divider<'a> {
         (cause, what): (Cause, &dyn Fn() -> String),
     ) {
         for moment in self.moments(worker, until_ns, parts) {
+            if let (Doing::Asleep, Some(thread)) = (moment.doing, worker.woken_by) {
+                let waker = Worker {
+                    thread,
+                    woken_by: None,
+                    ..worker
+                };
+                self.wait(waker, moment.end_ns, parts, (cause, what));
+                continue;
+            }
             let (cause, what) = self
                 .taken(worker.place, moment.doing)
                 .unwrap_or_else(|| (cause, what()));
@@ -394,6 +440,7 @@ impl<'a> Divider<'a> {
         Worker {
             place,
             thread: self.recording.thread(place).tid.cast_signed(),
+            woken_by: None,
         }
     }
 
@@ -484,5 +531,7 @@ pub(crate) fn time(ns: u64) -> String {
     rounded(ns as f64)
 }
 
+/// How many calls before a moment are looked at for those that a thread executed then.
+const EXECUTED_MAX: usize = 256;
 /// The depth of calls within servants that is looked at.
 const DEPTH_MAX: usize = 64;

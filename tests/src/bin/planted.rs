@@ -3,8 +3,8 @@
 //! Each takes a CPU and a priority of SCHED_FIFO for all of its threads, and writes FILE when it is ready.
 //! `planted CPU PRIORITY serve FILE ENDPOINT [NEXT]` serves a Ledger whose `note(n)` executes 0.2 ms: with n = 1 it executes 30 ms more, with n = 2 it
 //! touches new memory for as long, with n = 3 it sleeps for as long. With NEXT it passes the call on before.
-//! `planted CPU PRIORITY call FILE REFERENCE N middle` calls `note(0)` every 5 ms for three seconds, and `note(N)` once; with `all` instead of
-//! `middle`, it calls `note(N)` each time.
+//! `planted CPU PRIORITY call FILE REFERENCE N some` calls `note(0)` every 5 ms for ten seconds, and `note(N)` each second; with `all` instead of
+//! `some`, it calls `note(N)` each time.
 //! `planted CPU PRIORITY hog FILE` keeps the CPU for 30 ms, three times a second.
 #![forbid(unsafe_code)]
 
@@ -61,7 +61,7 @@ fn call(file: &str, reference: &str, (number, is_each): (i32, bool)) -> Result<(
     }
     ready(file, "ready")?;
     for count in 0..CALLS {
-        let is_it = is_each || count == PLANTED_CALL;
+        let is_it = is_each || count % PLANTED_EACH == 0;
         ledger.note(if is_it { number } else { 0 })?;
         thread::sleep(BETWEEN_CALLS);
     }
@@ -122,9 +122,9 @@ fn ready(file: &str, text: &str) -> Result<(), Box<dyn Error>> {
     Ok(fs::rename(draft, file)?)
 }
 
-const USAGE: &str = "usage: planted CPU PRIORITY serve FILE ENDPOINT [NEXT] | call FILE REFERENCE N middle|all | hog FILE";
+const USAGE: &str = "usage: planted CPU PRIORITY serve FILE ENDPOINT [NEXT] | call FILE REFERENCE N some|all | hog FILE";
 const SHORT: Duration = Duration::from_micros(200);
 const LONG: Duration = Duration::from_millis(30);
-const CALLS: u32 = 500;
-const PLANTED_CALL: u32 = 200;
+const CALLS: u32 = 2_000;
+const PLANTED_EACH: u32 = 200;
 const BETWEEN_CALLS: Duration = Duration::from_millis(5);

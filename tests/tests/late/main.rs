@@ -44,13 +44,13 @@ fn longer_execution() {
 fn busy_neighbour() {
     each_run(|plant| {
         let file = plant.scratch.join("hog");
-        let mut command = planted(plant.cpu, 60, "hog");
+        let mut command = planted(plant.cpu, 95, "hog");
         let (_hog, _) = Running::until_written(command.arg(&file), &file);
         let recording = plant.recorded(0, &|| ());
         plant.check(&recording, Cause::Preempted);
         let longest = plant.longest(&recording);
         assert!(
-            longest.evidence[0].contains("planted") && longest.evidence[0].contains("priority 60"),
+            longest.evidence[0].contains("planted") && longest.evidence[0].contains("priority 95"),
             "{longest:#?}"
         );
     });
@@ -59,7 +59,7 @@ fn busy_neighbour() {
 fn full_queue() {
     each_run(|plant| {
         let file = plant.scratch.join("other");
-        let mut command = planted(plant.cpu, 40, "call");
+        let mut command = planted(plant.cpu, 90, "call");
         // Another client's long calls go to the last servant directly, all the time. They leave the CPU to the thread that reads requests.
         let (_other, _) = Running::until_written(
             command
@@ -139,7 +139,7 @@ impl Plant {
         let cpu = *current_affinity().last().expect("a CPU");
         let start = |name: &str, next: Option<&str>| {
             let file = scratch.join(name);
-            let mut command = planted(cpu, 40, "serve");
+            let mut command = planted(cpu, 90, "serve");
             command.arg(&file).arg(endpoint).args(next);
             Running::until_written(&mut command, &file)
         };
@@ -170,10 +170,10 @@ impl Plant {
     fn recorded_once(&self, number: i32, meanwhile: &(dyn Fn() + Sync)) -> Recording {
         let file = self.scratch.join("client");
         let client_cpu = current_affinity()[0];
-        let mut command = planted(client_cpu, 50, "call");
+        let mut command = planted(client_cpu, 92, "call");
         command
             .args([&file, Path::new(&self.reference)])
-            .args([&number.to_string(), "middle"]);
+            .args([&number.to_string(), "some"]);
         let (client, _) = Running::until_written(&mut command, &file);
         let processes = self.servers.iter().chain([&client]).map(Running::id);
         let wanted = Wanted {

@@ -28,6 +28,7 @@ mod pages;
 mod papers;
 mod ping;
 mod priorities;
+mod recordings;
 mod runs;
 mod scheduling;
 mod serve;

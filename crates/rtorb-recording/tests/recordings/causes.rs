@@ -15,7 +15,7 @@ fn cause(planted: Planted) -> Cause {
     match planted {
         Planted::Nothing => Cause::Unknown,
         Planted::LongerExecution => Cause::Execution,
-        Planted::BusyNeighbour => Cause::Preempted,
+        Planted::BusyNeighbour | Planted::BusyNeighbourOfReader => Cause::Preempted,
         Planted::FullQueue => Cause::Queue,
         Planted::SlowNetwork => Cause::Network,
         Planted::PageFault => Cause::PageFault,

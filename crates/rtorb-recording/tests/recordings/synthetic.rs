@@ -19,6 +19,8 @@ pub(crate) enum Planted {
     Nothing,
     LongerExecution,
     BusyNeighbour,
+    /// The neighbour has the CPU of the thread that reads requests, when this has read one and not yet woken the servant's thread.
+    BusyNeighbourOfReader,
     FullQueue,
     SlowNetwork,
     PageFault,
@@ -26,7 +28,8 @@ pub(crate) enum Planted {
     KernelSection,
 }
 
-pub(crate) const PLANTED: [Planted; 7] = [
+pub(crate) const PLANTED: [Planted; 8] = [
+    Planted::BusyNeighbourOfReader,
     Planted::LongerExecution,
     Planted::BusyNeighbour,
     Planted::FullQueue,
@@ -180,8 +183,14 @@ impl Made {
         self.event(2, arrived_ns, woken(READER));
         self.event(2, arrived_ns + 2_000, switched(0, false, READER));
         let read_ns = arrived_ns + 5_000;
-        self.event(2, read_ns + 3_000, switched(READER, false, 0));
-        let turn_ns = self.turn(read_ns, planted);
+        let mut handed_ns = read_ns;
+        if planted == Planted::BusyNeighbourOfReader {
+            self.event(2, read_ns + 500, switched(READER, true, BUSY));
+            handed_ns += DELAY_NS;
+            self.event(2, handed_ns, switched(BUSY, false, READER));
+        }
+        self.event(2, handed_ns + 3_000, switched(READER, false, 0));
+        let turn_ns = self.turn(handed_ns, planted);
         let done_ns = self.execute(turn_ns, planted);
         self.event(1, done_ns + 3_000, switched(WORKER, false, 0));
         let woken_ns = done_ns + 12_000;
