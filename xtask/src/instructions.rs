@@ -95,16 +95,26 @@ fn count(sh: &Shell) -> anyhow::Result<BTreeMap<String, Count>> {
     let scratch = sh.create_dir(target_folder(sh)?.join("instructions"))?;
     let mut calls = BTreeMap::new();
     for transport in ["tcp", "unix"] {
-        for (name, dispatch, command) in [
-            ("default", "thread_per_connection", "call"),
-            ("lanes", "lanes", "call"),
+        for (name, dispatch, command, is_recorded) in [
+            ("default", "thread_per_connection", "call", false),
+            ("lanes", "lanes", "call", false),
             (
                 "default, deadline",
                 "thread_per_connection",
                 "call-by-deadline",
+                false,
             ),
-            ("lanes, deadline", "lanes", "call-by-deadline"),
+            ("lanes, deadline", "lanes", "call-by-deadline", false),
+            ("default, recorded", "thread_per_connection", "call", true),
+            ("lanes, recorded", "lanes", "call", true),
         ] {
+            if is_recorded && !has_counter_clock() {
+                // The recorder then reads the clock by system calls, which is another count.
+                println!(
+                    "{transport}, {name}: not counted, the clock source of this host is not `tsc`"
+                );
+                continue;
+            }
             let pair = Pair {
                 sh,
                 program: &program,
@@ -112,6 +122,7 @@ fn count(sh: &Shell) -> anyhow::Result<BTreeMap<String, Count>> {
                 transport,
                 dispatch,
                 command,
+                is_recorded,
             };
             let way = format!("{transport}, {name}");
             calls.extend(of_each_operation(&way, |calls| pair.count(calls))?);
@@ -189,6 +200,8 @@ struct Pair<'a> {
     dispatch: &'a str,
     /// What the client does.
     command: &'a str,
+    /// Whether both ends record their calls.
+    is_recorded: bool,
 }
 
 impl Pair<'_> {
@@ -214,11 +227,17 @@ impl Pair<'_> {
             _ => format!("uiop://{}", socket.display()),
         };
         let ready = reference.display().to_string();
-        let arguments = ["serve", &ready, &endpoint, self.dispatch];
+        let options: &[&str] = if self.is_recorded {
+            &["-ORBRecorder", "yes"]
+        } else {
+            &[]
+        };
+        let arguments = [&["serve", &ready, &endpoint, self.dispatch], options].concat();
         let mut server = Counted::start(self.program, &arguments, served)?;
         let written = server.until_written(&reference).context("server")?;
         let calls = calls.map(|n| n.to_string());
-        let arguments = [self.command, &written, &calls[0], &calls[1], &calls[2]];
+        let call = [self.command, &written, &calls[0], &calls[1], &calls[2]];
+        let arguments = [&call[..], options].concat();
         let client = Counted::start(self.program, &arguments, called)?;
         let count = Count {
             client: client.instructions().context("client")?,
@@ -226,6 +245,12 @@ impl Pair<'_> {
         };
         Ok(count)
     }
+}
+
+/// Returns true if the kernel's clock is the time stamp counter, which the recorder reads then.
+fn has_counter_clock() -> bool {
+    let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    std::fs::read_to_string(path).is_ok_and(|source| source.trim() == "tsc")
 }
 
 /// Builds the measured program as a release is built, and returns where it is.

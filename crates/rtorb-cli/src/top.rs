@@ -13,7 +13,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Cell, Paragraph, Row, Table};
 use ratatui::{DefaultTerminal, Frame};
 use rtorb::recorder::ProcessSnapshot;
-use rtorb_recording::counters::{OperationRow, ProcessCounters};
+use rtorb_recording::counters::{LaneRow, OperationRow, ProcessCounters};
 use rtorb_sched::model::rounded;
 
 use crate::orb_options::usage;
@@ -150,7 +150,7 @@ fn ends(key: KeyEvent) -> bool {
 fn draw(frame: &mut Frame<'_>, counters: &[ProcessCounters]) {
     let heights = counters.iter().map(|process| {
         // A title, the names of columns, and a free line.
-        let lines = process.operations.len() + 3;
+        let lines = process.operations.len() + process.lanes.len() + 3;
         Constraint::Max(u16::try_from(lines).unwrap_or(u16::MAX))
     });
     let constraints: Vec<Constraint> = heights
@@ -158,9 +158,13 @@ fn draw(frame: &mut Frame<'_>, counters: &[ProcessCounters]) {
         .collect();
     let areas = Layout::vertical(constraints).split(frame.area());
     for (process, area) in counters.iter().zip(areas.iter()) {
+        let titles: Vec<Line<'_>> = core::iter::once(Line::from(heading(process)).bold())
+            .chain(process.lanes.iter().map(|row| Line::from(lane(row))))
+            .collect();
+        let height = u16::try_from(titles.len()).unwrap_or(u16::MAX);
         let [title, table] =
-            Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(*area);
-        frame.render_widget(Line::from(heading(process)).bold(), title);
+            Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(*area);
+        frame.render_widget(Paragraph::new(titles), title);
         frame.render_widget(operations(process), table);
     }
     if let Some(last) = areas.last() {
@@ -258,8 +262,28 @@ fn heading(process: &ProcessCounters) -> String {
     )
 }
 
+/// Describes a lane in a line.
+fn lane(row: &LaneRow) -> String {
+    let threads = match row.threads {
+        1 => "1 thread".to_owned(),
+        threads => format!("{threads} threads"),
+    };
+    let queue = match row.most_accepted {
+        0 => String::new(),
+        most => format!(", at most {most} requests at once"),
+    };
+    let LaneRow {
+        pool,
+        priority,
+        served,
+        ..
+    } = row;
+    format!("  pool {pool}, lane {priority}: {threads}, {served} calls served{queue}")
+}
+
 fn print(process: &ProcessCounters) -> anyhow::Result<()> {
     line(heading(process))?;
+    process.lanes.iter().try_for_each(|row| line(lane(row)))?;
     let row = |cells: [String; COLUMNS.len()]| {
         let cells = cells.iter().zip(COLUMNS).enumerate();
         let texts = cells.map(|(column, (text, (_, width)))| {

@@ -1,7 +1,8 @@
 //! What a process has called and served, from the counters of its recorder: since it was started, or between two looks.
 
-use rtorb::recorder::{CallOutcome, CallSide, CountedOperation, ProcessSnapshot};
+use rtorb::recorder::{CallOutcome, CallSide, CountedOperation, ProcessSnapshot, RecordedLane};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The counters of a process.
 #[derive(Clone, Debug, Serialize)]
@@ -18,6 +19,8 @@ pub struct ProcessCounters {
     pub operations: Vec<OperationRow>,
     /// Its threads.
     pub threads: Vec<ThreadRow>,
+    /// The lanes that they serve, by pool and priority.
+    pub lanes: Vec<LaneRow>,
 }
 
 /// The calls of an operation. Times are the upper ends of buckets, at most a quarter above the times themselves, but for the longest.
@@ -59,6 +62,21 @@ pub struct Failures {
     pub transients: u64,
 }
 
+/// A lane of the process.
+#[derive(Clone, Debug, Serialize)]
+pub struct LaneRow {
+    /// The number of its pool; 0 for the ORB's own.
+    pub pool: u32,
+    /// Its CORBA priority.
+    pub priority: i16,
+    /// Its threads that are, or were last, in the recorder.
+    pub threads: usize,
+    /// Calls that they served, since the recorder was started.
+    pub served: u64,
+    /// The most requests that its queue had accepted and not served; 0 without a queue.
+    pub most_accepted: u64,
+}
+
 /// A thread of the process.
 #[derive(Clone, Debug, Serialize)]
 pub struct ThreadRow {
@@ -66,6 +84,8 @@ pub struct ThreadRow {
     pub thread: u32,
     /// Its name; empty if it has ended.
     pub name: String,
+    /// The lane that it serves, such as `pool 1, priority 60`.
+    pub lane: Option<String>,
     /// All calls that the recorder counted for it, and for earlier threads in its place.
     pub calls: u64,
     /// Of these, the ones that are no longer kept one by one.
@@ -92,6 +112,7 @@ impl ProcessCounters {
         let threads = now.threads.iter().map(|thread| ThreadRow {
             thread: thread.thread,
             name: thread.name.clone(),
+            lane: thread.lane.map(|lane| lane.to_string()),
             calls: thread.operations.iter().map(CountedOperation::calls).sum(),
             overwritten: thread.overwritten,
         });
@@ -102,8 +123,30 @@ impl ProcessCounters {
             refused_threads: now.refused_threads,
             operations: rows.collect(),
             threads: threads.collect(),
+            lanes: lanes(now),
         }
     }
+}
+
+/// Returns the lanes of the threads of a process.
+fn lanes(now: &ProcessSnapshot) -> Vec<LaneRow> {
+    let mut rows: BTreeMap<RecordedLane, LaneRow> = BTreeMap::new();
+    for thread in &now.threads {
+        let Some(lane) = thread.lane else { continue };
+        let row = rows.entry(lane).or_insert(LaneRow {
+            pool: lane.pool,
+            priority: lane.priority,
+            threads: 0,
+            served: 0,
+            most_accepted: 0,
+        });
+        let served = thread.operations.iter();
+        let served = served.filter(|it| it.side == CallSide::Server);
+        row.threads += 1;
+        row.served += served.map(CountedOperation::calls).sum::<u64>();
+        row.most_accepted = row.most_accepted.max(thread.most_accepted);
+    }
+    rows.into_values().collect()
 }
 
 impl OperationRow {

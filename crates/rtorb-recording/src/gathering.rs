@@ -156,6 +156,9 @@ impl Gathered {
                 thread.lost = thread.lost.saturating_add(1);
             }
         }
+        if let Some(lane) = part.lane {
+            self.thread(part.thread, &part.name).lane = Some(lane.to_string());
+        }
         self.next[place] = next.max(part.overwritten + part.events.len() as u64);
     }
 

@@ -24,7 +24,8 @@ mod thread_part;
 pub use histogram::{BUCKETS, Histogram};
 pub use layout::{EVENTS_MAX, OPERATIONS_MAX, THREADS_MAX};
 pub use snapshot::{
-    CallEvent, CallOutcome, CallSide, CountedOperation, ProcessSnapshot, ReadError, ThreadSnapshot,
+    CallEvent, CallOutcome, CallSide, CountedOperation, ProcessSnapshot, ReadError, RecordedLane,
+    ThreadSnapshot,
 };
 pub(crate) use thread_part::{BegunRequest, CallNote, ThreadPart};
 

@@ -4,9 +4,9 @@
 
 use rtorb::recorder::{
     CallEvent, CallOutcome, CallSide, CountedOperation, EVENTS_MAX, OPERATIONS_MAX,
-    ProcessSnapshot, ReadError, ThreadSnapshot,
+    ProcessSnapshot, ReadError, RecordedLane, ThreadSnapshot,
 };
-use rtorb::rt::Priority;
+use rtorb::rt::{Priority, ThreadpoolLane};
 use rtorb::{ConnectionStrategy, DispatchStrategy, ObjectRef, Orb, WaitStrategy};
 use rtorb_tests::ours::Ours;
 use rtorb_tests::running::until;
@@ -207,6 +207,38 @@ fn the_times_of_requests_in_a_queue_are_counted_apart() {
             });
             assert_eq!(counted.waits.count(), waited, "{operation}");
         }
+    });
+}
+
+#[test]
+fn the_threads_of_lanes_are_known_by_their_lane() {
+    let lane = ThreadpoolLane {
+        lane_priority: Priority::new(9).expect("a priority"),
+        static_threads: 2,
+        ..ThreadpoolLane::default()
+    };
+    let server = Orb::builder()
+        .dispatch(DispatchStrategy::Lanes)
+        .lanes([lane]);
+    let ours = Ours::serve_as(server.best_effort().recorder());
+    on_a_thread(move || {
+        let orb = Orb::builder().recorder().best_effort().build();
+        let orb = orb.expect("the ORB can be built");
+        let priority = Priority::new(9).expect("a priority");
+        orb.rt_current()
+            .set_the_priority(priority)
+            .expect("best effort");
+        let object = orb.string_to_object(&ours.text(ours.cubit.as_object()));
+        call(&object.expect("a reference"), "of_a_lane");
+        let expected = RecordedLane {
+            pool: 0,
+            priority: 9,
+        };
+        until("the call of the lane is recorded", || {
+            let threads = snapshot().threads.into_iter();
+            let mut of_lane = threads.filter(|thread| thread.lane == Some(expected));
+            of_lane.find(|thread| thread.operations.iter().any(|it| it.name == "of_a_lane"))
+        });
     });
 }
 

@@ -4,7 +4,7 @@
 //! `rtorb-instructions call REFERENCE VOID LONG OCTETS` makes so many calls of each kind and then ends the server.
 //! `rtorb-instructions call-by-deadline REFERENCE VOID LONG OCTETS` does the same with a deadline for each call.
 //! `rtorb-instructions call-own direct|requests VOID LONG OCTETS` makes so many calls of an object of its own ORB: of its servant, or by
-//! requests, as an object with a key that the application chose gets them.
+//! requests, as an object with a key that the application chose gets them. `serve` and `call` take the options of an ORB.
 #![forbid(unsafe_code)]
 
 use std::error::Error;
@@ -12,7 +12,7 @@ use std::fs;
 use std::time::Duration;
 
 use rtorb::any::Any;
-use rtorb::{Orb, PoaPolicies, SystemException};
+use rtorb::{Orb, OrbBuilder, PoaPolicies, SystemException};
 
 /// Code generated from the IDL.
 mod stubs {
@@ -22,12 +22,15 @@ mod stubs {
 use stubs::{Cubit, CubitServant, Many, Oneof};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let builder = Orb::builder().args(std::env::args());
+    let arguments = builder.remaining_arguments()[1..].to_vec();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["serve", file, endpoint, dispatch] => serve(file, endpoint, dispatch),
-        ["call", reference, void, long, octets] => call(reference, None, [void, long, octets]),
+        ["serve", file, endpoint, dispatch] => serve(builder, file, endpoint, dispatch),
+        ["call", reference, void, long, octets] => {
+            call(builder, reference, None, [void, long, octets])
+        }
         ["call-by-deadline", reference, void, long, octets] => {
-            call(reference, Some(DEADLINE), [void, long, octets])
+            call(builder, reference, Some(DEADLINE), [void, long, octets])
         }
         ["call-own", way, void, long, octets] => {
             call_own(way, void.parse()?, long.parse()?, octets.parse()?)
@@ -39,8 +42,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-fn serve(file: &str, endpoint: &str, dispatch: &str) -> Result<(), Box<dyn Error>> {
-    let orb = Orb::builder()
+fn serve(
+    builder: OrbBuilder,
+    file: &str,
+    endpoint: &str,
+    dispatch: &str,
+) -> Result<(), Box<dyn Error>> {
+    let orb = builder
         .listen(endpoint)
         .dispatch(dispatch.parse()?)
         .build()?;
@@ -52,11 +60,12 @@ fn serve(file: &str, endpoint: &str, dispatch: &str) -> Result<(), Box<dyn Error
 }
 
 fn call(
+    builder: OrbBuilder,
     reference: &str,
     deadline: Option<Duration>,
     [void, long, octets]: [&str; 3],
 ) -> Result<(), Box<dyn Error>> {
-    let orb = Orb::builder().build()?;
+    let orb = builder.build()?;
     let cubit: Cubit = orb.string_to_reference(reference)?;
     let called = deadline.map_or_else(|| cubit.clone(), |ends| cubit.with_deadline(ends));
     make_calls(&called, void.parse()?, long.parse()?, octets.parse()?)?;

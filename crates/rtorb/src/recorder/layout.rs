@@ -41,6 +41,10 @@ pub(super) mod thread_word {
     pub(in crate::recorder) const OPERATIONS: usize = 4;
     /// The place of the operation that was called last, on each side.
     pub(in crate::recorder) const LAST_OPERATION: usize = 5;
+    /// The lane that the thread serves: [`IS_LANE`](super::IS_LANE), the pool, and its priority in the lowest 16 bits; 0 for none.
+    pub(in crate::recorder) const LANE: usize = 11;
+    /// The most requests that the queue of its lane had accepted and not served.
+    pub(in crate::recorder) const MOST_ACCEPTED: usize = 12;
     /// When the request of the call in progress was sent, its id and its connection.
     pub(in crate::recorder) const SENT: usize = 8;
     pub(in crate::recorder) const SENT_ID: usize = 9;
@@ -79,6 +83,9 @@ pub(super) mod event_word {
     pub(in crate::recorder) const CONNECTION: usize = 5;
     pub(in crate::recorder) const COUNT: usize = 6;
 }
+
+/// The bit of a lane, whose pool and priority may both be 0.
+pub(super) const IS_LANE: u64 = 1 << 63;
 
 /// The bit of a time that is in nanoseconds already.
 pub(super) const IN_NS: u64 = 1 << 63;

@@ -1,7 +1,9 @@
 //! What a recorder holds at one moment, read from another process or from this one.
 
 use super::histogram::Histogram;
-use super::layout::{self, EVENTS_MAX, IN_NS, NAME_BYTES, OPERATIONS_MAX, THREADS_MAX, VERSION};
+use super::layout::{
+    self, EVENTS_MAX, IN_NS, IS_LANE, NAME_BYTES, OPERATIONS_MAX, THREADS_MAX, VERSION,
+};
 use super::layout::{event_word, operation_word, page_word, thread_word};
 use core::fmt::{self, Display, Formatter};
 use core::time::Duration;
@@ -36,12 +38,31 @@ pub struct ThreadSnapshot {
     pub thread: u32,
     /// Its name; empty if it has ended.
     pub name: String,
+    /// The lane that it serves; `None` if it serves none.
+    pub lane: Option<RecordedLane>,
+    /// The most requests that the queue of its lane had accepted and not served, as the thread knows that fills the queue; 0 without a queue.
+    pub most_accepted: u64,
     /// Counters of the operations that it called and served, and those of earlier threads that had the part.
     pub operations: Vec<CountedOperation>,
     /// The last calls, the oldest first. Some may be those of earlier threads.
     pub events: Vec<CallEvent>,
     /// Its calls before these, which are overwritten.
     pub overwritten: u64,
+}
+
+/// A lane of a thread pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RecordedLane {
+    /// The number of the pool (RTCORBA::ThreadpoolId); 0 for the ORB's own.
+    pub pool: u32,
+    /// The CORBA priority of the lane.
+    pub priority: i16,
+}
+
+impl Display for RecordedLane {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "pool {}, priority {}", self.pool, self.priority)
+    }
 }
 
 /// Counters of an operation.
@@ -411,9 +432,19 @@ impl ThreadWordsOfOther<'_> {
         Some(ThreadSnapshot {
             thread,
             name,
+            lane: self.lane(),
+            most_accepted: self.word(thread_word::MOST_ACCEPTED),
             operations: operations.into_iter().filter(|it| it.calls() > 0).collect(),
             events,
             overwritten,
+        })
+    }
+
+    fn lane(&self) -> Option<RecordedLane> {
+        let lane = self.word(thread_word::LANE);
+        (lane & IS_LANE != 0).then_some(RecordedLane {
+            pool: ((lane & !IS_LANE) >> 16) as u32,
+            priority: lane as i16,
         })
     }
 

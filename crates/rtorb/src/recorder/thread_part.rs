@@ -1,7 +1,7 @@
 //! The part of the recorder that one thread writes.
 
 use super::histogram::bucket;
-use super::layout::{EVENTS_MAX, IN_NS, NAME_BYTES, OPERATIONS_MAX, ThreadWords};
+use super::layout::{EVENTS_MAX, IN_NS, IS_LANE, NAME_BYTES, OPERATIONS_MAX, ThreadWords};
 use super::layout::{event_word, operation_word, thread_word};
 use super::snapshot::{CallOutcome, CallSide};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -57,6 +57,8 @@ impl ThreadPart {
         let claimed = owned.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed);
         if claimed.is_ok() {
             set(&head[thread_word::THREAD], u64::from(thread_id()));
+            set(&head[thread_word::LANE], 0);
+            set(&head[thread_word::MOST_ACCEPTED], 0);
             if head[thread_word::OPERATIONS].load(Ordering::Relaxed) == 0 {
                 self.name(OTHERS, Key::of(CallSide::Client, b"..."), b"...");
                 set(&head[thread_word::OPERATIONS], 1);
@@ -68,6 +70,22 @@ impl ThreadPart {
     /// Gives the part back. What it holds stays.
     pub(super) fn release(&self) {
         self.words.head[thread_word::OWNED].store(0, Ordering::Release);
+    }
+
+    /// Notes the lane that the thread serves.
+    #[cold]
+    pub(crate) fn note_lane(&self, pool: u32, priority: i16) {
+        let lane = IS_LANE | u64::from(pool) << 16 | u64::from(priority as u16);
+        set(&self.words.head[thread_word::LANE], lane);
+    }
+
+    /// Notes how many requests the queue of the thread's lane has accepted and not served.
+    #[inline]
+    pub(crate) fn note_accepted(&self, requests: u32) {
+        let most = &self.words.head[thread_word::MOST_ACCEPTED];
+        if u64::from(requests) > most.load(Ordering::Relaxed) {
+            set(most, u64::from(requests));
+        }
     }
 
     /// Returns the ticks now.

@@ -109,6 +109,11 @@ pub(crate) enum Admission {
 }
 
 impl Server {
+    /// Returns the pool that serves the connections.
+    pub(crate) fn pool(&self) -> ThreadpoolId {
+        self.pool
+    }
+
     /// Makes the server of a pool; [`ThreadpoolId::OWN`] is that of the dispatch strategy.
     pub(crate) fn new(
         listeners: Vec<Listener>,

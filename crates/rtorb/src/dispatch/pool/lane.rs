@@ -17,6 +17,7 @@ use crate::server::{
     Token, Workspace, refuse,
 };
 use crate::strategies::RequestOrder;
+use crate::thread_state;
 use crate::transport::{Listener, Stream};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
 use rtorb_os::slab::{Slab, SlabGuard};
@@ -167,11 +168,15 @@ impl Lane {
 
     /// The workspace of the calling thread, which belongs to the lane.
     pub(crate) fn workspace(&self) -> Workspace {
-        Workspace::new(match (self.calls, self.priority) {
+        let workspace = Workspace::new(match (self.calls, self.priority) {
             (Calls::OfLane, Some(priority)) => ThreadPriority::of_lane(priority),
             (Calls::Routed, Some(priority)) => ThreadPriority::of_routed_lane(priority),
             _ => ThreadPriority::returning(),
-        })
+        });
+        if let (Some(part), Some(priority)) = (thread_state::recorder(), self.priority) {
+            part.note_lane(self.server.pool().get(), priority.get());
+        }
+        workspace
     }
 
     /// True if at most one thread serves it.

@@ -3,6 +3,7 @@
 use crate::exception::local;
 use crate::limits::Limits;
 use crate::server::{Session, TakenRequest, Workspace};
+use crate::thread_state;
 use core::mem;
 use rtorb_os::admission::Admission;
 use rtorb_os::ring::Ring;
@@ -105,6 +106,9 @@ impl RequestRoom {
     ) -> Option<QueuedRequest> {
         if !self.admission.admit(request.bytes() as u64, threads) {
             return None;
+        }
+        if let Some(part) = thread_state::recorder() {
+            part.note_accepted(self.admission.accepted());
         }
         session.state.take();
         let next = self.spare.pop().unwrap_or_default();
