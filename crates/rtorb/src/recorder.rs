@@ -1,6 +1,7 @@
 //! The flight recorder of a process: what happened to its last calls, and counters of all of them.
 //!
-//! An ORB with `-ORBRecorder yes` starts it, for all ORBs of the process that have the option. It is memory that other processes may read at
+//! An ORB with `-ORBRecorder yes` starts it. From then on it records the calls that ORBs with the option make, and all that the process serves on
+//! threads that begin later. It is memory that other processes may read at
 //! any time ([`ProcessSnapshot::of_process`]), as `rtorb top` and `rtorb trace` do. Each thread that calls objects or serves them has a part of
 //! its own there and is the only one that writes it: a call takes no lock, no heap call and no system call, and waits for no reader.
 //!
@@ -9,11 +10,13 @@
 //! | its last calls ([`CallEvent`]); older ones are counted as overwritten | [`EVENTS_MAX`] |
 //! | counters and histograms for each operation ([`CountedOperation`]); the rest together, as operation `...` | [`OPERATIONS_MAX`] |
 //!
-//! A process records [`THREADS_MAX`] threads at a time, and counts the threads beyond that. The part of a thread that has ended goes to a new one,
-//! which continues its counters.
+//! A process records [`THREADS_MAX`] threads at a time, and counts the threads beyond that, which are never recorded. The part of a thread that has
+//! ended goes to a new one, which continues its counters.
 //!
-//! Not recorded: calls of a servant in the same ORB without a request ([collocation](crate::Collocation)), and, on the client's side,
-//! calls that are started and oneways that wait for nothing.
+//! Not recorded: calls of a servant in the same ORB without a request ([collocation](crate::Collocation)); on the client's side, calls that are
+//! started, oneways that wait for nothing, and requests that a proxy passes on; on the server's side, requests that are refused before their
+//! object is looked for, such as those without room in a queue or whose deadline has passed. Operations that an object does not have are
+//! counted as `...`, because clients could fill the places of others by them.
 
 mod histogram;
 mod layout;
@@ -27,9 +30,8 @@ pub use snapshot::{
     CallEvent, CallOutcome, CallSide, CountedOperation, ProcessSnapshot, ReadError, RecordedLane,
     ThreadSnapshot,
 };
-pub(crate) use thread_part::{BegunRequest, CallNote, ThreadPart};
+pub(crate) use thread_part::{BegunRequest, CallNote, ThreadPart, UNNAMED};
 
-use core::cell::Cell;
 use core::sync::atomic::Ordering;
 use layout::{FILE_NAME, Page, VERSION, page_word};
 use rtorb_os::Refused;
@@ -46,20 +48,6 @@ struct Recorder {
     page: Page,
     parts: Box<[ThreadPart]>,
     _memory: SharedWords,
-}
-
-thread_local! {
-    /// Gives the part of the thread back when it ends.
-    static OWN_PART: Cell<Option<OwnPart>> = const { Cell::new(None) };
-}
-
-/// The part of a thread, until the thread ends.
-struct OwnPart(&'static ThreadPart);
-
-impl Drop for OwnPart {
-    fn drop(&mut self) {
-        self.0.release();
-    }
 }
 
 /// Starts the recorder, if it does not run.
@@ -79,14 +67,13 @@ pub(crate) fn is_running() -> bool {
     RECORDER.get().is_some()
 }
 
-/// Gives the calling thread a part of the recorder. `None` if it does not run, or has no part left.
+/// Gives the calling thread a part of the recorder, which it [releases](ThreadPart::release) when it ends. `None` if the recorder has no part
+/// left, which is counted.
 #[cold]
-pub(crate) fn enter_thread() -> Option<&'static ThreadPart> {
+pub(crate) fn claim() -> Option<&'static ThreadPart> {
     let recorder = RECORDER.get()?;
     let part = recorder.parts.iter().find(|part| part.claim());
-    if let Some(part) = part {
-        OWN_PART.set(Some(OwnPart(part)));
-    } else {
+    if part.is_none() {
         recorder.page.words[page_word::REFUSED_THREADS].fetch_add(1, Ordering::Relaxed);
     }
     part
@@ -103,7 +90,6 @@ impl Recorder {
             .collect();
         let moment = clock.moment();
         for (place, value) in [
-            (page_word::PROCESS, u64::from(std::process::id())),
             (
                 page_word::CLOCK,
                 u64::from(clock == TickClock::TimeStampCounter),

@@ -77,12 +77,51 @@ pub(crate) fn recorder() -> Option<&'static ThreadPart> {
     THREAD.with(|thread| thread.recorder.get())
 }
 
-/// Returns the same. If the recorder runs and the thread has no part of it yet, the thread gets one.
+/// Returns the same. If the recorder runs and the thread has no part of it yet, the thread gets one. A thread that is refused one is not
+/// asked for again.
 #[inline]
 pub(crate) fn enter_recorder() -> Option<&'static ThreadPart> {
-    recorder().or_else(|| {
-        let part = recorder::enter_thread();
-        THREAD.with(|thread| thread.recorder.set(part));
+    recorder().or_else(claim)
+}
+
+#[cold]
+fn claim() -> Option<&'static ThreadPart> {
+    // While a thread ends, nothing would give the part back.
+    let entered = OWN_PART.try_with(|own| {
+        if own.is_refused.get() || !recorder::is_running() {
+            return None;
+        }
+        let part = recorder::claim();
+        own.is_refused.set(part.is_none());
+        own.part.set(part);
         part
-    })
+    });
+    let part = entered.ok().flatten();
+    THREAD.with(|thread| thread.recorder.set(part));
+    part
+}
+
+thread_local! {
+    /// The part of the recorder that the thread has, to give it back when the thread ends.
+    static OWN_PART: OwnPart = const {
+        OwnPart {
+            part: Cell::new(None),
+            is_refused: Cell::new(false),
+        }
+    };
+}
+
+struct OwnPart {
+    part: Cell<Option<&'static ThreadPart>>,
+    is_refused: Cell<bool>,
+}
+
+impl Drop for OwnPart {
+    fn drop(&mut self) {
+        // Calls in later destructors of the thread are not recorded: the part may belong to another thread by then.
+        THREAD.with(|thread| thread.recorder.set(None));
+        if let Some(part) = self.part.get() {
+            part.release();
+        }
+    }
 }

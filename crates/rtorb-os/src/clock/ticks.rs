@@ -60,8 +60,9 @@ impl TickClock {
             let before = self.now();
             let ns = monotonic_ns();
             let after = self.now();
-            let ticks = before + (after - before) / 2;
-            (after - before, Moment { ticks, ns })
+            let length = after.saturating_sub(before);
+            let ticks = before + length / 2;
+            (length, Moment { ticks, ns })
         });
         let best = tries.min_by_key(|(length, _)| *length);
         best.map_or(Moment { ticks: 0, ns: 0 }, |(_, moment)| moment)

@@ -17,7 +17,7 @@ use super::route::{EndpointKey, Route, SharedEndpoint};
 use super::shared::Others;
 use crate::exception::{Phase, SystemException, local};
 use crate::outgoing::CancelRequest;
-use crate::thread_state::THREAD;
+use crate::thread_state::{self, THREAD};
 use crate::transport::Unsent;
 use crate::wait::waiter::{Waiter, WakeReason, with_call_slot};
 use core::fmt::Debug;
@@ -35,6 +35,9 @@ pub(crate) trait RequestCarrier: Debug + Send + Sync {
     /// Sends a request behind the messages of other threads. Waits until `deadline_ns` while the peer takes none of those; then the
     /// connection keeps what the peer does not take at once.
     fn send_request(&self, request: &Writer<'_>, deadline_ns: Option<u64>) -> Result<(), Unsent>;
+
+    /// Returns what both ends know the connection by in recordings.
+    fn identity(&self) -> u64;
 
     /// Sends a CancelRequest if that needs no wait.
     fn send_cancel(&self, cancel: &CancelRequest);
@@ -186,6 +189,9 @@ impl BidirectionalConnection {
                 });
             slot.out = w.into_buffer();
             sent?;
+            if let Some(part) = thread_state::recorder() {
+                part.note_sent(request_id, carrier.identity());
+            }
             if invocation.response == Response::None {
                 return Ok(Outcome::Done);
             }

@@ -9,6 +9,7 @@ use super::reply::{Outcome, Results, no_reply, read_whole_reply};
 use crate::clock::monotonic_ns;
 use crate::deadline;
 use crate::exception::SystemException;
+use crate::thread_state;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::{Deadline, ReplyError};
 use rtorb_wire::giop::Response;
@@ -39,6 +40,9 @@ pub(super) fn call<'a>(
     arguments: Arguments<'_, 'a>,
     results: Results<'_>,
 ) -> Result<Outcome, SystemException> {
+    if let Some(part) = thread_state::recorder() {
+        part.note_collocated();
+    }
     invocation.client.host.serve_here(&mut Request {
         invocation,
         arguments,

@@ -1,8 +1,8 @@
-//! Histograms of times whose buckets grow with the time: four for each doubling, so that a bucket is at most a quarter wide.
+//! Histograms of times whose buckets grow with the time: four for each doubling, so that a bucket is at most a quarter wide, or one tick.
 
 use core::time::Duration;
 
-/// The buckets of a histogram. The last one has all times from 2^42 ticks on, which are tens of minutes.
+/// The buckets of a histogram. The last one has all times from 7 * 2^39 ticks on, which are more than twenty minutes.
 pub const BUCKETS: usize = 164;
 
 /// Returns the bucket of a time in ticks.
@@ -41,7 +41,8 @@ impl Histogram {
     /// Returns how many times it has.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.counts.iter().sum()
+        let add = |sum: u64, count: &u64| sum.saturating_add(*count);
+        self.counts.iter().fold(0, add)
     }
 
     /// Returns a time that so many of the times do not exceed: `part` is above 0 and at most 1, 0.5 for the median. It is the upper end of
@@ -50,9 +51,9 @@ impl Histogram {
     pub fn quantile(&self, part: f64) -> Option<Duration> {
         let count = self.count();
         let rank = ((count as f64 * part).ceil() as u64).clamp(1, count.max(1));
-        let mut seen = 0;
+        let mut seen = 0_u64;
         let found = self.counts.iter().position(|of_bucket| {
-            seen += of_bucket;
+            seen = of_bucket.saturating_add(seen);
             seen >= rank
         })?;
         Some(self.upper(found))
@@ -67,7 +68,7 @@ impl Histogram {
     /// Adds the times of another one of the same clock.
     pub fn add(&mut self, other: &Self) {
         for (own, others) in self.counts.iter_mut().zip(other.counts) {
-            *own += others;
+            *own = own.saturating_add(others);
         }
     }
 

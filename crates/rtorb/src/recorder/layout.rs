@@ -5,7 +5,7 @@ use core::sync::atomic::AtomicU64;
 /// The most threads of a process that are recorded at a time.
 pub const THREADS_MAX: usize = 64;
 
-/// The most operations of a thread, as a client and as a server, that are counted apart.
+/// The most operations of a thread, as a client and as a server, that are counted apart. Two of them are `...`, all others of a side.
 pub const OPERATIONS_MAX: usize = 32;
 
 /// The calls of a thread that are kept.
@@ -20,7 +20,6 @@ pub(super) const VERSION: u64 = 0x7274_7265_6300_0001;
 /// Words of the process.
 pub(super) mod page_word {
     pub(in crate::recorder) const VERSION: usize = 0;
-    pub(in crate::recorder) const PROCESS: usize = 1;
     /// 1 if ticks are those of the time stamp counter, 0 if they are nanoseconds.
     pub(in crate::recorder) const CLOCK: usize = 2;
     pub(in crate::recorder) const START_TICKS: usize = 3;
@@ -39,13 +38,13 @@ pub(super) mod thread_word {
     pub(in crate::recorder) const WRITTEN: usize = 2;
     /// The number of operations that have a place.
     pub(in crate::recorder) const OPERATIONS: usize = 4;
-    /// The place of the operation that was called last, on each side.
+    /// The place of the operation that was called last; that of the operation that was served last is behind it.
     pub(in crate::recorder) const LAST_OPERATION: usize = 5;
     /// The lane that the thread serves: [`IS_LANE`](super::IS_LANE), the pool, and its priority in the lowest 16 bits; 0 for none.
     pub(in crate::recorder) const LANE: usize = 11;
     /// The most requests that the queue of its lane had accepted and not served.
     pub(in crate::recorder) const MOST_ACCEPTED: usize = 12;
-    /// When the request of the call in progress was sent, its id and its connection.
+    /// When the request of the call in progress was sent, its id and its connection. 0 before it is sent, 1 if the thread serves it itself.
     pub(in crate::recorder) const SENT: usize = 8;
     pub(in crate::recorder) const SENT_ID: usize = 9;
     pub(in crate::recorder) const SENT_CONNECTION: usize = 10;

@@ -10,8 +10,10 @@ use core::time::Duration;
 use rtorb_core::exception::ExceptionKind;
 use rtorb_os::clock::{Moment, TickClock};
 use rtorb_os::shared_words::WordsOfOther;
-use std::fs::{self, File};
+use rustix::fs::OFlags;
+use std::fs::{self, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 /// The recorder of a process at one moment.
@@ -70,7 +72,7 @@ impl Display for RecordedLane {
 pub struct CountedOperation {
     /// Its name on the wire, of which 48 bytes are kept; `...` for all operations beyond [`OPERATIONS_MAX`].
     pub name: String,
-    /// Client for collocated calls too.
+    /// Client for collocated calls too. A server counts operations that an object does not have as `...`.
     pub side: CallSide,
     /// Calls by their outcome, in the order of [`CallOutcome`].
     pub outcomes: [u64; 6],
@@ -103,7 +105,8 @@ pub struct CallEvent {
     pub connection: u64,
     /// A client's call began, or a server's request was received.
     pub first_ns: u64,
-    /// A client's request was sent, or a server began to serve the request. It may have been in a queue until then.
+    /// A client's request was sent, or a server began to serve the request. It may have been in a queue until then. 0 if a client's request
+    /// was never sent.
     pub second_ns: u64,
     /// A client had the reply, or a server had sent it.
     pub last_ns: u64,
@@ -238,7 +241,9 @@ impl CountedOperation {
     /// Returns the number of calls.
     #[must_use]
     pub fn calls(&self) -> u64 {
-        self.outcomes.iter().sum()
+        self.outcomes
+            .iter()
+            .fold(0, |sum, calls| sum.saturating_add(*calls))
     }
 }
 
@@ -253,7 +258,8 @@ impl ProcessSnapshot {
             return Err(ReadError::OtherVersion { process });
         }
         let times = Times::of(&words);
-        let threads = (0..THREADS_MAX).filter_map(|number| {
+        // Parts are taken in their order, so that each has the same place in all snapshots of a process.
+        let threads = (0..THREADS_MAX).map_while(|number| {
             ThreadWordsOfOther {
                 words: &words,
                 at: layout::thread_at(number),
@@ -320,7 +326,7 @@ impl CountedOperation {
     /// Adds the calls of another thread.
     fn add(&mut self, other: &Self) {
         for (own, others) in self.outcomes.iter_mut().zip(other.outcomes) {
-            *own += others;
+            *own = own.saturating_add(others);
         }
         self.times.add(&other.times);
         self.longest = self.longest.max(other.longest);
@@ -345,7 +351,12 @@ fn open(process: u32) -> Result<WordsOfOther, ReadError> {
     let failed = |error| ReadError::Process { process, error };
     let path = find_file(process).map_err(failed)?;
     let path = path.ok_or(ReadError::NoRecorder { process })?;
-    let file = File::open(path).map_err(failed)?;
+    // Whatever the process has put in its place meanwhile: opening it does not wait.
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(path)
+        .map_err(failed)?;
     WordsOfOther::open(&file).map_err(|errno| failed(errno.into()))
 }
 
@@ -382,8 +393,11 @@ impl Times {
         }
     }
 
-    /// Returns a time of an event in ns. It is exact near the present, where the events are that matter.
+    /// Returns a time of an event in ns; 0 for none. It is exact near the present, where the events are that matter.
     fn ns(&self, time: u64) -> u64 {
+        if time == 0 {
+            return 0;
+        }
         if time & IN_NS != 0 {
             return time & !IN_NS;
         }
@@ -418,11 +432,13 @@ impl ThreadWordsOfOther<'_> {
         if thread == 0 {
             return None;
         }
+        // Before the operations, so that those of all these events are among them.
+        let written = self.word(thread_word::WRITTEN);
         let count = self.word(thread_word::OPERATIONS) as usize;
         let operations: Vec<CountedOperation> = (0..count.min(OPERATIONS_MAX))
             .map(|place| self.operation(place))
             .collect();
-        let (events, overwritten) = self.events(&operations);
+        let (events, overwritten) = self.events(written, &operations);
         let is_owned = self.word(thread_word::OWNED) != 0;
         let name = if is_owned {
             comm(&format!("/proc/{process}/task/{thread}/comm"))
@@ -470,14 +486,13 @@ impl ThreadWordsOfOther<'_> {
     }
 
     /// Returns the events that the thread did not overwrite while they were read, and how many are gone.
-    fn events(&self, operations: &[CountedOperation]) -> (Vec<CallEvent>, u64) {
-        let written = self.word(thread_word::WRITTEN);
+    fn events(&self, written: u64, operations: &[CountedOperation]) -> (Vec<CallEvent>, u64) {
         let oldest = written.saturating_sub(EVENTS_MAX as u64);
         let read: Vec<CallEvent> = (oldest..written)
             .map(|number| self.event(number, operations))
             .collect();
         // The thread may be in the middle of the event behind the last that it has written.
-        let ended = self.word(thread_word::WRITTEN) + 1;
+        let ended = self.word(thread_word::WRITTEN).saturating_add(1);
         let whole = ended.saturating_sub(EVENTS_MAX as u64);
         let torn = whole.saturating_sub(oldest).min(read.len() as u64);
         let events = read.into_iter().skip(torn as usize).collect();

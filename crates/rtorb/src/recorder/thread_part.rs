@@ -4,7 +4,7 @@ use super::histogram::bucket;
 use super::layout::{EVENTS_MAX, IN_NS, IS_LANE, NAME_BYTES, OPERATIONS_MAX, ThreadWords};
 use super::layout::{event_word, operation_word, thread_word};
 use super::snapshot::{CallOutcome, CallSide};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering, fence};
 use rtorb_os::clock::{TickClock, monotonic_ns};
 use rtorb_os::thread::thread_id;
 
@@ -39,8 +39,31 @@ pub(crate) struct BegunRequest {
     waited_ns: Option<u64>,
 }
 
-/// The place of all operations that have none of their own.
-const OTHERS: usize = 0;
+/// A call that the thread makes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BegunCall {
+    began: u64,
+    /// What is known of the request of the call around it.
+    outer: [u64; 3],
+}
+
+/// The words of the request that the thread has sent last.
+const SENT: [usize; 3] = [
+    thread_word::SENT,
+    thread_word::SENT_ID,
+    thread_word::SENT_CONNECTION,
+];
+
+/// The time of sending of a request that is served by the thread itself.
+const COLLOCATED: u64 = 1;
+
+/// The name of all operations of a side that have no place of their own. They have the first places.
+pub(crate) const UNNAMED: &[u8] = b"...";
+
+/// The place of these.
+const fn others(side: CallSide) -> usize {
+    matches!(side, CallSide::Server) as usize
+}
 
 impl ThreadPart {
     pub(super) const fn new(clock: TickClock, words: &ThreadWords) -> Self {
@@ -56,19 +79,23 @@ impl ThreadPart {
         let owned = &head[thread_word::OWNED];
         let claimed = owned.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed);
         if claimed.is_ok() {
-            set(&head[thread_word::THREAD], u64::from(thread_id()));
-            set(&head[thread_word::LANE], 0);
-            set(&head[thread_word::MOST_ACCEPTED], 0);
+            for place in [thread_word::LANE, thread_word::MOST_ACCEPTED] {
+                set(&head[place], 0);
+            }
+            self.set_sent([0; 3]);
+            head[thread_word::THREAD].store(u64::from(thread_id()), Ordering::Release);
             if head[thread_word::OPERATIONS].load(Ordering::Relaxed) == 0 {
-                self.name(OTHERS, Key::of(CallSide::Client, b"..."), b"...");
-                set(&head[thread_word::OPERATIONS], 1);
+                for side in [CallSide::Client, CallSide::Server] {
+                    self.name(others(side), Key::of(side, UNNAMED), UNNAMED);
+                }
+                head[thread_word::OPERATIONS].store(2, Ordering::Release);
             }
         }
         claimed.is_ok()
     }
 
     /// Gives the part back. What it holds stays.
-    pub(super) fn release(&self) {
+    pub(crate) fn release(&self) {
         self.words.head[thread_word::OWNED].store(0, Ordering::Release);
     }
 
@@ -98,37 +125,59 @@ impl ThreadPart {
     // Out of line: calls that are not recorded pay for a test alone.
     #[inline(never)]
     pub(crate) fn note_sent(&self, request_id: u32, connection: u64) {
-        let head = self.words.head;
-        set(&head[thread_word::SENT], self.now());
-        set(&head[thread_word::SENT_ID], u64::from(request_id));
-        set(&head[thread_word::SENT_CONNECTION], connection);
+        self.set_sent([self.now(), u64::from(request_id), connection]);
     }
 
-    /// Forgets the request that was sent last.
+    /// Notes that the thread serves the request of its call itself.
+    #[inline]
+    pub(crate) fn note_collocated(&self) {
+        self.set_sent([COLLOCATED, 0, 0]);
+    }
+
+    /// Begins a call of the thread as a client, perhaps within another one.
     #[inline(always)]
-    pub(crate) fn forget_sent(&self) {
-        set(&self.words.head[thread_word::SENT], 0);
+    pub(crate) fn begin_call(&self) -> BegunCall {
+        let head = self.words.head;
+        let outer = SENT.map(|place| head[place].load(Ordering::Relaxed));
+        self.set_sent([0; 3]);
+        BegunCall {
+            began: self.now(),
+            outer,
+        }
     }
 
-    /// Records a call of the thread as a client, which began at `began` and ends now.
+    /// Records a call of the thread as a client.
     #[inline(never)]
-    pub(crate) fn called(&self, operation: &[u8], outcome: CallOutcome, priority: i16, began: u64) {
-        let head = self.words.head;
-        let word = |place: usize| head[place].load(Ordering::Relaxed);
-        let sent = word(thread_word::SENT);
-        let mut note = CallNote {
-            side: CallSide::Client,
+    pub(crate) fn called(
+        &self,
+        operation: &[u8],
+        outcome: CallOutcome,
+        priority: i16,
+        begun: &BegunCall,
+    ) {
+        let [sent, request_id, connection] =
+            SENT.map(|place| self.words.head[place].load(Ordering::Relaxed));
+        let (side, second) = match sent {
+            COLLOCATED => (CallSide::Collocated, begun.began),
+            sent => (CallSide::Client, sent),
+        };
+        let note = CallNote {
+            side,
             outcome,
             operation,
             priority,
-            request_id: word(thread_word::SENT_ID) as u32,
-            connection: word(thread_word::SENT_CONNECTION),
+            request_id: request_id as u32,
+            connection,
         };
-        if sent == 0 {
-            // It went over no connection.
-            (note.side, note.request_id, note.connection) = (CallSide::Collocated, 0, 0);
+        self.record(&note, begun.began, second);
+        self.set_sent(begun.outer);
+    }
+
+    #[inline(always)]
+    fn set_sent(&self, sent: [u64; 3]) {
+        for (place, value) in SENT.into_iter().zip(sent) {
+            set(&self.words.head[place], value);
         }
-        self.record(&note, began, sent.max(began));
     }
 
     /// Begins to serve a request that arrived in a queue at `arrived_ns`, 0 without a queue.
@@ -189,6 +238,8 @@ impl ThreadPart {
         let head = self.words.head;
         let written = head[thread_word::WRITTEN].load(Ordering::Relaxed);
         let event = &self.words.events[written as usize % EVENTS_MAX];
+        // A reader that sees a part of this event sees the number of the one before.
+        fence(Ordering::Release);
         let what = note.side as u64
             | (outcome as u64) << 8
             | (operation as u64) << 16
@@ -225,11 +276,11 @@ impl ThreadPart {
         let of_side = thread_word::LAST_OPERATION + usize::from(side == CallSide::Server);
         let last = &self.words.head[of_side];
         let before = last.load(Ordering::Relaxed) as usize % OPERATIONS_MAX;
-        let mut places = core::iter::once(before).chain(1..taken);
+        let mut places = core::iter::once(before).chain(0..taken);
         let place =
             match places.find(|place| self.has_key(*place, key) && self.has_name(*place, name)) {
                 Some(place) => place,
-                None if taken == OPERATIONS_MAX => OTHERS,
+                None if taken == OPERATIONS_MAX => others(side),
                 None => {
                     self.name(taken, key, name);
                     count.store(taken as u64 + 1, Ordering::Release);

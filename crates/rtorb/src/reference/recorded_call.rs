@@ -18,8 +18,7 @@ impl ObjectRef {
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<(), SystemException> {
-        part.forget_sent();
-        let began = part.now();
+        let begun = part.begin_call();
         let mut outcome = CallOutcome::Done;
         let mut read = |status, r: &mut Reader<'_>| {
             if status == ReplyStatus::UserException {
@@ -36,7 +35,7 @@ impl ObjectRef {
             outcome = CallOutcome::of(exception.kind);
         }
         let priority = THREAD.with(|thread| thread.priority.get());
-        part.called(request.operation.as_bytes(), outcome, priority, began);
+        part.called(request.operation.as_bytes(), outcome, priority, &begun);
         ended
     }
 }

@@ -104,6 +104,10 @@ impl Session {
 }
 
 impl RequestCarrier for Session {
+    fn identity(&self) -> u64 {
+        self.stream.identity()
+    }
+
     fn send_request(&self, request: &Writer<'_>, deadline_ns: Option<u64>) -> Result<(), Unsent> {
         let late = || Unsent::whole(Errno::AGAIN);
         let mut sending = lock_until(&self.sending, deadline_ns).ok_or_else(late)?;

@@ -5,7 +5,7 @@ use super::intercepted;
 use super::manager_state::ManagerState;
 use super::server_core::ServerCore;
 use super::session::Session;
-use crate::exception::SystemException;
+use crate::exception::{ExceptionKind, SystemException};
 use crate::interceptors::ServerInterception;
 use crate::recorder::CallOutcome;
 use crate::timing::{CallArrival, OperationTiming, ServantTiming, TimedUpcall};
@@ -46,8 +46,20 @@ pub struct OrbResponder<'m> {
     pub(super) outcome: ReplyOutcome,
     /// How the request ends, for the recorder.
     pub(super) ending: CallOutcome,
+    pub(super) recorded: RecordedAs,
     /// The length of the reply to a collocated call; 0 before it is written.
     pub(super) bytes: usize,
+}
+
+/// How the recorder records a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RecordedAs {
+    /// With its operation.
+    Named,
+    /// Without it: there may be no such operation, and clients choose these names.
+    Unnamed,
+    /// Not: its manager holds it, and it is recorded when it is served.
+    Held,
 }
 
 /// What sending the reply has led to.
@@ -96,6 +108,7 @@ impl<'m> RequestOrigin<'m> {
             timing: None,
             outcome: ReplyOutcome::Usual,
             ending: CallOutcome::Done,
+            recorded: RecordedAs::Named,
             bytes: 0,
         };
         Reply::new(self.version, request, self.char_code_set, responder)
@@ -150,6 +163,12 @@ impl Responder for OrbResponder<'_> {
     #[inline]
     fn note_system_exception(&mut self, exception: &SystemException) {
         self.ending = CallOutcome::of(exception.kind);
+        if matches!(
+            exception.kind,
+            ExceptionKind::BadOperation | ExceptionKind::ObjectNotExist
+        ) {
+            self.recorded = RecordedAs::Unnamed;
+        }
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! Serves a request: finds the object, sets the priority, calls the servant, and sends the reply.
 
-use super::call::{OrbResponder, ReplyOutcome, RequestOrigin, ServerCall};
+use super::call::{OrbResponder, RecordedAs, ReplyOutcome, RequestOrigin, ServerCall};
 use super::reading::Next;
 use super::session::Session;
 use super::target;
@@ -12,7 +12,7 @@ use crate::exception::{CompletionStatus, SystemException, local};
 use crate::realtime::{
     CallPriority, NativePriority, Priority, RtCore, ThreadpoolId, UpcallPriority,
 };
-use crate::recorder::{BegunRequest, CallNote, CallOutcome, CallSide, ThreadPart};
+use crate::recorder::{BegunRequest, CallNote, CallOutcome, CallSide, ThreadPart, UNNAMED};
 use crate::server::{ActiveObject, NameCache, ServerCore};
 use crate::thread_state::{self, NO_UPCALL, THREAD};
 use rtorb_core::upcall::Upcall;
@@ -134,6 +134,11 @@ fn record(
     request: &RequestHeader<'_>,
     reply: &Reply<'_, OrbResponder<'_>>,
 ) {
+    let operation = match reply.responder.recorded {
+        RecordedAs::Named => request.operation,
+        RecordedAs::Unnamed => UNNAMED,
+        RecordedAs::Held => return,
+    };
     let is_deferred = request.response == Response::FromTarget && reply.state != ReplyState::Sent;
     let note = CallNote {
         side: CallSide::Server,
@@ -142,7 +147,7 @@ fn record(
         } else {
             reply.responder.ending
         },
-        operation: request.operation,
+        operation,
         priority: THREAD.with(|thread| thread.priority.get()),
         request_id: request.request_id,
         connection: reply
@@ -234,6 +239,7 @@ fn serve_rare<'m>(
 ) -> Result<(), SystemException> {
     let orb = call.reply.responder.orb;
     if orb.held.is_used() && !held_requests::admit_known(request, call, names)? {
+        call.reply.responder.recorded = RecordedAs::Held;
         // Interceptors see it, and its distributable thread visits the servant, when it is served.
         return Ok(());
     }
@@ -308,6 +314,9 @@ impl<'m, const SITE: u8> Upcall<'m> for OrbUpcall<'m, '_, SITE> {
         if !object.manager.is_active() {
             let admitted = held_requests::admit(&object.manager, request.request_id, call);
             if !matches!(admitted, Ok(true)) {
+                if matches!(admitted, Ok(false)) {
+                    call.reply.responder.recorded = RecordedAs::Held;
+                }
                 if let Some(removed) = SlabGuard::release(object) {
                     drop_removed(upcall, removed);
                 }

@@ -10,7 +10,7 @@ use crate::clock::monotonic_ns;
 use crate::deadline::{self, DeadlineScope};
 use crate::exception::{SystemException, local};
 use crate::realtime::{Priority, RtCore, caller_priority};
-use crate::thread_state;
+use crate::recorder;
 use core::cell::Cell;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -200,7 +200,7 @@ impl TimingCounters {
     /// Returns the current time if queued requests need their time of arrival, and 0 otherwise.
     #[inline]
     pub(crate) fn arrival_ns(&self) -> u64 {
-        if self.serves.load(Ordering::Relaxed) || thread_state::recorder().is_some() {
+        if self.serves.load(Ordering::Relaxed) || recorder::is_running() {
             monotonic_ns()
         } else {
             0
