@@ -22,8 +22,9 @@ pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
         cmd!(sh, "cargo xtask rtos"),
         cmd!(sh, "cargo xtask portability"),
         cmd!(sh, "cargo test --workspace").env("RTORB_REQUIRE_PEERS", "1"),
-        // Every type between all ORBs, alone, because its clients and servers use the whole host.
-        cmd!(sh, "cargo test -p rtorb-tests --test peers matrix")
+        // Every type between all ORBs, alone, because its clients and servers use the whole host. With all packages: the features of one alone
+        // would build half of them again.
+        cmd!(sh, "cargo test --workspace --test peers matrix")
             .env("RTORB_REQUIRE_PEERS", "1")
             .env("RTORB_MATRIX", "1"),
         // Everything is built differently for the interleavings of what has no lock.
