@@ -20,7 +20,8 @@ use crate::system_options::PlatformOptions;
 
 /// Say what made the late calls of a recording late (docs/how-to/late-calls.md).
 ///
-/// A call is late if it took longer than --limit, or longer than the bound of its behaviour in the system's file, or ended with TIMEOUT.
+/// A call is late if it took longer than --limit, or longer than the bound of its behaviour in the system's file, or ended with TIMEOUT and
+/// has no such bound.
 /// Prints what part of the call took too long: queue, preempted, execution, network, kernel or page_fault; or unknown, if the recording does
 /// not say. Exit status 0: no call was late. 1: calls were late.
 #[derive(Debug, Args)]

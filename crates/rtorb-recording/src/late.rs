@@ -105,23 +105,33 @@ impl Judge<'_> {
         call: &CallRecord,
     ) -> Option<Limited> {
         let (own_begin_ns, end_ns) = self.divider.span(place);
-        let limit = match judged {
-            Judged::BySystem(bounds) => match call.side {
-                CallSide::Client => None,
-                _ => bounds.limit(self.recording, joins, place),
-            },
-            Judged::ByLimit(limit_ns) => {
-                // A call is judged once: at its client, if that is known.
-                let is_seen = !joins.client_of.contains_key(&place);
-                let deadline_ns = end_ns - own_begin_ns;
-                let is_over = call.outcome == CallOutcome::Timeout;
-                let limit_ns = limit_ns.or(is_over.then_some(deadline_ns));
-                limit_ns.filter(|_| is_seen).map(|limit_ns| Limit {
+        // What a client gave up is late by what its servant took after that.
+        let given_up = |limit_ns: Option<u64>| {
+            let is_over = call.outcome == CallOutcome::Timeout;
+            limit_ns
+                .or(is_over.then(|| end_ns - own_begin_ns))
+                .map(|limit_ns| Limit {
                     behaviour: call.operation.clone(),
                     since: place,
                     limit_ns,
                     shares: None,
                 })
+        };
+        let limit = match judged {
+            Judged::BySystem(bounds) => match (call.side, joins.server_of.get(&place)) {
+                // Where its servant was seen and has a bound, the call is judged there.
+                (CallSide::Client, Some(server)) => {
+                    let of_server = bounds.limit(self.recording, joins, *server);
+                    given_up(None).filter(|_| of_server.is_none())
+                }
+                (CallSide::Client, None) => given_up(None),
+                _ => bounds.limit(self.recording, joins, place),
+            },
+            Judged::ByLimit(limit_ns) => {
+                // A call is judged once: at its client, if that is known. Without a limit, no call takes too long.
+                let is_seen = !joins.client_of.contains_key(&place);
+                let limited = given_up(*limit_ns).or_else(|| given_up(Some(u64::MAX)));
+                limited.filter(|_| is_seen)
             }
         }?;
         let (begin_ns, _) = self.divider.span(limit.since);
