@@ -8,6 +8,7 @@ use anyhow::bail;
 use clap::Args;
 use rtorb::recorder::ProcessSnapshot;
 use rtorb_recording::gathering::{Wanted, record};
+use rtorb_recording::short_name;
 use rtorb_sched::times::parse_ns;
 
 use crate::orb_options::usage;
@@ -21,7 +22,7 @@ use crate::output::{line, warn};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Trace {
-    /// Process id, or the name of processes.
+    /// Process id, or the name of processes, of which the kernel keeps 15 bytes.
     #[arg(value_name = "TARGET", required = true)]
     targets: Vec<String>,
     /// File to write.
@@ -44,12 +45,17 @@ impl Trace {
         };
         let recording = record(&wanted)?;
         let left_out = recording.write(&self.out)?;
+        if left_out > 0 {
+            warn(format!(
+                "{left_out} calls are left out: their times are in no order"
+            ));
+        }
         let hosts = recording.hosts.iter();
         for host in hosts {
             for process in &host.processes {
                 let threads = process.threads.iter();
-                let (calls, lost) = threads.fold((0, left_out), |(calls, lost), thread| {
-                    (calls + thread.calls.len(), lost + thread.lost)
+                let (calls, lost) = threads.fold((0, 0_u64), |(calls, lost), thread| {
+                    (calls + thread.calls.len(), lost.saturating_add(thread.lost))
                 });
                 let lost = match lost {
                     0 => String::new(),
@@ -86,7 +92,8 @@ pub(crate) fn processes(targets: &[String]) -> anyhow::Result<Vec<u32>> {
         }
         let recorded = ProcessSnapshot::processes().into_iter();
         let named = recorded.filter(|process| {
-            ProcessSnapshot::of_process(*process).is_ok_and(|snapshot| snapshot.name == *target)
+            ProcessSnapshot::of_process(*process)
+                .is_ok_and(|snapshot| snapshot.name == short_name(target))
         });
         let named: Vec<u32> = named.collect();
         if named.is_empty() {

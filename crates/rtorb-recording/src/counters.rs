@@ -113,7 +113,7 @@ impl ProcessCounters {
             thread: thread.thread,
             name: thread.name.clone(),
             lane: thread.lane.map(|lane| lane.to_string()),
-            calls: thread.operations.iter().map(CountedOperation::calls).sum(),
+            calls: sum(thread.operations.iter()),
             overwritten: thread.overwritten,
         });
         Self {
@@ -143,17 +143,23 @@ fn lanes(now: &ProcessSnapshot) -> Vec<LaneRow> {
         let served = thread.operations.iter();
         let served = served.filter(|it| it.side == CallSide::Server);
         row.threads += 1;
-        row.served += served.map(CountedOperation::calls).sum::<u64>();
+        row.served = row.served.saturating_add(sum(served));
         row.most_accepted = row.most_accepted.max(thread.most_accepted);
     }
     rows.into_values().collect()
+}
+
+/// Returns the calls of operations. The numbers are those of another process, which may be any.
+fn sum<'a>(operations: impl Iterator<Item = &'a CountedOperation>) -> u64 {
+    let outcomes = operations.flat_map(|it| it.outcomes);
+    outcomes.fold(0, u64::saturating_add)
 }
 
 impl OperationRow {
     fn of(counted: &CountedOperation, for_ns: u64) -> Self {
         let ns = |time: core::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let ended = |outcome: CallOutcome| counted.outcomes[outcome as usize];
-        let calls = counted.calls();
+        let calls = sum(std::iter::once(counted));
         Self {
             side: match counted.side {
                 CallSide::Server => "server",

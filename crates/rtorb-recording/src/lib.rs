@@ -18,4 +18,5 @@ pub mod records;
 
 pub use records::{
     CallOutcome, CallRecord, CallSide, HostRecord, ProcessRecord, Recording, ThreadRecord,
+    short_name,
 };

@@ -6,7 +6,7 @@ use rtorb_sched::model::{CheckReport, Layer, Share, System};
 
 use crate::joins::{CallPlace, Joins};
 use crate::parts::Cause;
-use crate::records::{CallSide, Recording};
+use crate::records::{CallSide, Recording, short_name};
 
 /// How long a call may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +66,8 @@ impl SystemBounds {
     }
 
     /// Returns the limit of a call at its server, which counts from the first call of those that led to it; `None` if its operation is
-    /// that of no behaviour, or of several whose components are no processes of these names.
+    /// that of no behaviour, or of several whose components are no processes of these names
+    /// (of their first 15 bytes).
     pub fn limit(&self, recording: &Recording, joins: &Joins, server: CallPlace) -> Option<Limit> {
         let found = self.behaviour(recording, server)?;
         let since = first_of(recording, joins, server);
@@ -90,7 +91,9 @@ impl SystemBounds {
             return Some(one);
         }
         let process = &recording.process(place).name;
-        let mut named = all.iter().filter(|one| one.component == *process);
+        let mut named = all
+            .iter()
+            .filter(|one| short_name(&one.component) == process);
         named.next().filter(|_| named.next().is_none())
     }
 }

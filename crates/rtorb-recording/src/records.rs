@@ -27,7 +27,7 @@ pub struct HostRecord {
 pub struct ProcessRecord {
     /// Its id.
     pub pid: u32,
-    /// Its name.
+    /// Its name, of which the kernel keeps 15 bytes.
     pub name: String,
     /// Its threads.
     pub threads: Vec<ThreadRecord>,
@@ -153,6 +153,12 @@ impl CallRecord {
             self.second_ns
         }
     }
+}
+
+/// Returns what the kernel keeps of the name of a process or thread: its first 15 bytes (TASK_COMM_LEN of include/linux/sched.h), in
+/// whole characters.
+pub fn short_name(name: &str) -> &str {
+    &name[..name.floor_char_boundary(15)]
 }
 
 const SIDES: [(CallSide, &str); 3] = [

@@ -172,6 +172,8 @@ fn a_timeout_is_late_without_a_limit() {
     };
     assert_eq!(found.late_by_ns, served_ns - deadline_ns);
     assert_eq!(found.cause, Cause::Execution, "{found:#?}");
+    // The other calls say what is usual.
+    assert!(!found.evidence[0].contains("usually 0ns"), "{found:#?}");
 }
 
 /// A servant that calls another one: the time of the inner call is divided too.
@@ -223,16 +225,20 @@ cpu = 1
   execution = "1ms"
 "#;
 
-/// With a system's file, behaviours have names, and their bounds are the limits: the time counts from the client's call.
-#[test]
-fn a_system_gives_names_and_limits() {
+fn judged(system: &str) -> Judged {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("system.toml");
-    std::fs::write(&file, SYSTEM).unwrap();
+    std::fs::write(&file, system).unwrap();
     let system = System::read(&file, &|_| Ok([].into())).unwrap();
     let options = CheckOptions::default();
     let checked = rtorb_sched::model::check(&system, &[Platform::ideal()], &options).unwrap();
-    let judged = Judged::BySystem(SystemBounds::of(&system, &checked));
+    Judged::BySystem(SystemBounds::of(&system, &checked))
+}
+
+/// With a system's file, behaviours have names, and their bounds are the limits: the time counts from the client's call.
+#[test]
+fn a_system_gives_names_and_limits() {
+    let judged = judged(SYSTEM);
     for planted in PLANTED {
         let recording = recording(planted);
         let found = late_calls(&recording, &Joins::of(&recording), &judged);
@@ -243,4 +249,33 @@ fn a_system_gives_names_and_limits() {
         assert_eq!(found.limit_ns, 1_000_000);
         assert_eq!(found.cause, cause(planted), "{planted:?}: {found:#?}");
     }
+}
+
+/// The kernel keeps 15 bytes of the name of a process: of two components with the same behaviour, the one whose name begins so is meant.
+#[test]
+fn long_names_of_components_are_those_of_processes() {
+    let named = |name: &str| SYSTEM.replace("\"server\"", &format!("{name:?}"));
+    let component = named("tower_of_the_north");
+    let (_, component) = component.split_once("[[component]]").unwrap();
+    let system = format!("{}[[component]]{component}", named("plant_of_the_south"));
+    let mut recording = recording(Planted::LongerExecution);
+    recording.hosts[0].processes[1].name = "plant_of_the_so".to_owned();
+    let found = late_calls(&recording, &Joins::of(&recording), &judged(&system));
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!(found[0].behaviour, "plant_of_the_south.get");
+}
+
+/// A client's call with TIMEOUT is late with a system's file too, if its servant says nothing.
+#[test]
+fn a_timeout_without_a_servant_is_late_with_a_system() {
+    let mut recording = recording(Planted::Nothing);
+    let processes = &mut recording.hosts[0].processes;
+    processes[0].threads[0].calls[6].outcome = CallOutcome::Timeout;
+    processes[1].threads[1].calls.remove(6);
+    let found = late_calls(&recording, &Joins::of(&recording), &judged(SYSTEM));
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!(
+        (found[0].process.as_str(), found[0].request_id),
+        ("client", 7)
+    );
 }
