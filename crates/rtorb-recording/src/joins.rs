@@ -1,6 +1,6 @@
 //! The two ends of each call, the calls within servants, and how far the clocks of hosts are apart.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use crate::records::{
     CallOutcome, CallRecord, CallSide, HostRecord, ProcessRecord, Recording, ThreadRecord,
@@ -106,9 +106,14 @@ impl Recording {
             }
             let (called, served) = (self.call(*client), self.call(*server));
             let most = difference(served.first_ns, called.second_or_last_ns());
-            let least = match called.outcome {
-                CallOutcome::Sent => i64::MIN,
-                _ => difference(served.last_ns, called.last_ns),
+            let waited_ns = called.last_ns.saturating_sub(called.second_or_last_ns());
+            // Oneways and callers that gave up wait for no reply.
+            let is_replied = called.outcome != CallOutcome::Timeout
+                && served.last_ns.saturating_sub(served.first_ns) <= waited_ns;
+            let least = if is_replied {
+                difference(served.last_ns, called.last_ns)
+            } else {
+                i64::MIN
             };
             let both = allowed.entry((client.host, server.host));
             let both = both.or_insert((i64::MIN, i64::MAX));
@@ -120,7 +125,7 @@ impl Recording {
                 let ahead = if least == i64::MIN {
                     most
                 } else {
-                    least + most.saturating_sub(least) / 2
+                    least.saturating_add(most.saturating_sub(least) / 2)
                 };
                 match (known.get(&client).copied(), known.get(&server).copied()) {
                     (Some(of_client), None) => {
@@ -146,21 +151,13 @@ impl Joins {
     /// join by the id, the operation and their times, and only if no other ends could.
     pub fn of(recording: &Recording) -> Self {
         let mut joins = Self::default();
-        let mut clients: HashMap<Key<'_>, Vec<CallPlace>> = HashMap::new();
-        let mut servers: HashMap<Key<'_>, Vec<CallPlace>> = HashMap::new();
-        for (place, call) in recording.places() {
-            let table = match call.side {
-                CallSide::Client => &mut clients,
-                CallSide::Server => &mut servers,
-                CallSide::Collocated => continue,
-            };
-            let key = (call.request_id, call.operation.as_str());
-            table.entry(key).or_default().push(place);
-        }
-        for (key, clients) in &clients {
-            if let Some(servers) = servers.get(key) {
-                joins.join(recording, clients, servers);
-            }
+        let servers = ends(recording, CallSide::Server);
+        let clients = ends(recording, CallSide::Client);
+        for clients in clients.chunk_by(|one, other| one.request() == other.request()) {
+            let request = clients[0].request();
+            let first = servers.partition_point(|end| end.request() < request);
+            let count = servers[first..].partition_point(|end| end.request() == request);
+            joins.join(recording, clients, &servers[first..first + count]);
         }
         for (place, thread) in recording.threads() {
             joins.nest(place, thread);
@@ -169,16 +166,14 @@ impl Joins {
     }
 
     /// Joins ends of equal ids and operations.
-    fn join(&mut self, recording: &Recording, clients: &[CallPlace], servers: &[CallPlace]) {
-        let fitting = |client: CallPlace| {
-            let fit = servers.iter().copied();
-            let fit = fit.filter(|server| is_fitting(recording, client, *server));
-            fit.take(2).collect::<Vec<_>>()
-        };
+    fn join(&mut self, recording: &Recording, clients: &[End<'_>], servers: &[End<'_>]) {
+        let of_connections = servers.chunk_by(|one, other| one.connection == other.connection);
+        let of_connections: Vec<&[End<'_>]> = of_connections.collect();
         let mut chosen: BTreeMap<CallPlace, Vec<CallPlace>> = BTreeMap::new();
-        for client in clients {
-            if let [server] = fitting(*client)[..] {
-                chosen.entry(server).or_default().push(*client);
+        for (index, client) in clients.iter().enumerate() {
+            let next = clients.get(index + 1);
+            if let Some(server) = fitting(recording, client, next, &of_connections) {
+                chosen.entry(server).or_default().push(client.place);
             }
         }
         for (server, clients) in chosen {
@@ -222,8 +217,94 @@ impl Joins {
     }
 }
 
-/// The id of a request, and its operation.
-type Key<'a> = (u32, &'a str);
+/// An end of a call, in the order in which ends are compared.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct End<'a> {
+    request_id: u32,
+    operation: &'a str,
+    connection: u64,
+    host: usize,
+    first_ns: u64,
+    place: CallPlace,
+}
+
+impl<'a> End<'a> {
+    fn request(&self) -> (u32, &'a str) {
+        (self.request_id, self.operation)
+    }
+}
+
+/// The ends of one side, in their order. A client that has sent nothing has no server.
+fn ends(recording: &Recording, side: CallSide) -> Vec<End<'_>> {
+    let calls = recording
+        .places()
+        .filter(|(_, call)| call.side == side && (side == CallSide::Server || call.second_ns != 0));
+    let ends = calls.map(|(place, call)| End {
+        request_id: call.request_id,
+        operation: &call.operation,
+        connection: call.connection,
+        host: place.host,
+        first_ns: call.first_ns,
+        place,
+    });
+    let mut ends: Vec<_> = ends.collect();
+    ends.sort_unstable();
+    ends
+}
+
+/// The only server that fits a client, of those of its id and operation, by their connections. `next` is the client behind it: on one host, a connection that uses
+/// an id again does so after the call before.
+fn fitting(
+    recording: &Recording,
+    client: &End<'_>,
+    next: Option<&End<'_>>,
+    of_connections: &[&[End<'_>]],
+) -> Option<CallPlace> {
+    let next = next.filter(|next| (next.connection, next.host) == (client.connection, client.host));
+    let until_ns = match (client.connection, next) {
+        (0, _) => (recording.call(client.place).last_ns).saturating_add(ROUNDING_NS + 1),
+        (_, Some(next)) => next.first_ns,
+        (_, None) => u64::MAX,
+    };
+    let list_of = |connection: u64| {
+        let place = of_connections.binary_search_by_key(&connection, |list| list[0].connection);
+        place.map(|place| of_connections[place]).ok()
+    };
+    let own = [list_of(0), list_of(client.connection)].map(Option::unwrap_or_default);
+    let lists = match client.connection {
+        0 if of_connections.len() > SERVERS_MAX => return None,
+        0 => of_connections,
+        _ => &own,
+    };
+    let able = lists.iter().flat_map(|list| window(list, client, until_ns));
+    let mut found = None;
+    for (number, server) in able.enumerate() {
+        if is_fitting(recording, client.place, server.place)
+            && found.replace(server.place).is_some()
+            || number >= SERVERS_MAX
+        {
+            return None;
+        }
+    }
+    found
+}
+
+/// The servers of one connection whose requests were read while a client could wait, as far as their clocks are the same.
+fn window<'e, 'a>(
+    list: &'e [End<'a>],
+    client: &End<'_>,
+    until_ns: u64,
+) -> impl Iterator<Item = &'e End<'a>> + use<'e, 'a> {
+    let before = |host: usize, at_ns: u64| {
+        list.partition_point(|end| (end.host, end.first_ns) < (host, at_ns))
+    };
+    let from = before(client.host, client.first_ns.saturating_sub(ROUNDING_NS));
+    let until = before(client.host, until_ns.saturating_sub(ROUNDING_NS)).max(from);
+    let own = before(client.host, 0);
+    let after = before(client.host + 1, 0);
+    let others = list[..own].iter().chain(&list[after..]);
+    list[from..until].iter().chain(others)
+}
 
 fn is_fitting(recording: &Recording, client: CallPlace, server: CallPlace) -> bool {
     let (called, served) = (recording.call(client), recording.call(server));
@@ -231,14 +312,11 @@ fn is_fitting(recording: &Recording, client: CallPlace, server: CallPlace) -> bo
         return called.connection == served.connection;
     }
     if client.host != server.host {
-        let waited_ns = called.last_ns - called.first_ns.min(called.last_ns);
-        let is_shorter = served.last_ns.saturating_sub(served.first_ns) <= waited_ns;
-        return is_shorter || called.outcome == CallOutcome::Sent;
+        return served.last_ns.saturating_sub(served.first_ns)
+            <= called.last_ns.saturating_sub(called.first_ns);
     }
     // A thread may note that it has sent a message when the other end has it already.
-    let is_begun = called.first_ns <= served.first_ns;
-    let is_waiting = served.second_or_last_ns() <= called.last_ns;
-    is_begun && (is_waiting || called.outcome == CallOutcome::Sent)
+    called.first_ns <= served.first_ns && served.second_or_last_ns() <= called.last_ns
 }
 
 fn difference(later_ns: u64, earlier_ns: u64) -> i64 {
@@ -249,5 +327,7 @@ fn difference(later_ns: u64, earlier_ns: u64) -> i64 {
 
 /// Times are made of ticks, by a rate that is measured anew whenever a recorder is read.
 const ROUNDING_NS: u64 = 2_000;
+/// How many servers are looked at for that of a client; among more, none is its own.
+const SERVERS_MAX: usize = 256;
 /// How many servants are looked at for a call within one of them.
 const DEPTH_MAX: usize = 64;

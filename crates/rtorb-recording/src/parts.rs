@@ -134,14 +134,15 @@ impl<'a> Divider<'a> {
         parts.parts
     }
 
-    /// Whether a client did not wait for the servant: clocks of different hosts do not say.
+    /// Whether a client did not wait for the servant: on different hosts if the request waited longer than the client, as clocks do not say.
     fn is_oneway(&self, client: CallPlace, server: CallPlace) -> bool {
         let (called, served) = (self.recording.call(client), self.recording.call(server));
         if client.host == server.host {
-            called.is_oneway(served)
-        } else {
-            called.outcome == CallOutcome::Sent
+            return called.is_oneway(served);
         }
+        let waited_ns = called.last_ns.saturating_sub(called.second_or_last_ns());
+        let turn_after_ns = served.second_or_last_ns().saturating_sub(served.first_ns);
+        called.outcome == CallOutcome::Done && turn_after_ns > waited_ns
     }
 
     /// Returns a moment of a call's host on the clock of the first host.

@@ -89,7 +89,7 @@ pub enum CallSide {
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CallOutcome {
-    /// With a result.
+    /// With a result; or it is a oneway, which was sent or served.
     Done,
     /// With an exception of the IDL.
     UserException,
@@ -101,8 +101,6 @@ pub enum CallOutcome {
     Transient,
     /// The servant deferred the reply: the last time is that of its return.
     Deferred,
-    /// It is a oneway: it was sent.
-    Sent,
 }
 
 impl CallSide {
@@ -141,8 +139,7 @@ impl CallRecord {
 
     /// Returns true if this is the client's end of a oneway: it did not wait for the servant, whose end this is.
     pub fn is_oneway(&self, served: &Self) -> bool {
-        self.outcome == CallOutcome::Sent
-            || (self.outcome == CallOutcome::Done && served.second_or_last_ns() >= self.last_ns)
+        self.outcome == CallOutcome::Done && served.second_or_last_ns() >= self.last_ns
     }
 
     /// Returns the second time, or the last if the call did not come so far.
@@ -166,12 +163,11 @@ const SIDES: [(CallSide, &str); 3] = [
     (CallSide::Server, "server"),
     (CallSide::Collocated, "collocated"),
 ];
-const OUTCOMES: [(CallOutcome, &str); 7] = [
+const OUTCOMES: [(CallOutcome, &str); 6] = [
     (CallOutcome::Done, "done"),
     (CallOutcome::UserException, "user_exception"),
     (CallOutcome::SystemException, "system_exception"),
     (CallOutcome::Timeout, "timeout"),
     (CallOutcome::Transient, "transient"),
     (CallOutcome::Deferred, "deferred"),
-    (CallOutcome::Sent, "sent"),
 ];

@@ -1,7 +1,7 @@
 //! The two ends of calls.
 
 use rtorb_recording::joins::{CallPlace, Joins};
-use rtorb_recording::{CallOutcome, CallRecord, CallSide, HostRecord, ProcessRecord, Recording};
+use rtorb_recording::{CallRecord, CallSide, HostRecord, ProcessRecord, Recording};
 
 use crate::synthetic::{Planted, call, recording, thread};
 
@@ -89,6 +89,40 @@ fn unknown_connections_join_by_time_or_not_at_all() {
     assert!(two_clients.server_of.is_empty());
 }
 
+/// On one host, a connection that uses an id again has the ends of each call in the order of time, oneways too.
+#[test]
+fn an_id_that_is_used_again_joins_by_time() {
+    let call_at = |side, at_ns: u64| call(side, "get", [at_ns, at_ns + 10_000, at_ns + 20_000]);
+    let starts = [100_000, 200_000, 300_000];
+    let clients = starts.map(|at_ns| call_at(CallSide::Client, at_ns));
+    let servers = [130_000, 215_000, 315_000].map(|at_ns| call_at(CallSide::Server, at_ns));
+    let mut recording = joined(clients.to_vec(), servers.to_vec());
+    let far = recording.hosts.pop().unwrap();
+    recording.hosts[0].processes.extend(far.processes);
+    let joins = Joins::of(&recording);
+    let server = |call| CallPlace {
+        process: 1,
+        ..place(0, call)
+    };
+    let expected = [0, 1, 2].map(|call| (place(0, call), server(call)));
+    assert_eq!(joins.server_of, expected.into());
+}
+
+/// Ends that are all alike are not compared each with each.
+#[test]
+fn many_ends_that_are_alike_are_joined_soon() {
+    for connection in [0, 7] {
+        let alike = |side| CallRecord {
+            connection,
+            ..call(side, "get", [1_000, 2_000, 3_000])
+        };
+        let clients = vec![alike(CallSide::Client); 100_000];
+        let servers = vec![alike(CallSide::Server); 100_000];
+        let joins = Joins::of(&joined(clients, servers));
+        assert!(joins.server_of.is_empty());
+    }
+}
+
 #[test]
 fn calls_within_servants_are_found() {
     let outer = call(CallSide::Server, "outer", [0, 10_000, 1_000_000]);
@@ -120,10 +154,7 @@ fn clocks_are_aligned_by_calls() {
 
 #[test]
 fn a_oneway_ends_with_its_servant() {
-    let client = CallRecord {
-        outcome: CallOutcome::Sent,
-        ..call(CallSide::Client, "push", [0, 10, 12])
-    };
+    let client = call(CallSide::Client, "push", [0, 10, 12]);
     let server = call(CallSide::Server, "push", [20, 30, 400]);
     let mut recording = joined(vec![client], vec![server]);
     let far = recording.hosts.pop().unwrap();
