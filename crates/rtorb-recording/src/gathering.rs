@@ -34,15 +34,19 @@ pub fn record(wanted: &Wanted) -> Result<Recording, ReadError> {
     // First: the calls that are taken end after the kernel's record has begun.
     let kernel = kernel(wanted);
     let mut processes = Vec::new();
+    let mut room = CALLS_MAX;
     for process in &wanted.processes {
-        processes.push(Gathered::begin(*process, wanted.duration.is_zero())?);
+        let begun = Gathered::begin(*process, wanted.duration.is_zero(), &mut room)?;
+        processes.push(begun);
     }
     let began = Instant::now();
     while let left = wanted.duration.saturating_sub(began.elapsed())
         && !left.is_zero()
     {
         thread::sleep(left.min(LOOK_AGAIN));
-        processes.iter_mut().for_each(Gathered::look);
+        for process in &mut processes {
+            process.look(&mut room);
+        }
     }
     let kernel = kernel.and_then(KernelTrace::finish);
     let name = read("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -59,6 +63,12 @@ pub fn record(wanted: &Wanted) -> Result<Recording, ReadError> {
 fn kernel(wanted: &Wanted) -> Result<KernelTrace, String> {
     if !wanted.kernel {
         return Err("it was not wanted".to_owned());
+    }
+    let mut inner = wanted.processes.iter();
+    if let Some(process) = inner.find(|process| has_own_thread_ids(**process)) {
+        return Err(format!(
+            "process {process} is in a PID namespace of its own, as in a container: the kernel knows its threads by other ids"
+        ));
     }
     if wanted.duration.is_zero() {
         return Err("it begins with the recording, which has only earlier calls".to_owned());
@@ -82,12 +92,11 @@ struct Gathered {
     record: ProcessRecord,
     /// Of each part of the recorder, the number of its next call.
     next: Vec<u64>,
-    calls: usize,
 }
 
 impl Gathered {
-    /// Begins with what the recorder has, or behind it.
-    fn begin(process: u32, has_earlier_calls: bool) -> Result<Self, ReadError> {
+    /// Begins with what the recorder has, or behind it. There is room for so many calls.
+    fn begin(process: u32, has_earlier_calls: bool, room: &mut usize) -> Result<Self, ReadError> {
         let found = ProcessSnapshot::of_process(process)?;
         let mut gathered = Self {
             record: ProcessRecord {
@@ -97,7 +106,6 @@ impl Gathered {
                 unrecorded_threads: 0,
             },
             next: Vec::new(),
-            calls: 0,
         };
         for part in &found.threads {
             let before = if has_earlier_calls {
@@ -105,45 +113,45 @@ impl Gathered {
             } else {
                 part.events.len() as u64
             };
-            gathered.next.push(part.overwritten + before);
+            gathered.next.push(part.overwritten.saturating_add(before));
         }
         gathered.name_threads();
         if has_earlier_calls {
-            gathered.add(&found);
+            gathered.add(&found, room);
         }
         Ok(gathered)
     }
 
     /// Takes the calls that have ended since.
-    fn look(&mut self) {
+    fn look(&mut self, room: &mut usize) {
         if let Ok(found) = ProcessSnapshot::of_process(self.record.pid) {
-            self.add(&found);
+            self.add(&found, room);
         }
     }
 
-    fn add(&mut self, found: &ProcessSnapshot) {
+    fn add(&mut self, found: &ProcessSnapshot, room: &mut usize) {
         self.record.unrecorded_threads = found.refused_threads;
         // A part that was used stays in its place.
         self.next
             .resize(found.threads.len().max(self.next.len()), 0);
         for (place, part) in found.threads.iter().enumerate() {
-            self.add_part(place, part);
+            self.add_part(place, part, room);
         }
     }
 
-    fn add_part(&mut self, place: usize, part: &ThreadSnapshot) {
+    fn add_part(&mut self, place: usize, part: &ThreadSnapshot, room: &mut usize) {
         let next = self.next[place];
         let lost = part.overwritten.saturating_sub(next);
         if lost > 0 {
             let thread = self.thread(part.thread, &part.name);
             thread.lost = thread.lost.saturating_add(lost);
         }
-        for (number, event) in (part.overwritten..).zip(&part.events) {
+        for (number, event) in (part.overwritten..=u64::MAX).zip(&part.events) {
             if number < next {
                 continue;
             }
-            let has_room = self.calls < CALLS_MAX;
-            self.calls += usize::from(has_room);
+            let has_room = *room > 0;
+            *room -= usize::from(has_room);
             let name = if event.thread == part.thread {
                 &part.name
             } else {
@@ -156,10 +164,14 @@ impl Gathered {
                 thread.lost = thread.lost.saturating_add(1);
             }
         }
-        if let Some(lane) = part.lane {
-            self.thread(part.thread, &part.name).lane = Some(lane.to_string());
+        // A thread that has just taken a part may have the lane of the one before for a moment. One that has ended has no name, and its
+        // number may be that of a thread with another part.
+        let lane = part.lane.map(|lane| lane.to_string());
+        let thread = self.thread(part.thread, &part.name);
+        if !part.name.is_empty() || thread.lane.is_none() {
+            thread.lane = lane;
         }
-        self.next[place] = next.max(part.overwritten + part.events.len() as u64);
+        self.next[place] = next.max(part.overwritten.saturating_add(part.events.len() as u64));
     }
 
     fn thread(&mut self, tid: u32, name: &str) -> &mut ThreadRecord {
@@ -195,14 +207,27 @@ impl Gathered {
     }
 }
 
-/// The threads of a process and their names, of which some may be gone.
+/// Returns true if the ids that a process has for its threads are not those of the kernel's record.
+fn has_own_thread_ids(process: u32) -> bool {
+    let namespace = fs::read_link(format!("/proc/{process}/ns/pid"));
+    namespace.is_ok_and(|namespace| namespace.as_os_str() != FIRST_PID_NAMESPACE)
+}
+
+/// The id of a thread in the PID namespace of its process, the last of `NSpid` (proc_pid_status(5)).
+fn own_id(status: &str) -> Option<u32> {
+    let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    ids?.split_whitespace().next_back()?.parse().ok()
+}
+
+/// The threads of a process, by the ids that it has for them, and their names, of which some may be gone.
 fn threads(process: u32) -> Vec<(u32, String)> {
     let entries = fs::read_dir(format!("/proc/{process}/task"));
     let entries = entries.into_iter().flatten().flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let named = ids.map(|id| {
         let name = read(format!("/proc/{process}/task/{id}/comm")).unwrap_or_default();
-        (id, name.trim().to_owned())
+        let status = read(format!("/proc/{process}/task/{id}/status")).unwrap_or_default();
+        (own_id(&status).unwrap_or(id), name.trim().to_owned())
     });
     named.take(THREADS_MAX).collect()
 }
@@ -228,19 +253,25 @@ fn of_event(event: &CallEvent) -> CallRecord {
         request_id: event.request_id,
         connection: event.connection,
         first_ns: event.first_ns,
-        // Ticks become ns with a rounding of their own.
-        second_ns: event
-            .second_ns
-            .clamp(event.first_ns, event.last_ns.max(event.first_ns)),
+        // Ticks become ns with a rounding of their own. 0 is a request that was never sent.
+        second_ns: match event.second_ns {
+            0 => 0,
+            second_ns => second_ns.clamp(event.first_ns, event.last_ns.max(event.first_ns)),
+        },
         last_ns: event.last_ns.max(event.first_ns),
     }
 }
 
-/// A recorder that is looked at so often keeps 100,000 calls a second of each thread.
+/// The time from look to look: a recorder that is looked at so often keeps 100,000 calls a second of each thread.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
-/// The most calls of a process that are kept; more are counted as lost.
-const CALLS_MAX: usize = 1_000_000;
+/// The most calls of all processes that are kept, such that the file can be read; more are counted as lost.
+pub(crate) const CALLS_MAX: usize = 1_000_000;
 const THREADS_MAX: usize = 4_096;
+/// Of its links in /proc: PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h.
+const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 /// The kernel's buffers: for each CPU and second, and for all CPUs.
 const KERNEL_KIB_A_SECOND: f64 = 8_192.0;
-const KERNEL_KIB_MAX: u64 = 512 * 1_024;
+pub(crate) const KERNEL_KIB_MAX: u64 = 512 * 1_024;
+
+#[cfg(test)]
+mod tests;

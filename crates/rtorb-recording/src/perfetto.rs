@@ -16,15 +16,14 @@ mod read;
 mod rows;
 mod write;
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use prost::Message as _;
 
 use crate::joins::Joins;
 use crate::records::Recording;
-use messages::Trace;
 
 /// Why a recording was not read or written.
 #[derive(Debug, thiserror::Error)]
@@ -38,12 +37,10 @@ pub enum RecordingError {
         source: io::Error,
     },
     /// The file is larger than a recording may be.
-    #[error("{} has {bytes} bytes, and a recording has at most {}: record a shorter time", path.display(), Recording::BYTES_MAX)]
+    #[error("{} has more than {} bytes, and a recording has not: record a shorter time", path.display(), Recording::BYTES_MAX)]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// Its size.
-        bytes: u64,
     },
     /// The file is no recording.
     #[error("{} is no recording of rtorb: {what}. `rtorb trace` writes one", path.display())]
@@ -56,8 +53,8 @@ pub enum RecordingError {
 }
 
 impl Recording {
-    /// The largest file that is read, in bytes.
-    pub const BYTES_MAX: u64 = 512 * 1024 * 1024;
+    /// The largest file that is read, in bytes. [`gathering`](crate::gathering) makes no larger one.
+    pub const BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
     /// Writes a file with this content. Returns the calls that are not in it, because their times are in no order.
     ///
@@ -81,14 +78,16 @@ impl Recording {
             path: path.to_owned(),
             source,
         };
-        let bytes = fs::metadata(path).map_err(failed)?.len();
-        if bytes > Self::BYTES_MAX {
+        let file = File::open(path).map_err(failed)?;
+        // The file may be a device or a pipe, which do not say their size.
+        let mut bytes = Vec::new();
+        let mut bounded = file.take(Self::BYTES_MAX + 1);
+        bounded.read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.len() as u64 > Self::BYTES_MAX {
             return Err(RecordingError::TooLarge {
                 path: path.to_owned(),
-                bytes,
             });
         }
-        let bytes = fs::read(path).map_err(failed)?;
         Self::of_bytes(&bytes).map_err(|what| RecordingError::NoRecording {
             path: path.to_owned(),
             what,
@@ -107,8 +106,7 @@ impl Recording {
     /// # Errors
     /// Why they are none.
     pub fn of_bytes(bytes: &[u8]) -> Result<Self, String> {
-        let trace = Trace::decode(bytes).map_err(|error| error.to_string())?;
-        read::recording(&trace)
+        read::recording(bytes)
     }
 }
 

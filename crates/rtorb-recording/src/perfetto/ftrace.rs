@@ -1,4 +1,4 @@
-//! The kernel's record as bundles of ftrace events, one for each CPU.
+//! The kernel's record as bundles of ftrace events, some for each CPU.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ pub(super) fn bundles(
     common_ns: impl Fn(u64) -> u64,
 ) -> Vec<FtraceEventBundle> {
     let each = record.events.iter();
-    let bundle = |(cpu, events): (&usize, &Vec<TraceEvent>)| {
+    let of_cpu = |(cpu, events): (&usize, &Vec<TraceEvent>)| {
         let mut running = 0;
-        let events = events.iter().map(|event| {
+        let made = |event: &TraceEvent| {
             if let TraceEventKind::Switched { from, .. } = event.kind {
                 running = from;
             }
@@ -33,13 +33,15 @@ pub(super) fn bundles(
                 pid: Some(pid.cast_unsigned()),
                 data: Some(data(event.kind, &record.names, *cpu)),
             }
-        });
-        FtraceEventBundle {
+        };
+        let events: Vec<FtraceEvent> = events.iter().map(made).collect();
+        let bundles = events.chunks(BUNDLE_MAX).map(|events| FtraceEventBundle {
             cpu: u32::try_from(*cpu).ok(),
-            event: events.collect(),
-        }
+            event: events.to_vec(),
+        });
+        bundles.collect::<Vec<_>>()
     };
-    each.map(bundle).collect()
+    each.flat_map(of_cpu).collect()
 }
 
 fn data(kind: TraceEventKind, names: &BTreeMap<i32, String>, cpu: usize) -> FtraceData {
@@ -143,6 +145,8 @@ fn kind(
     })
 }
 
+/// The events of a bundle, such that its packet is not too large to be read.
+const BUNDLE_MAX: usize = 10_000;
 /// `TASK_RUNNING` and `TASK_INTERRUPTIBLE` of the kernel's include/linux/sched.h.
 const RUNNABLE: i64 = 0;
 const SLEEPING: i64 = 1;

@@ -2,55 +2,67 @@
 
 use std::collections::BTreeMap;
 
+use prost::Message as _;
 use rtorb_host::kernel_trace::RecordedTrace;
 
 use super::ftrace;
 use super::messages::{
-    AnnotationValue, EventType, PacketData, Trace, TracePacket, TrackDescriptor, TrackEvent,
+    AnnotationValue, EventType, FtraceEventBundle, PacketData, TracePacket, TrackDescriptor,
+    TrackEvent,
 };
 use super::write::{CATEGORY, CPU_END, HOST, LOST, UNRECORDED, before_second};
 use crate::records::{
     CallOutcome, CallRecord, CallSide, HostRecord, ProcessRecord, Recording, ThreadRecord,
 };
 
-/// Returns the recording that a trace is.
-pub(super) fn recording(trace: &Trace) -> Result<Recording, String> {
+/// Returns the recording that the bytes of a trace are, or that of several traces one behind the other.
+pub(super) fn recording(mut bytes: &[u8]) -> Result<Recording, String> {
+    let mut whole = Recording::default();
     let mut reader = Reader::default();
-    for packet in &trace.packet {
-        if let Some(PacketData::Track(track)) = &packet.data {
-            reader.track(packet, track)?;
+    let mut number = 0_usize;
+    while !bytes.is_empty() {
+        let failed = |what: String| format!("packet {number}: {what}");
+        let packet = next_packet(&mut bytes).map_err(failed)?;
+        if reader.has_events && is_host(&packet) {
+            whole.add(std::mem::take(&mut reader).finish()?);
+        }
+        reader.packet(&packet).map_err(failed)?;
+        number += 1;
+        if number > PACKETS_MAX {
+            return Err(format!("it has more than {PACKETS_MAX} packets"));
         }
     }
-    if reader.recording.hosts.is_empty() {
-        return Err("it has no track of a host".to_owned());
+    whole.add(reader.finish()?);
+    Ok(whole)
+}
+
+/// Takes the next packet of a trace, one at a time: a few bytes of a file may be much more memory.
+fn next_packet(bytes: &mut &[u8]) -> Result<TracePacket, String> {
+    let broken = |error: prost::DecodeError| error.to_string();
+    let rest = bytes
+        .strip_prefix(&[PACKET])
+        .ok_or("something else than a packet")?;
+    *bytes = rest;
+    let length = prost::decode_length_delimiter(&mut *bytes).map_err(broken)?;
+    if length > PACKET_BYTES_MAX {
+        return Err(format!("it has more than {PACKET_BYTES_MAX} bytes"));
     }
-    // What is said of a host comes first: events need its clock.
-    for packet in &trace.packet {
-        if let Some(PacketData::Event(event)) = &packet.data
-            && reader.host_of_track.contains_key(&event.track_uuid())
-        {
-            reader.host(event)?;
-        }
+    let (packet, rest) = bytes.split_at_checked(length).ok_or("it is not whole")?;
+    *bytes = rest;
+    TracePacket::decode(packet).map_err(broken)
+}
+
+/// Returns true for the track of a host, with which a trace begins.
+fn is_host(packet: &TracePacket) -> bool {
+    match &packet.data {
+        Some(PacketData::Track(track)) => host_name(track).is_some(),
+        _ => false,
     }
-    for (number, packet) in trace.packet.iter().enumerate() {
-        let read = match &packet.data {
-            Some(PacketData::Event(event)) => reader.event(packet, event),
-            Some(PacketData::Ftrace(bundle)) => {
-                let host = reader.host_of(packet)?;
-                let host = &mut reader.recording.hosts[host];
-                let ahead_ns = host.ahead_ns;
-                if let Ok(record) = &mut host.kernel {
-                    ftrace::add(bundle, record, |at_ns| {
-                        at_ns.saturating_add_signed(ahead_ns)
-                    });
-                }
-                Ok(())
-            }
-            _ => Ok(()),
-        };
-        read.map_err(|what| format!("packet {number}: {what}"))?;
-    }
-    reader.finish()
+}
+
+fn host_name(track: &TrackDescriptor) -> Option<&str> {
+    let name = track.name().strip_prefix(HOST)?;
+    track.parent_uuid.is_none().then_some(name)
 }
 
 /// The place of a thread.
@@ -73,6 +85,10 @@ struct Reader {
     further: BTreeMap<u64, (u64, String)>,
     /// The slices of each track that have begun: those that are calls, with their begins.
     open: BTreeMap<u64, Vec<Option<Begun>>>,
+    /// Whether events came already, which are behind all tracks.
+    has_events: bool,
+    kernel_events: usize,
+    tracks: usize,
 }
 
 /// A call whose slice has begun.
@@ -84,11 +100,49 @@ struct Begun {
 }
 
 impl Reader {
+    /// Takes a packet. Those of tracks come first, then of each host what is said of it, whose clock the others need.
+    fn packet(&mut self, packet: &TracePacket) -> Result<(), String> {
+        match &packet.data {
+            Some(PacketData::Track(track)) => self.track(packet, track),
+            Some(PacketData::Event(event)) => {
+                self.has_events = true;
+                if self.host_of_track.contains_key(&event.track_uuid()) {
+                    self.host(event)
+                } else {
+                    self.event(packet, event)
+                }
+            }
+            Some(PacketData::Ftrace(bundle)) => self.bundle(packet, bundle),
+            None => Ok(()),
+        }
+    }
+
+    fn bundle(&mut self, packet: &TracePacket, bundle: &FtraceEventBundle) -> Result<(), String> {
+        self.has_events = true;
+        self.kernel_events += bundle.event.len();
+        if self.kernel_events > KERNEL_EVENTS_MAX {
+            return Err(format!(
+                "it has more than {KERNEL_EVENTS_MAX} events of the kernel"
+            ));
+        }
+        let host = self.host_of(packet)?;
+        let host = &mut self.recording.hosts[host];
+        let ahead_ns = host.ahead_ns;
+        if let Ok(record) = &mut host.kernel {
+            ftrace::add(bundle, record, |at_ns| {
+                at_ns.saturating_add_signed(ahead_ns)
+            });
+        }
+        Ok(())
+    }
+
     fn track(&mut self, packet: &TracePacket, track: &TrackDescriptor) -> Result<(), String> {
+        if self.tracks >= TRACKS_MAX {
+            return Err(format!("it has more than {TRACKS_MAX} tracks"));
+        }
+        self.tracks += 1;
         let uuid = track.uuid();
-        if let Some(name) = track.name().strip_prefix(HOST)
-            && track.parent_uuid.is_none()
-        {
+        if let Some(name) = host_name(track) {
             let hosts = &mut self.recording.hosts;
             let known = hosts.iter().position(|host| host.name == name);
             let host = known.unwrap_or(hosts.len());
@@ -175,9 +229,6 @@ impl Reader {
 
     fn event(&mut self, packet: &TracePacket, event: &TrackEvent) -> Result<(), String> {
         let track = event.track_uuid();
-        if self.host_of_track.contains_key(&track) {
-            return Ok(());
-        }
         let host = self.host_of(packet)?;
         let ahead_ns = self.recording.hosts[host].ahead_ns;
         let at_ns = packet.timestamp().saturating_add_signed(ahead_ns);
@@ -186,7 +237,9 @@ impl Reader {
                 let at = self.thread_of_track.get(&track);
                 let at = *at.ok_or("lost calls are of no thread")?;
                 let lost = Notes::of(event).natural("lost");
-                self.thread(at).lost = lost.ok_or("lost calls have no number")?;
+                let lost = lost.ok_or("lost calls have no number")?;
+                let thread = self.thread(at);
+                thread.lost = thread.lost.saturating_add(lost);
             }
             EventType::Instant if event.name() == UNRECORDED => {
                 let at = self.process_of_track.get(&track);
@@ -306,6 +359,9 @@ impl Reader {
     }
 
     fn finish(self) -> Result<Recording, String> {
+        if self.recording.hosts.is_empty() {
+            return Err("it has no track of a host".to_owned());
+        }
         if self.open.values().any(|open| !open.is_empty()) {
             return Err("it ends within a slice: it is not whole".to_owned());
         }
@@ -351,3 +407,10 @@ impl<'a> Notes<'a> {
 
 /// How deep slices may be in one another.
 const DEPTH_MAX: usize = 10_000;
+/// What one file may have: as much as [`gathering`](crate::gathering) makes, and not more memory than a host has.
+const PACKETS_MAX: usize = 16 << 20;
+const TRACKS_MAX: usize = 1 << 20;
+const KERNEL_EVENTS_MAX: usize = 32 << 20;
+const PACKET_BYTES_MAX: usize = 4 << 20;
+/// The field `packet` of `perfetto.protos.Trace`, as it is in a file.
+const PACKET: u8 = 1 << 3 | 2;

@@ -1,4 +1,4 @@
-use super::messages::{EventType, PacketData, Trace, TrackEvent};
+use super::messages::{EventType, PacketData, Trace, TracePacket, TrackEvent};
 use super::*;
 use crate::records::{CallOutcome, CallRecord, CallSide, HostRecord, ProcessRecord, ThreadRecord};
 
@@ -124,4 +124,55 @@ fn overlapping_waits_are_on_tracks_of_one_name() {
     });
     let queues = names.filter(|name| name == "queue of thread 21 21");
     assert_eq!(queues.count(), 2);
+}
+
+/// Requests that waited for nothing are in no queue.
+#[test]
+fn requests_that_did_not_wait_are_in_no_queue() {
+    let mut made = recording();
+    for call in &mut made.hosts[0].processes[1].threads[0].calls {
+        call.second_ns = call.first_ns;
+    }
+    let (bytes, _) = made.to_bytes();
+    let trace = Trace::decode(&bytes[..]).unwrap();
+    let is_queue = |packet: &TracePacket| match &packet.data {
+        Some(PacketData::Track(track)) => track.name().starts_with("queue of"),
+        _ => false,
+    };
+    assert!(!trace.packet.iter().any(is_queue));
+    assert_eq!(Recording::of_bytes(&bytes).unwrap(), made);
+}
+
+/// What is not as large as it is in memory is not taken for long.
+#[test]
+fn packets_are_bounded() {
+    let empty = [0x0a, 0].repeat(20_000_000);
+    let said = Recording::of_bytes(&empty).unwrap_err();
+    assert!(said.contains("more than 16777216 packets"), "{said}");
+    let mut large = vec![0x0a];
+    prost::encode_length_delimiter(5 << 20, &mut large).unwrap();
+    large.resize(6 << 20, 0);
+    let said = Recording::of_bytes(&large).unwrap_err();
+    assert!(said.contains("more than 4194304 bytes"), "{said}");
+}
+
+/// The largest recording that is made of processes can be read.
+#[test]
+fn the_largest_recording_is_small_enough() {
+    let mut one = recording();
+    let bytes = |made: &Recording| made.to_bytes().0.len() as u64;
+    let small = bytes(&one);
+    let process = &mut one.hosts[0].processes[1];
+    let mut call = process.threads[0].calls[0].clone();
+    call.operation = "x".repeat(48);
+    (call.cpu, call.priority) = (u16::MAX, i16::MAX);
+    (call.request_id, call.connection) = (u32::MAX, u64::MAX);
+    call.first_ns = 1 << 62;
+    call.second_ns = call.first_ns + (1 << 40);
+    call.last_ns = call.second_ns + 1;
+    process.threads[0].calls.push(call);
+    let of_call = bytes(&one) - small;
+    let calls = crate::gathering::CALLS_MAX as u64 * of_call;
+    let kernel = crate::gathering::KERNEL_KIB_MAX * 1024;
+    assert!(calls + kernel < Recording::BYTES_MAX, "{of_call} bytes");
 }

@@ -16,7 +16,7 @@ use crate::records::{CallRecord, CallSide, HostRecord, ProcessRecord, Recording,
 pub(super) fn trace(recording: &Recording, joins: &Joins) -> (Trace, u64) {
     let mut packets = Vec::new();
     let mut left_out = 0;
-    let (mut later, flows) = (Vec::new(), flows(joins));
+    let (mut later, flows) = (Vec::new(), flows(recording, joins));
     for (index, host) in recording.hosts.iter().enumerate() {
         let mut writer = Writer {
             host,
@@ -57,11 +57,16 @@ fn identity(content: &impl Hash) -> u64 {
     hasher.finish().max(1)
 }
 
-/// The number of the arrow of each call that has one: equal at both ends.
-fn flows(joins: &Joins) -> BTreeMap<CallPlace, u64> {
+/// The number of the arrow of each call that has one: equal at both ends, and another one in another recording.
+fn flows(recording: &Recording, joins: &Joins) -> BTreeMap<CallPlace, u64> {
     let pairs = joins.server_of.iter();
     let both = pairs.flat_map(|(client, server)| {
-        let flow = identity(&("flow", client));
+        let (host, call) = (&recording.host(*client).name, recording.call(*client));
+        let thread = (
+            recording.process(*client).pid,
+            recording.thread(*client).tid,
+        );
+        let flow = identity(&("flow", host, thread, call.request_id, call.first_ns));
         [(*client, flow), (*server, flow)]
     });
     both.collect()
@@ -301,15 +306,17 @@ fn draw(call: &CallRecord, flow: Option<u64>, executed: &mut Vec<Drawn>, queued:
             queued.push(plain(whole, last));
             return;
         };
-        let waiting = TrackEvent {
-            flow_ids: flow,
-            ..named(&call.operation)
-        };
-        let wait = Slice {
-            end_ns: turn_ns,
-            ..whole
-        };
-        queued.push(plain(wait, waiting));
+        if turn_ns > call.first_ns {
+            let waiting = TrackEvent {
+                flow_ids: flow,
+                ..named(&call.operation)
+            };
+            let wait = Slice {
+                end_ns: turn_ns,
+                ..whole
+            };
+            queued.push(plain(wait, waiting));
+        }
         let execution = Slice {
             begin_ns: turn_ns,
             ..whole
