@@ -17,7 +17,7 @@ mod rows;
 mod write;
 
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io::{self, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use prost::Message as _;
@@ -54,7 +54,7 @@ pub enum RecordingError {
 
 impl Recording {
     /// The largest file that is read, in bytes. [`gathering`](crate::gathering) makes no larger one.
-    pub const BYTES_MAX: u64 = 1024 * 1024 * 1024;
+    pub const BYTES_MAX: u64 = 1536 * 1024 * 1024;
 
     /// Writes a file with this content. Returns the calls that are not in it, because their times are in no order.
     ///
@@ -80,18 +80,13 @@ impl Recording {
         };
         let file = File::open(path).map_err(failed)?;
         // The file may be a device or a pipe, which do not say their size.
-        let mut bytes = Vec::new();
-        let mut bounded = file.take(Self::BYTES_MAX + 1);
-        bounded.read_to_end(&mut bytes).map_err(failed)?;
-        if bytes.len() as u64 > Self::BYTES_MAX {
-            return Err(RecordingError::TooLarge {
-                path: path.to_owned(),
-            });
+        let mut bounded = BufReader::new(file.take(Self::BYTES_MAX + 1));
+        let read = read::recording(&mut bounded);
+        let path = path.to_owned();
+        if bounded.get_ref().limit() == 0 {
+            return Err(RecordingError::TooLarge { path });
         }
-        Self::of_bytes(&bytes).map_err(|what| RecordingError::NoRecording {
-            path: path.to_owned(),
-            what,
-        })
+        read.map_err(|what| RecordingError::NoRecording { path, what })
     }
 
     /// Returns the bytes of a file, and how many calls are not in it.

@@ -1,6 +1,7 @@
 //! From a trace to a recording.
 
 use std::collections::BTreeMap;
+use std::io::{self, BufRead};
 
 use prost::Message as _;
 use rtorb_host::kernel_trace::RecordedTrace;
@@ -15,41 +16,49 @@ use crate::records::{
     CallOutcome, CallRecord, CallSide, HostRecord, ProcessRecord, Recording, ThreadRecord,
 };
 
-/// Returns the recording that the bytes of a trace are, or that of several traces one behind the other.
-pub(super) fn recording(mut bytes: &[u8]) -> Result<Recording, String> {
+/// Returns the recording that a trace is, or that of several traces one behind the other.
+pub(super) fn recording(mut source: impl BufRead) -> Result<Recording, String> {
     let mut whole = Recording::default();
     let mut reader = Reader::default();
-    let mut number = 0_usize;
-    while !bytes.is_empty() {
+    for number in 0..PACKETS_MAX {
         let failed = |what: String| format!("packet {number}: {what}");
-        let packet = next_packet(&mut bytes).map_err(failed)?;
+        let Some(packet) = next_packet(&mut source).map_err(failed)? else {
+            whole.add(reader.finish()?);
+            return Ok(whole);
+        };
         if reader.has_events && is_host(&packet) {
             whole.add(std::mem::take(&mut reader).finish()?);
         }
         reader.packet(&packet).map_err(failed)?;
-        number += 1;
-        if number > PACKETS_MAX {
-            return Err(format!("it has more than {PACKETS_MAX} packets"));
-        }
     }
-    whole.add(reader.finish()?);
-    Ok(whole)
+    Err(format!("it has more than {PACKETS_MAX} packets"))
 }
 
-/// Takes the next packet of a trace, one at a time: a few bytes of a file may be much more memory.
-fn next_packet(bytes: &mut &[u8]) -> Result<TracePacket, String> {
-    let broken = |error: prost::DecodeError| error.to_string();
-    let rest = bytes
-        .strip_prefix(&[PACKET])
-        .ok_or("something else than a packet")?;
-    *bytes = rest;
-    let length = prost::decode_length_delimiter(&mut *bytes).map_err(broken)?;
+/// Reads the next packet of a trace, if there is one. One at a time: a few bytes of a file may be much more memory.
+fn next_packet(source: &mut impl BufRead) -> Result<Option<TracePacket>, String> {
+    let broken = |error: io::Error| error.to_string();
+    match source.fill_buf().map_err(broken)?.first() {
+        None => return Ok(None),
+        Some(&PACKET) => source.consume(1),
+        Some(_) => return Err("something else than a packet".to_owned()),
+    }
+    let (mut digits, mut count) = ([0; DIGITS_MAX], 0);
+    while count < DIGITS_MAX && (count == 0 || digits[count - 1] & MORE != 0) {
+        source
+            .read_exact(&mut digits[count..=count])
+            .map_err(broken)?;
+        count += 1;
+    }
+    let length = prost::decode_length_delimiter(&digits[..count]);
+    let length = length.map_err(|error| error.to_string())?;
     if length > PACKET_BYTES_MAX {
         return Err(format!("it has more than {PACKET_BYTES_MAX} bytes"));
     }
-    let (packet, rest) = bytes.split_at_checked(length).ok_or("it is not whole")?;
-    *bytes = rest;
-    TracePacket::decode(packet).map_err(broken)
+    let mut packet = vec![0; length];
+    source.read_exact(&mut packet).map_err(broken)?;
+    TracePacket::decode(&packet[..])
+        .map(Some)
+        .map_err(|error| error.to_string())
 }
 
 /// Returns true for the track of a host, with which a trace begins.
@@ -410,7 +419,10 @@ const DEPTH_MAX: usize = 10_000;
 /// What one file may have: as much as [`gathering`](crate::gathering) makes, and not more memory than a host has.
 const PACKETS_MAX: usize = 16 << 20;
 const TRACKS_MAX: usize = 1 << 20;
-const KERNEL_EVENTS_MAX: usize = 32 << 20;
+const KERNEL_EVENTS_MAX: usize = 48 << 20;
 const PACKET_BYTES_MAX: usize = 4 << 20;
 /// The field `packet` of `perfetto.protos.Trace`, as it is in a file.
 const PACKET: u8 = 1 << 3 | 2;
+/// The length of a packet: at most so many bytes, all but the last of which have this bit.
+const DIGITS_MAX: usize = 10;
+const MORE: u8 = 0x80;

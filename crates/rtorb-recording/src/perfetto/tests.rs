@@ -143,12 +143,9 @@ fn requests_that_did_not_wait_are_in_no_queue() {
     assert_eq!(Recording::of_bytes(&bytes).unwrap(), made);
 }
 
-/// What is not as large as it is in memory is not taken for long.
+/// A packet that may be much larger in memory is not decoded.
 #[test]
 fn packets_are_bounded() {
-    let empty = [0x0a, 0].repeat(20_000_000);
-    let said = Recording::of_bytes(&empty).unwrap_err();
-    assert!(said.contains("more than 16777216 packets"), "{said}");
     let mut large = vec![0x0a];
     prost::encode_length_delimiter(5 << 20, &mut large).unwrap();
     large.resize(6 << 20, 0);
@@ -173,6 +170,7 @@ fn the_largest_recording_is_small_enough() {
     process.threads[0].calls.push(call);
     let of_call = bytes(&one) - small;
     let calls = crate::gathering::CALLS_MAX as u64 * of_call;
-    let kernel = crate::gathering::KERNEL_KIB_MAX * 1024;
+    // The begin and the end of a handler of a timer have 32 bytes in the kernel's buffer, and fewer than 64 in the file.
+    let kernel = crate::gathering::KERNEL_KIB_MAX * 1024 * 2;
     assert!(calls + kernel < Recording::BYTES_MAX, "{of_call} bytes");
 }

@@ -106,6 +106,12 @@ fn other_files_are_refused_with_the_reason() {
     );
     assert!(said(b"").contains("it has no track of a host"));
     assert!(said(b"# a text\n").contains("is no recording of rtorb"));
+    let endless = Recording::read(std::path::Path::new("/dev/zero")).unwrap_err();
+    let endless = endless.to_string();
+    assert!(
+        endless.contains("something else than a packet"),
+        "{endless}"
+    );
     let (whole, _) = recording(Planted::Nothing).to_bytes();
     assert!(said(&whole[..whole.len() / 2]).contains("is no recording of rtorb"));
 }
