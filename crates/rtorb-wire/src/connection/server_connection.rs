@@ -297,6 +297,11 @@ impl ServerConnection {
         self.load() & UNSENT != 0
     }
 
+    /// True once nothing is read any more.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.phase(), Ended | Finishing)
+    }
+
     /// True while the connection is read.
     pub fn is_read(&self) -> bool {
         matches!(self.phase(), Reading | Requested)
@@ -396,9 +401,9 @@ impl ServerConnection {
         ])
     }
 
-    /// Has requests taken out before they are served. Any thread may call this.
+    /// Has requests taken out before they are served. Any thread may call this: who finds it also finds what that thread did before.
     pub fn take_out(&self) {
-        self.word.fetch_or(TAKEN_OUT, Ordering::Relaxed);
+        self.word.fetch_or(TAKEN_OUT, Ordering::Release);
     }
 
     /// Has requests served in place again; returns false while some are taken out. The reader calls this.

@@ -1,8 +1,8 @@
 //! The server's side of a request for generated code: it reads arguments and writes a reply.
 
 use super::deferred_replies::{CallerWait, ReplyId};
+use super::held_requests::Hold;
 use super::intercepted;
-use super::manager_state::ManagerState;
 use super::server_core::ServerCore;
 use super::session::Session;
 use crate::exception::{ExceptionKind, SystemException};
@@ -259,8 +259,8 @@ pub(crate) struct Scratch {
     caller: Option<Arc<CallerWait>>,
     /// The reply that the servant of a request deferred last.
     pub(super) deferred: Option<ReplyId>,
-    /// The manager that holds the collocated request.
-    pub(super) held_by: Option<Arc<ManagerState>>,
+    /// What holds the collocated request.
+    pub(super) held_by: Option<Hold>,
     /// The interception of the request, or memory of an earlier one.
     pub(super) interception: Option<Box<ServerInterception>>,
 }

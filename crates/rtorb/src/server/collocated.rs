@@ -160,8 +160,8 @@ fn await_reply(
 ) -> Result<usize, SystemException> {
     let deadline = request.deadline();
     let deadline_ns = deadline.at_ns().unwrap_or(u64::MAX);
-    while let Some(manager) = workspace.scratch.held_by.take() {
-        if !orb.held.wait(&manager, deadline_ns)? {
+    while let Some(hold) = workspace.scratch.held_by.take() {
+        if !orb.held.wait(&hold, deadline_ns)? {
             return Err(request.timed_out(deadline));
         }
         let len = again(workspace)?;

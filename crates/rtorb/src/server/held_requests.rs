@@ -6,7 +6,7 @@
 //! object of its own ORB.
 
 use super::answer::TakenTimes;
-use super::call::{OrbResponder, ServerCall};
+use super::call::{OrbResponder, RecordedAs, ServerCall};
 use super::manager_state::ManagerState;
 use super::names::NameCache;
 use super::object_key::ObjectKey;
@@ -14,13 +14,14 @@ use super::request::TakenRequest;
 use super::server_core::ServerCore;
 use super::session::Session;
 use super::thread_priority::ThreadPriority;
+use super::upcall;
 use super::workspace::Workspace;
 use crate::Limits;
 use crate::clock::monotonic_ns;
 use crate::deadline;
 use crate::exception::{SystemException, local};
 use core::mem;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use rtorb_core::upcall::is_implicit;
 use rtorb_os::sync::{Condvar, Mutex};
 use rtorb_wire::giop::{RequestHeader, Response};
@@ -34,8 +35,10 @@ pub(crate) struct HeldRequests {
     bytes_max: usize,
     /// Set before a manager holds requests for the first time.
     is_used: AtomicBool,
+    /// The number of [releases](HeldRequests::release). It changes under the lock of the table.
+    releases: AtomicU32,
     table: Mutex<HeldTable>,
-    /// Signalled when a manager ends to hold, and when the ORB stops.
+    /// Signalled with each release, and when the ORB stops.
     changed: Condvar,
 }
 
@@ -58,7 +61,16 @@ pub(crate) struct HeldRequest {
     is_due: bool,
 }
 
-/// Decides about a request whose manager is not active. Returns true if it is to be served now, and false if it is held: then nothing replies.
+/// The manager of an object that a request has found, when it was not active.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    pub(super) manager: Arc<ManagerState>,
+    /// The number of [releases](HeldRequests::releases) before the object was looked up.
+    pub(super) releases: u32,
+}
+
+/// Decides about a request whose manager is not active. Returns false if it is held: then nothing replies. Otherwise its object is to be looked
+/// up again, because the thread may have waited.
 ///
 /// # Errors
 /// TRANSIENT 1 if the manager discards requests, or holds as many as it may; OBJ_ADAPTER 1 if it is inactive; TIMEOUT if the deadline
@@ -66,35 +78,33 @@ pub(crate) struct HeldRequest {
 #[cold]
 #[inline(never)]
 pub(super) fn admit(
-    manager: &Arc<ManagerState>,
+    hold: Hold,
     request_id: u32,
     call: &mut ServerCall<'_>,
 ) -> Result<bool, SystemException> {
-    if !manager.is_holding() {
-        return manager.refusal().map_or(Ok(true), Err);
+    if !hold.manager.is_holding() {
+        return hold.manager.refusal().map_or(Ok(true), Err);
     }
     let OrbResponder { orb, session, .. } = call.reply.responder;
-    let is_served = match session {
+    let is_admitted = match session {
         None => {
             // The caller waits, and has it served again.
-            call.reply.responder.scratch.held_by = Some(Arc::clone(manager));
+            call.reply.responder.scratch.held_by = Some(hold);
             false
         }
-        Some(session) if session.is_watched() => {
-            orb.held.hold(manager, session, request_id, call)?
-        }
+        Some(session) if session.is_watched() => orb.held.hold(&hold, session, request_id, call)?,
         Some(_) => {
-            if !orb.held.wait(manager, deadline::inherited_ns())? {
+            if !orb.held.wait(&hold, deadline::inherited_ns())? {
                 return Err(expired(orb));
             }
             true
         }
     };
-    if is_served {
-        return manager.refusal().map_or(Ok(true), Err);
+    if !is_admitted {
+        call.reply.response = Response::None;
+        call.reply.responder.recorded = RecordedAs::Held;
     }
-    call.reply.response = Response::None;
-    Ok(false)
+    Ok(is_admitted)
 }
 
 /// As [`admit`], before interceptors see the request and its distributable thread is noted. An adapter that does not exist yet holds nothing.
@@ -107,16 +117,36 @@ pub(super) fn admit_known(
     if is_implicit(request.operation) {
         return Ok(true);
     }
-    let orb = call.reply.responder.orb;
-    let object = match ObjectKey::parse(request.target.object_key()?) {
+    let key = ObjectKey::parse(request.target.object_key()?);
+    while let Some(hold) = find_hold(key, call, names) {
+        if !admit(hold, request.request_id, call)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Returns what holds the requests for the object with that key, if something does.
+fn find_hold(key: ObjectKey<'_>, call: &ServerCall<'_>, names: &mut NameCache) -> Option<Hold> {
+    let OrbResponder { orb, session, .. } = call.reply.responder;
+    let releases = orb.held.releases();
+    let object = match key {
         ObjectKey::Transient { epoch, place } if epoch == orb.epoch => orb.objects.get(place),
         ObjectKey::Transient { .. } => None,
         ObjectKey::Named(name) => orb.objects.get_named(name, names),
-    };
-    let manager = object.map(|object| Arc::clone(&object.manager));
-    match manager.filter(|manager| manager.is_holding()) {
-        Some(manager) => admit(&manager, request.request_id, call),
-        None => Ok(true),
+    }?;
+    let manager = (object.manager.is_holding()).then(|| Arc::clone(&object.manager));
+    upcall::release(session.map_or(orb.upcall, Session::upcall), object);
+    Some(Hold {
+        manager: manager?,
+        releases,
+    })
+}
+
+impl Hold {
+    /// Returns true if the object is to be looked up again.
+    fn is_over(&self, held: &HeldRequests) -> bool {
+        !self.manager.is_holding() || held.releases() != self.releases
     }
 }
 
@@ -127,6 +157,7 @@ impl HeldRequests {
             requests_max: limits.queued_requests() as usize,
             bytes_max: limits.queued_bytes_max(),
             is_used: AtomicBool::new(false),
+            releases: AtomicU32::new(0),
             table: Mutex::default(),
             changed: Condvar::new(),
         }
@@ -142,11 +173,19 @@ impl HeldRequests {
         self.is_used.load(Ordering::Acquire)
     }
 
-    /// Holds a request of a connection that an event loop watches. Returns false if it is held, and true if the manager does not hold
-    /// requests any more.
+    /// Returns the number of [releases](Self::release). An object that is looked up afterwards has not ended, unless the number changes.
+    pub(super) fn releases(&self) -> u32 {
+        self.releases.load(Ordering::Acquire)
+    }
+
+    /// Holds a request of a connection that an event loop watches. Returns false if it is held, or its connection has ended, and true if its
+    /// object is to be looked up again.
+    ///
+    /// # Errors
+    /// TRANSIENT 1 if there is no room.
     fn hold(
         &self,
-        manager: &Arc<ManagerState>,
+        hold: &Hold,
         session: &Session,
         request_id: u32,
         call: &mut ServerCall<'_>,
@@ -155,96 +194,86 @@ impl HeldRequests {
             arrived_ns: call.reply.responder.arrived_ns,
             deadline_ns: deadline::inherited_ns(),
         };
-        let mut request = TakenRequest::default();
         let char_code_set = call.reply.char_code_set;
-        request.fill(call.arguments().whole()?, char_code_set, times);
+        let message = call.arguments().whole()?;
+        if !self.make_room(&session.orb, message.len()) {
+            return Err(refused(&session.orb));
+        }
+        let mut request = TakenRequest::default();
+        request.fill(message, char_code_set, times);
         let shared = session.shared().ok_or(local::CONTRADICTION)?;
-        let held = HeldRequest::new(shared, manager, request_id, request);
         let mut table = self.table.lock();
-        if !manager.is_holding() {
-            drop(table);
+        if hold.is_over(self) {
             return Ok(true);
         }
-        let late = self.make_room(&mut table, held.request.bytes());
-        let has_room = !table.is_closed
-            && table.requests.len() < self.requests_max
-            && table.bytes + held.request.bytes() <= self.bytes_max;
-        let refused = if has_room {
-            table.bytes += held.request.bytes();
-            table.requests.push_back(held);
-            None
-        } else {
-            Some(held)
-        };
-        drop(table);
-        refuse_expired(&session.orb, &late);
-        if refused.is_some() {
-            session.orb.state.note_refused();
-            return Err(local::NO_ROOM);
+        // Whoever ends the connection forgets its requests afterwards.
+        if session.state.has_ended() {
+            return Ok(false);
         }
+        if !self.has_room(&table, message.len()) {
+            drop(table);
+            return Err(refused(&session.orb));
+        }
+        table.bytes += message.len();
+        let held = HeldRequest::new(shared, &hold.manager, request_id, request);
+        table.requests.push_back(held);
         Ok(false)
     }
 
-    /// Takes those out whose deadlines have passed, if there is no room for so many bytes.
-    fn make_room(&self, table: &mut HeldTable, bytes: usize) -> Vec<HeldRequest> {
-        let is_full =
-            table.requests.len() >= self.requests_max || table.bytes + bytes > self.bytes_max;
-        if !is_full {
-            return Vec::new();
+    /// Returns true if there is room for a request of so many bytes. Takes those out whose deadlines have passed if there is none otherwise.
+    fn make_room(&self, orb: &ServerCore, bytes: usize) -> bool {
+        let mut table = self.table.lock();
+        if self.has_room(&table, bytes) {
+            return true;
         }
         let now_ns = monotonic_ns();
-        table.take_all(|held| held.request.deadline_ns() <= now_ns)
+        let late = table.take_all(|held| held.request.deadline_ns() <= now_ns);
+        let has_room = self.has_room(&table, bytes);
+        drop(table);
+        refuse_expired(orb, &late);
+        has_room
     }
 
-    /// Waits until the manager does not hold requests any more. Returns false once the deadline has passed.
+    fn has_room(&self, table: &HeldTable, bytes: usize) -> bool {
+        !table.is_closed
+            && table.requests.len() < self.requests_max
+            && table.bytes + bytes <= self.bytes_max
+    }
+
+    /// Waits until the object of a held request is to be looked up again. Returns false once the deadline has passed.
     ///
     /// # Errors
     /// TRANSIENT 1 if the ORB stops.
-    pub(super) fn wait(
-        &self,
-        manager: &ManagerState,
-        deadline_ns: u64,
-    ) -> Result<bool, SystemException> {
-        manager.note_held();
+    pub(super) fn wait(&self, hold: &Hold, deadline_ns: u64) -> Result<bool, SystemException> {
+        hold.manager.note_held();
         let mut table = self.table.lock();
         let mut is_in_time = true;
-        while is_in_time && manager.is_holding() && !table.is_closed {
+        while is_in_time && !hold.is_over(self) && !table.is_closed {
             if deadline_ns == deadline::NONE_NS {
                 self.changed.wait(&mut table);
             } else {
                 is_in_time = self.changed.wait_until(&mut table, deadline_ns);
             }
         }
-        manager.note_released();
+        hold.manager.note_released();
         if table.is_closed {
             return Err(local::NO_ROOM);
         }
-        Ok(!manager.is_holding())
+        Ok(hold.is_over(self))
     }
 
     /// Has the requests that the manager holds looked at again: its state has changed, or one of its adapters has ended.
     pub(crate) fn release(&self, manager: &Arc<ManagerState>) {
         let mut table = self.table.lock();
-        let mut sessions: Vec<Arc<Session>> = Vec::new();
-        for held in &mut table.requests {
-            if Arc::ptr_eq(&held.manager, manager) {
-                held.is_due = true;
-                if !sessions
-                    .iter()
-                    .any(|known| Arc::ptr_eq(known, &held.session))
-                {
-                    sessions.push(Arc::clone(&held.session));
-                }
-            }
-        }
+        self.releases.fetch_add(1, Ordering::Release);
+        let held = table.requests.iter_mut();
+        let released = held.filter(|held| Arc::ptr_eq(&held.manager, manager));
+        let mut sessions: Vec<_> = released.map(HeldRequest::become_due).collect();
         self.changed.notify_all(&self.table);
         drop(table);
+        sessions.sort_unstable_by_key(Arc::as_ptr);
+        sessions.dedup_by(|one, other| Arc::ptr_eq(one, other));
         sessions.iter().for_each(|session| session.report_due());
-    }
-
-    /// Returns true if a held request of the connection is due.
-    pub(super) fn has_due(&self, session: &Session) -> bool {
-        self.is_used() && self.table.lock().due(session).is_some()
     }
 
     /// Exchanges `memory` for the first request of the connection that is due. Drop the result once the connection counts the request as taken
@@ -254,7 +283,7 @@ impl HeldRequests {
         session: &Session,
         memory: &mut TakenRequest,
     ) -> Option<HeldRequest> {
-        if !self.is_used() {
+        if !session.has_due() {
             return None;
         }
         let mut table = self.table.lock();
@@ -307,19 +336,30 @@ impl HeldTable {
 
     fn remove(&mut self, place: usize) -> Option<HeldRequest> {
         let held = self.requests.remove(place)?;
-        self.bytes -= held.request.bytes();
+        self.note_removed(&held);
         Some(held)
     }
 
     /// Takes out all requests for which `is_meant` returns true.
-    fn take_all(&mut self, is_meant: impl Fn(&HeldRequest) -> bool) -> Vec<HeldRequest> {
-        let mut taken = Vec::new();
-        for place in (0..self.requests.len()).rev() {
-            if is_meant(&self.requests[place]) {
-                taken.extend(self.remove(place));
-            }
+    fn take_all(&mut self, is_meant: impl Fn(&HeldRequest) -> bool) -> VecDeque<HeldRequest> {
+        if !self.requests.iter().any(&is_meant) {
+            return VecDeque::new();
+        }
+        let (taken, kept) = mem::take(&mut self.requests)
+            .into_iter()
+            .partition(is_meant);
+        self.requests = kept;
+        for held in &taken {
+            self.note_removed(held);
         }
         taken
+    }
+
+    fn note_removed(&mut self, held: &HeldRequest) {
+        self.bytes -= held.request.bytes();
+        if held.is_due {
+            held.session.due.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -341,6 +381,14 @@ impl HeldRequest {
         }
     }
 
+    /// Notes that it can be served, and returns its connection.
+    fn become_due(&mut self) -> Arc<Session> {
+        if !mem::replace(&mut self.is_due, true) {
+            self.session.due.fetch_add(1, Ordering::Release);
+        }
+        Arc::clone(&self.session)
+    }
+
     fn is_of(&self, session: &Session) -> bool {
         core::ptr::eq(&*self.session, session)
     }
@@ -354,7 +402,7 @@ impl Drop for HeldRequest {
 }
 
 /// Replies to requests whose deadlines have passed.
-fn refuse_expired(orb: &ServerCore, late: &[HeldRequest]) {
+fn refuse_expired(orb: &ServerCore, late: &VecDeque<HeldRequest>) {
     if late.is_empty() {
         return;
     }
@@ -363,6 +411,12 @@ fn refuse_expired(orb: &ServerCore, late: &[HeldRequest]) {
         let refusal = expired(orb);
         held.request.refuse(&held.session, &mut workspace, &refusal);
     }
+}
+
+/// Counts a request without room, and returns its exception.
+fn refused(orb: &ServerCore) -> SystemException {
+    orb.state.note_refused();
+    local::NO_ROOM
 }
 
 /// Counts a request whose deadline has passed, and returns its exception. It could not be served, whether deadlines are enforced or not.

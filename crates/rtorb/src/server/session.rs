@@ -49,6 +49,8 @@ pub(crate) struct Session {
     pub(crate) state: ServerConnection,
     /// The code sets that the client named last, for `char` in the upper half; 0 for none. A proxy passes them on.
     code_sets: AtomicU64,
+    /// The number of its held requests that are due.
+    pub(super) due: AtomicU32,
     /// The number of connections that the server has accepted.
     accepted: Arc<AtomicU64>,
     /// The value of `accepted` when bytes last arrived.
@@ -106,6 +108,7 @@ impl Session {
             pool,
             state: ServerConnection::new(),
             code_sets: AtomicU64::new(0),
+            due: AtomicU32::new(0),
             accepted: Arc::clone(accepted),
             last_arrival: AtomicU64::new(accepted.load(Ordering::Relaxed)),
             sending: Mutex::new(UnsentReplies {
@@ -172,10 +175,11 @@ impl Session {
     /// Ends reading. The connection is closed when all replies are sent.
     pub(crate) fn end_reading(&self) {
         self.end_calls(ReplyError::Ended);
-        self.orb.held.forget(self);
         if self.state.end() {
             self.watch();
         }
+        // Behind the end: a thread that still serves a request of the connection then finds that it is not to be held.
+        self.orb.held.forget(self);
     }
 
     /// Has the event loop report the connection again: at once, or when its unsent bytes are sent.
@@ -194,9 +198,15 @@ impl Session {
             self.watch();
         }
         // The report may have been theirs, and the thread may have looked for them before.
-        if self.orb.held.has_due(self) {
+        if self.has_due() {
             self.report_due();
         }
+    }
+
+    /// Returns true if a [held request](crate::server::HeldRequests) of the connection is due.
+    #[inline]
+    pub(crate) fn has_due(&self) -> bool {
+        self.due.load(Ordering::Acquire) != 0
     }
 
     /// Has the event loop report the connection, because [held requests](crate::server::HeldRequests) of it can be served. They are taken out.

@@ -1,6 +1,7 @@
 //! Serves a request: finds the object, sets the priority, calls the servant, and sends the reply.
 
 use super::call::{OrbResponder, RecordedAs, ReplyOutcome, RequestOrigin, ServerCall};
+use super::held_requests::Hold;
 use super::reading::Next;
 use super::session::Session;
 use super::target;
@@ -15,12 +16,13 @@ use crate::realtime::{
 use crate::recorder::{BegunRequest, CallNote, CallOutcome, CallSide, ThreadPart, UNNAMED};
 use crate::server::{ActiveObject, NameCache, ServerCore};
 use crate::thread_state::{self, NO_UPCALL, THREAD};
-use rtorb_core::upcall::Upcall;
+use rtorb_core::upcall::{NO_SUCH_OBJECT, Upcall};
 use rtorb_core::{Described, Intervention, Reply, ReplyEnding, ReplyState};
 use rtorb_os::slab::{RemovedEntry, SlabGuard};
 use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, RequestHeader, Response, contexts};
 use rtorb_wire::{Encode, Reader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 /// Returns true if the calling thread is in a servant of that ORB. There it must not wait for another request of the same ORB.
 pub(crate) fn is_in_upcall(orb: &ServerCore) -> bool {
@@ -239,7 +241,6 @@ fn serve_rare<'m>(
 ) -> Result<(), SystemException> {
     let orb = call.reply.responder.orb;
     if orb.held.is_used() && !held_requests::admit_known(request, call, names)? {
-        call.reply.responder.recorded = RecordedAs::Held;
         // Interceptors see it, and its distributable thread visits the servant, when it is served.
         return Ok(());
     }
@@ -305,24 +306,30 @@ impl<'m, const SITE: u8> Upcall<'m> for OrbUpcall<'m, '_, SITE> {
         request: &RequestHeader<'m>,
         call: &mut ServerCall<'m>,
     ) -> Result<(), SystemException> {
-        let (orb, session) = (self.orb, call.reply.responder.session);
+        let session = call.reply.responder.session;
         let pool = session.map_or(ThreadpoolId::OWN, |session| session.pool);
         if target::is_served_elsewhere(&object, pool, self.thread) {
             return forward(&object, request, call);
         }
-        let upcall = session.map_or(orb.upcall, Session::upcall);
         if !object.manager.is_active() {
-            let admitted = held_requests::admit(&object.manager, request.request_id, call);
-            if !matches!(admitted, Ok(true)) {
-                if matches!(admitted, Ok(false)) {
-                    call.reply.responder.recorded = RecordedAs::Held;
-                }
-                if let Some(removed) = SlabGuard::release(object) {
-                    drop_removed(upcall, removed);
-                }
-                return admitted.map(|_| ());
-            }
+            return serve_admitted(object, request, call, self.names, self.thread);
         }
+        self.execute(object, request, call)
+    }
+}
+
+impl<'m, const SITE: u8> OrbUpcall<'m, '_, SITE> {
+    /// Gives the thread the priority of an admitted call, and calls the servant, which replies.
+    // Always: it is in the path of every call, and its other caller is rare.
+    #[inline(always)]
+    fn execute(
+        &mut self,
+        object: SlabGuard<'m, ActiveObject>,
+        request: &RequestHeader<'m>,
+        call: &mut ServerCall<'m>,
+    ) -> Result<(), SystemException> {
+        let (orb, session) = (self.orb, call.reply.responder.session);
+        let upcall = session.map_or(orb.upcall, Session::upcall);
         let running = begin(&orb.rt, &object, request, call, self.thread)?;
         if SITE == site::RARE && orb.has_interceptors() {
             // Beside the priority.
@@ -341,9 +348,7 @@ impl<'m, const SITE: u8> Upcall<'m> for OrbUpcall<'m, '_, SITE> {
             // Still at the priority of the call, as its results are.
             call.reply.send_exception(&exception);
         }
-        if let Some(removed) = SlabGuard::release(object) {
-            drop_removed(upcall, removed);
-        }
+        release(upcall, object);
         if let Some(timing) = call.reply.responder.timing.take()
             && !timing.end(&orb.timing, &orb.rt)
         {
@@ -351,6 +356,51 @@ impl<'m, const SITE: u8> Upcall<'m> for OrbUpcall<'m, '_, SITE> {
         }
         self.thread.end(&orb.rt, &running);
         Ok(())
+    }
+}
+
+/// Serves a request whose object's manager is not active, unless it is held.
+///
+/// # Errors
+/// Those of [`held_requests::admit`]; OBJECT_NOT_EXIST if the object has ended meanwhile; those of the call.
+#[cold]
+#[inline(never)]
+fn serve_admitted<'m>(
+    object: SlabGuard<'m, ActiveObject>,
+    request: &RequestHeader<'m>,
+    call: &mut ServerCall<'m>,
+    names: &mut NameCache,
+    thread: &mut ThreadPriority,
+) -> Result<(), SystemException> {
+    let OrbResponder { orb, session, .. } = call.reply.responder;
+    let upcall = session.map_or(orb.upcall, Session::upcall);
+    release(upcall, object);
+    let pool = session.map_or(ThreadpoolId::OWN, |session| session.pool);
+    let key = request.target.object_key()?;
+    loop {
+        let releases = orb.held.releases();
+        let object = target::find(orb, key, names).ok_or(NO_SUCH_OBJECT)?;
+        if target::is_served_elsewhere(&object, pool, thread) {
+            return forward(&object, request, call);
+        }
+        if object.manager.is_active() {
+            let mut upcall = OrbUpcall::<{ site::RARE }> { orb, names, thread };
+            return upcall.execute(object, request, call);
+        }
+        let manager = Arc::clone(&object.manager);
+        release(upcall, object);
+        let hold = Hold { manager, releases };
+        if !held_requests::admit(hold, request.request_id, call)? {
+            return Ok(());
+        }
+    }
+}
+
+/// Ends the use of an object. If it was deactivated meanwhile, its servant is dropped, which may panic.
+#[inline(always)]
+pub(super) fn release(upcall: u64, object: SlabGuard<'_, ActiveObject>) {
+    if let Some(removed) = SlabGuard::release(object) {
+        drop_removed(upcall, removed);
     }
 }
 

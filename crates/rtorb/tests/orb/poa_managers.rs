@@ -8,18 +8,22 @@ use rtorb::{
     PoaPolicies, SystemException,
 };
 use rtorb_tests::ours::Ours;
-use rtorb_tests::raw::{Connection, REPLY, REQUEST, Request, Stream};
+use rtorb_tests::raw::{Connection, LOCATE_REQUEST, REPLY, REQUEST, Request, Stream};
 use rtorb_tests::running::until;
-use rtorb_tests::stubs::Relay;
+use rtorb_tests::stubs::{Relay, RelayServant, Seen};
 use rtorb_wire::giop::contexts::REMAINING_TIME;
 use rtorb_wire::giop::remaining_time;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 /// Where a time is meant to pass.
 const SHORT: Duration = Duration::from_millis(30);
+
+/// Longer than anything here takes.
+const LONG: Duration = Duration::from_secs(30);
 
 /// An adapter with a manager of its own, and an object "x" that says its name.
 struct Managed {
@@ -289,6 +293,140 @@ fn a_request_that_waits_in_an_adapter_that_ends_has_no_object() {
             assert_eq!(kind, ExceptionKind::ObjectNotExist, "{name}");
         }
         managed.until_held(0);
+    }
+}
+
+/// Waits for its word in each call.
+struct Blocks {
+    called: Mutex<Sender<()>>,
+    goes_on: Mutex<Receiver<()>>,
+}
+
+impl Blocks {
+    /// Activates it. Returns its key, what tells of its calls, and what ends them.
+    fn activate(ours: &Ours) -> (Vec<u8>, Receiver<()>, Sender<()>) {
+        let ((calls, called), (lets, goes_on)) = (channel(), channel());
+        let blocks = Self {
+            called: Mutex::new(calls),
+            goes_on: Mutex::new(goes_on),
+        };
+        let relay: Relay = ours.poa.activate(blocks).expect("there is room");
+        (ours.key(relay.as_object()), called, lets)
+    }
+}
+
+impl RelayServant for Blocks {
+    fn pass_on(&self) -> Result<Vec<Seen>, SystemException> {
+        let _ = self.called.lock().expect("no panic").send(());
+        let _ = self.goes_on.lock().expect("no panic").recv_timeout(LONG);
+        Ok(Vec::new())
+    }
+
+    fn shutdown(&self) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+/// A thread may take a request that its connection has left in a queue after the connection has ended.
+#[test]
+fn a_request_that_is_held_after_the_end_of_its_connection_is_dropped() {
+    let pool = Orb::builder().dispatch(DispatchStrategy::WorkerPool);
+    let managed = Managed::serve(pool.pool_threads(1));
+    let (blocks, called, lets) = Blocks::activate(&managed.ours);
+    let own: Relay = (managed.poa.create_reference_with_id("x")).expect("it is persistent");
+    let x = managed.ours.key(own.as_object());
+    let mut ending = Connection::to(managed.ours.address());
+    let cubit = managed.ours.key(managed.ours.cubit.as_object());
+    for _ in 0..4 {
+        // The connection of a new client is not read while it has a request in the queue.
+        let answer = ending.ask(&Request::two_way(&cubit, "cube_void").empty());
+        assert_eq!(answer.map(|it| it.kind), Some(REPLY));
+    }
+    let mut busy = Connection::to(managed.ours.address());
+    busy.send(&Request::two_way(&blocks, "pass_on").empty());
+    called.recv_timeout(LONG).expect("it is called");
+    ending.send(&Request::two_way(&x, "pass_on").empty());
+    drop(ending);
+    // The thread that reads has seen the end before it answers this.
+    let mut other = Connection::to(managed.ours.address());
+    for id in 0..3 {
+        let mut locate = Stream::new(LOCATE_REQUEST, 2, false);
+        locate.ulong(id).ushort(0).octets(&blocks);
+        assert_eq!(other.ask(&locate.message()).map(|it| it.id), Some(id));
+    }
+    lets.send(()).expect("it waits");
+    assert_eq!(busy.answer().map(|it| it.kind), Some(REPLY));
+    // It is served behind the one that is dropped.
+    assert_eq!(managed.ours.cubit.cube_long(3), Ok(27));
+    assert_eq!(managed.manager.held_requests(), 0);
+}
+
+#[test]
+fn a_released_request_does_not_wait_until_its_client_sends_nothing_new() {
+    const NEWER: u32 = 200;
+    for dispatch in [
+        DispatchStrategy::Reactive,
+        DispatchStrategy::LeaderFollowers,
+    ] {
+        let managed = Managed::serve(Orb::builder().dispatch(dispatch).pool_threads(1));
+        let (blocks, called, lets) = Blocks::activate(&managed.ours);
+        let own: Relay = (managed.poa.create_reference_with_id("x")).expect("it is persistent");
+        let (x, cubit) = (
+            managed.ours.key(own.as_object()),
+            managed.ours.key(managed.ours.cubit.as_object()),
+        );
+        let request = |id, key, operation| Request {
+            id,
+            ..Request::two_way(key, operation)
+        };
+        let mut connection = Connection::to(managed.ours.address());
+        connection.send(&request(1, &x, "pass_on").empty());
+        managed.until_held(1);
+        connection.send(&request(2, &blocks, "pass_on").empty());
+        called.recv_timeout(LONG).expect("it is called");
+        let newer = (0..NEWER).flat_map(|number| request(3 + number, &cubit, "cube_void").empty());
+        connection.send(&newer.collect::<Vec<_>>());
+        managed.manager.activate();
+        lets.send(()).expect("it waits");
+        let ids = (0..NEWER + 2).map(|_| connection.answer().expect("it is answered").id);
+        let place = ids.collect::<Vec<_>>().iter().position(|id| *id == 1);
+        assert!(place < Some(10), "{dispatch:?} {place:?}");
+    }
+}
+
+#[test]
+fn a_thread_that_waits_with_a_request_goes_on_when_its_adapter_ends() {
+    let per_connection = Orb::builder().dispatch(DispatchStrategy::ThreadPerConnection);
+    for collocated in [false, true] {
+        let managed = if collocated {
+            Managed::of(Ours::serve_collocated(Orb::builder()))
+        } else {
+            Managed::serve(per_connection.clone())
+        };
+        let own: Relay = (managed.poa.create_reference_with_id("x")).expect("it is persistent");
+        let relay = if collocated { own } else { managed.client() };
+        // The manager holds as before for its other adapters.
+        let root = managed.ours.orb.root_poa().expect("the ORB runs");
+        let sibling =
+            root.create_poa_with_manager("Sibling", PoaPolicies::PERSISTENT, &managed.manager);
+        let sibling = sibling.expect("it is free");
+        let stays: Relay = (sibling.activate_with_id("y", Names("y".to_owned()))).expect("room");
+        let stays = if collocated {
+            stays
+        } else {
+            client(&Orb::builder().build().expect("an ORB"), &sibling, "y")
+        };
+        thread::scope(|scope| {
+            let call = scope.spawn(|| rtorb::with_deadline(LONG, || who(&relay)));
+            let other = scope.spawn(|| rtorb::with_deadline(LONG, || who(&stays)));
+            managed.until_held(2);
+            managed.poa.destroy();
+            let (kind, ..) = call.join().expect("no panic").expect_err("it is gone");
+            assert_eq!(kind, ExceptionKind::ObjectNotExist, "{collocated}");
+            managed.until_held(1);
+            managed.manager.activate();
+            assert_eq!(other.join().expect("no panic").as_deref(), Ok("y"));
+        });
     }
 }
 

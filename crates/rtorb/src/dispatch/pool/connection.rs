@@ -186,17 +186,18 @@ impl Connection {
         request: &mut TakenRequest,
         mut reader: RecheckGuard<'_, ConnectionReader>,
     ) -> Turn {
-        let mut held = None;
+        let mut held;
         let has_more = loop {
-            match reader.take_one::<false>(workspace, request, self) {
-                (Next::Over, _) => return Turn::Over,
-                (Next::Done, has_more) => break has_more,
-                (Next::Incomplete, _) => {}
-            }
+            // First, because the client may never stop sending newer ones.
             held = self.session.orb.held.take_due(&self.session, request);
             if held.is_some() {
                 // There may be more of them.
                 break true;
+            }
+            match reader.take_one::<false>(workspace, request, self) {
+                (Next::Over, _) => return Turn::Over,
+                (Next::Done, has_more) => break has_more,
+                (Next::Incomplete, _) => {}
             }
             match self.leave(reader) {
                 None => return Turn::Done,
@@ -239,6 +240,11 @@ impl Connection {
             !self.takes_all && reader.alone > ALONE_MAX && self.session.state.serve_in_place();
         if is_alone {
             reader.alone = 0;
+            if self.session.has_due() {
+                // A thread that has released them may have set what this one has cleared.
+                self.session.state.take_out();
+                return false;
+            }
         }
         is_alone
     }
