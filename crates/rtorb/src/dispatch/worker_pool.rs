@@ -72,17 +72,14 @@ impl<'p> LaneServer<'p> {
         if client.readiness == Readiness::Requested {
             // Before it is read: a serving thread may request the next event at any time from then on.
             session.end_request();
-            self.queue_due(session, room);
+            self.queue_due::<BIDIRECTIONAL>(session, room);
         }
         // No other thread reads, so it is not locked, and no event is marked.
         let Some(mut reader) = connection.enter(client.readiness) else {
             return;
         };
         for _ in 0..TURN_MAX {
-            // A bidirectional connection is always read: calls that occupy the threads may wait for replies there.
-            let is_read_always = BIDIRECTIONAL && session.is_bidirectional();
-            // It is read again when its client has taken its replies, or when it has fewer requests in the queue.
-            if !is_read_always && (session.state.has_unsent() || room.holds(session)) {
+            if is_paused::<BIDIRECTIONAL>(session, room) {
                 return;
             }
             let (workspace, request) = (&mut self.workspace, &mut self.request);
@@ -102,8 +99,8 @@ impl<'p> LaneServer<'p> {
 
     /// Queues the held requests of a connection that can be served now.
     #[cold]
-    fn queue_due(&mut self, session: &Arc<Session>, room: &RequestRoom) {
-        while !session.state.has_unsent() && !room.holds(session) {
+    fn queue_due<const BIDIRECTIONAL: bool>(&mut self, session: &Arc<Session>, room: &RequestRoom) {
+        while session.has_due() && !is_paused::<BIDIRECTIONAL>(session, room) {
             let Some(held) = session.orb.held.take_due(session, &mut self.request) else {
                 return;
             };
@@ -147,6 +144,14 @@ impl<'p> LaneServer<'p> {
             _ => Ok(self.lane),
         }
     }
+}
+
+/// Returns true if nothing of a connection is queued until its client has taken its replies, or has fewer requests in the queue.
+#[inline(always)]
+fn is_paused<const BIDIRECTIONAL: bool>(session: &Session, room: &RequestRoom) -> bool {
+    // A bidirectional connection is always read: calls that occupy the threads may wait for replies there.
+    let is_read_always = BIDIRECTIONAL && session.is_bidirectional();
+    !is_read_always && (session.state.has_unsent() || room.holds(session))
 }
 
 #[cfg(test)]

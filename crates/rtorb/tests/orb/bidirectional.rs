@@ -293,6 +293,46 @@ fn ids_of_the_server_are_odd_and_replies_find_their_calls_in_any_order() {
     assert_eq!((answer.kind, answer.id, answer.long()), (REPLY, 2, 0));
 }
 
+/// The threads of the server wait for replies on the connection that has more requests than they take.
+#[test]
+fn more_pipelined_requests_than_threads_call_back_over_their_connection() {
+    struct CallsBack(Desk);
+    impl RelayServant for CallsBack {
+        fn pass_on(&self) -> Result<Vec<Seen>, SystemException> {
+            self.0.noted().map(|_| Vec::new())
+        }
+
+        fn shutdown(&self) -> Result<(), SystemException> {
+            Ok(())
+        }
+    }
+    const REQUESTS: u32 = 40;
+    let server = Ours::serve_as(both_ways().pool_threads(2));
+    let (mut client, desk) = offered(&server, 9);
+    let calls_back: Relay = server.poa.activate(CallsBack(desk)).expect("room");
+    let key = server.key(calls_back.as_object());
+    let requests = (1..=REQUESTS).flat_map(|number| {
+        let request = Request {
+            id: 2 * number,
+            ..Request::two_way(&key, "pass_on")
+        };
+        request.empty()
+    });
+    client.send(&requests.collect::<Vec<_>>());
+    let mut replies = 0;
+    while replies < REQUESTS {
+        let message = client.answer().expect("a callback or a reply");
+        if message.kind == REQUEST {
+            client.send(&reply(message.id, 0, |body| {
+                body.long(0);
+            }));
+        } else {
+            assert_eq!((message.kind, message.status), (REPLY, 0));
+            replies += 1;
+        }
+    }
+}
+
 #[test]
 fn text_has_the_code_set_that_the_client_has_named() {
     let server = Ours::serve_as(both_ways());
