@@ -3,6 +3,7 @@
 // in_flight_client [--calls N]
 // The threads share one connection: each call is sent beside those that wait for replies. Both processes run where this one may.
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,7 +79,10 @@ int main(int argc, char** argv) try {
   int ends[2];
   if (pipe(ends) != 0) return 1;
   const pid_t server = fork();
+  if (server < 0) return 1;
   if (server == 0) {
+    // However the client ends.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     serve(socket, ends[1]);
     return 0;
   }
