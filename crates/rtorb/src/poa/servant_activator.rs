@@ -24,7 +24,7 @@ pub trait ServantActivator: Send + Sync + 'static {
     /// Makes the servant of the object with that id. The object is then active until the application deactivates it.
     ///
     /// It runs on the thread that serves the request, at the priority of the call. Other requests for the object wait for it,
-    /// with inheritance of priority; those for other objects do not.
+    /// with inheritance of priority, and get the same exception or are sent to the same object if it fails; those for other objects do not.
     ///
     /// # Errors
     /// The exception that the caller gets: OBJECT_NOT_EXIST for an unknown id. Or another object, to which the client sends its requests
@@ -81,7 +81,8 @@ struct Incarnations<A> {
 
 /// Keeps other threads from an object while one incarnates it.
 struct Gate {
-    incarnating: Mutex<()>,
+    /// Why the object was not incarnated. Locked until that is known.
+    incarnating: Mutex<Option<Intervention>>,
     thread: ThreadId,
 }
 
@@ -142,10 +143,10 @@ impl<A: ServantActivator> Incarnations<A> {
         I: ServedBy<A::Servant, Object = ObjectRef> + 'static,
     {
         let gate = Arc::new(Gate {
-            incarnating: Mutex::new(()),
+            incarnating: Mutex::new(None),
             thread: thread::current().id(),
         });
-        let _incarnating = gate.incarnating.lock();
+        let mut failed = gate.incarnating.lock();
         let claimed = match self.claims.lock().entry(id.to_vec()) {
             Entry::Occupied(taken) => Some(Arc::clone(taken.get())),
             Entry::Vacant(free) => {
@@ -154,8 +155,23 @@ impl<A: ServantActivator> Incarnations<A> {
             }
         };
         if let Some(theirs) = claimed {
-            return Ok(theirs.wait()?);
+            return theirs.wait();
         }
+        let placed = self.place::<I>(id, adapter, orb);
+        *failed = placed.as_ref().err().cloned();
+        placed
+    }
+
+    /// Incarnates the object with that id, which this thread has claimed.
+    fn place<I>(
+        self: &Arc<Self>,
+        id: &[u8],
+        adapter: &Arc<Adapter>,
+        orb: &Adapters,
+    ) -> Result<(), Intervention>
+    where
+        I: ServedBy<A::Servant, Object = ObjectRef> + 'static,
+    {
         let claim = Claim {
             id: id.to_vec(),
             of: Arc::clone(self),
@@ -183,16 +199,16 @@ impl Gate {
     /// Waits until the object is incarnated.
     ///
     /// # Errors
-    /// BAD_INV_ORDER 3 if this thread incarnates it.
-    fn wait(&self) -> Result<(), SystemException> {
-        if self.incarnating.try_lock().is_some() {
-            return Ok(());
-        }
-        if self.thread == thread::current().id() {
-            return Err(local::WOULD_DEADLOCK);
-        }
-        drop(self.incarnating.lock());
-        Ok(())
+    /// BAD_INV_ORDER 3 if this thread incarnates it; what the thread got that could not.
+    fn wait(&self) -> Result<(), Intervention> {
+        let failed = match self.incarnating.try_lock() {
+            Some(failed) => failed,
+            None if self.thread == thread::current().id() => {
+                return Err(local::WOULD_DEADLOCK.into());
+            }
+            None => self.incarnating.lock(),
+        };
+        failed.clone().map_or(Ok(()), Err)
     }
 }
 

@@ -508,6 +508,35 @@ fn a_servant_manager_forwards_clients_to_another_object() {
     }
 }
 
+#[test]
+fn of_many_first_requests_all_are_forwarded() {
+    /// Takes a while, so that other requests wait.
+    struct Elsewhere(Relay);
+    impl ServantActivator for Elsewhere {
+        type Servant = Names;
+
+        fn incarnate(&self, _: &[u8]) -> Result<Names, Intervention> {
+            thread::sleep(Duration::from_millis(5));
+            Err(Intervention::Forward(self.0.as_object().ior().clone()))
+        }
+    }
+    const CLIENTS: usize = 8;
+    let other = Ours::serve();
+    let there = Names("there".to_owned());
+    let elsewhere: Relay = other.poa.activate(there).expect("there is room");
+    let pool = Orb::builder().dispatch(DispatchStrategy::WorkerPool);
+    let ours = Ours::serve_as(pool.pool_threads(CLIENTS));
+    let poa = persistent(&ours, "Activator");
+    poa.set_servant_activator::<Relay, _>(Elsewhere(elsewhere))
+        .expect("it has none");
+    thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            let called = client(&client_orb(), &poa, "x");
+            scope.spawn(move || assert_eq!(who(&called).as_deref(), Ok("there")));
+        }
+    });
+}
+
 /// The client of a oneway that waits for the server (SYNC_WITH_SERVER) has not got its reply before the object is known.
 #[test]
 fn a_oneway_is_forwarded_or_refused_before_its_client_is_told_that_it_has_arrived() {
