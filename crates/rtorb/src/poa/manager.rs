@@ -44,10 +44,13 @@ impl PoaManager {
     /// Has requests wait until the state changes. Requests in progress go on.
     ///
     /// The requests of an ORB that wait have the bounds of a queue: [`Limits::queued_requests_max`](crate::Limits::queued_requests_max), and
-    /// four messages of `message_bytes_max`; one more gets TRANSIENT 1. A request leaves when its deadline has passed, when its client cancels
-    /// it, and with its connection. No thread waits that serves other clients: a held request is served by a thread of its pool later, perhaps
-    /// after newer ones. Only the thread of [`ThreadPerConnection`](crate::DispatchStrategy::ThreadPerConnection), and a thread that calls an
-    /// object of its own ORB, wait until their deadlines.
+    /// four messages of `message_bytes_max`; one more gets TRANSIENT 1. A request leaves when its client cancels it, with its connection, and, if
+    /// its room is needed, when its deadline has passed. No thread waits that serves other clients: a held request is served by a thread of its
+    /// pool later, perhaps after newer ones.
+    ///
+    /// Only the thread of [`ThreadPerConnection`](crate::DispatchStrategy::ThreadPerConnection), and a thread that calls an object of its own
+    /// ORB, wait until their deadlines. They do not count against the bounds, and the former reads nothing meanwhile: it notices neither that
+    /// its client cancels the request nor that it has gone.
     pub fn hold_requests(&self) {
         self.server.held.note_use();
         self.set(PoaManagerState::Holding);
