@@ -111,10 +111,14 @@ impl ChainAnalysis<'_> {
                 Communication::LogicalExecutionTime => CommunicationLabel::Let,
             },
             is_exact: is_let && stages.is_ok_and(has_known_phases),
-            data_age: self.latency(stages, self.chain.data_age_max_ns, data_age),
-            reaction_time: self.latency(stages, self.chain.reaction_time_max_ns, |stages| {
-                reaction_time(stages, is_caused)
-            }),
+            data_age: self.latency(stages, self.chain.data_age_max_ns, 0, data_age),
+            // The gap of a first stage that the event itself causes does not matter.
+            reaction_time: self.latency(
+                stages,
+                self.chain.reaction_time_max_ns,
+                usize::from(is_caused),
+                |stages| reaction_time(stages, is_caused),
+            ),
         }
     }
 
@@ -122,14 +126,18 @@ impl ChainAnalysis<'_> {
         &self.view.system.behaviours[behaviour].name
     }
 
+    /// Returns the bound that `of` finds. The gaps of the stages from `gaps_from` on matter to it.
     fn latency(
         &self,
         stages: Result<&[Stage], &Boundless>,
         limit_ns: Option<u64>,
+        gaps_from: usize,
         of: impl Fn(&[Stage]) -> Option<Vec<LatencyPart>>,
     ) -> LatencyBound {
         let found = match stages {
-            Ok(stages) => of(stages).ok_or_else(|| (Standing::Misses, self.pauses(stages))),
+            Ok(stages) => {
+                of(stages).ok_or_else(|| (Standing::Misses, self.pauses(stages, gaps_from)))
+            }
             Err(boundless) => Err((boundless.standing, boundless.reason.clone())),
         };
         match found {
@@ -200,9 +208,9 @@ impl ChainAnalysis<'_> {
         )
     }
 
-    /// Says which stage may pause for any time.
-    fn pauses(&self, stages: &[Stage]) -> String {
-        let pausing = stages.iter().zip(&self.chain.stages);
+    /// Says which stage may pause for any time, of those from `gaps_from` on.
+    fn pauses(&self, stages: &[Stage], gaps_from: usize) -> String {
+        let pausing = stages.iter().zip(&self.chain.stages).skip(gaps_from);
         let mut pausing = pausing.filter(|(stage, _)| stage.gap_max_ns.is_none());
         let first = pausing.next().map_or("", |(_, of)| self.name(of[0]));
         format!(

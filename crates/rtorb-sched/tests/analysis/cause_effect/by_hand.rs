@@ -310,6 +310,14 @@ fn arrivals_from_outside_need_a_maximum_gap() {
     assert_eq!(data(&report).data_age.bound_ns, None);
     let unlimited = caused.replace("data_age_max = \"16ms\"", "");
     assert_eq!(checked(&unlimited).standing, Standing::Holds);
+    // So its own gap does not matter, but the next one does.
+    let both = caused.replace("period = \"15ms\"", "minimum_gap = \"15ms\"");
+    let report = checked(&both);
+    let explanation = &data(&report).reaction_time.explanation;
+    assert!(
+        explanation.contains("how often a.act arrives"),
+        "{explanation}"
+    );
 }
 
 #[test]
