@@ -129,7 +129,7 @@ impl ThreadPart {
     }
 
     /// Notes that the thread serves the request of its call itself.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn note_collocated(&self) {
         self.set_sent([COLLOCATED, 0, 0]);
     }
