@@ -9,6 +9,7 @@ use rtorb::thread::{SchedPolicy, ThreadConfig};
 use rtorb::{ConnectionStrategy, Orb, OrbBuilder, WaitStrategy};
 use rtorb_os::sched::{allowed, apply_policy};
 use rtorb_tests::ours::Ours;
+use rtorb_tests::running::until;
 use rtorb_tests::scheduling::{Task, tasks};
 
 #[test]
@@ -97,8 +98,11 @@ fn call_at(native: u8, orb: &Orb, text: &str) {
 
 /// The only thread of that name: those of ORBs before have ended with these.
 fn the(name: &str) -> Task {
-    let mut all = tasks(std::process::id());
-    all.retain(|task| task.name == name);
-    assert_eq!(all.len(), 1, "{all:?}");
-    all.remove(0)
+    // A thread has its name a moment after it has begun.
+    until(name, || {
+        let mut all = tasks(std::process::id());
+        all.retain(|task| task.name == name);
+        assert!(all.len() < 2, "{all:?}");
+        all.pop()
+    })
 }
