@@ -4,16 +4,11 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rtorb::recorder::{
-    CallEvent, CallOutcome as RecordedOutcome, CallSide as RecordedSide, ProcessSnapshot,
-    ReadError, ThreadSnapshot,
-};
+use rtorb::recorder::{CallEvent, ProcessSnapshot, ReadError, ThreadSnapshot};
 use rtorb_host::kernel_trace::{KernelTrace, TraceScope};
 use rtorb_host::system::{cpu_list, read};
 
-use crate::records::{
-    CallOutcome, CallRecord, CallSide, HostRecord, ProcessRecord, Recording, ThreadRecord,
-};
+use crate::records::{CallRecord, HostRecord, ProcessRecord, Recording, ThreadRecord};
 
 /// What is recorded.
 #[derive(Clone, Debug)]
@@ -234,20 +229,9 @@ fn threads(process: u32) -> Vec<(u32, String)> {
 
 fn of_event(event: &CallEvent) -> CallRecord {
     CallRecord {
-        side: match event.side {
-            RecordedSide::Client => CallSide::Client,
-            RecordedSide::Server => CallSide::Server,
-            RecordedSide::Collocated => CallSide::Collocated,
-        },
+        side: event.side,
         operation: event.operation.clone(),
-        outcome: match event.outcome {
-            RecordedOutcome::Done => CallOutcome::Done,
-            RecordedOutcome::UserException => CallOutcome::UserException,
-            RecordedOutcome::SystemException => CallOutcome::SystemException,
-            RecordedOutcome::Timeout => CallOutcome::Timeout,
-            RecordedOutcome::Transient => CallOutcome::Transient,
-            RecordedOutcome::Deferred => CallOutcome::Deferred,
-        },
+        outcome: event.outcome,
         cpu: event.cpu,
         priority: event.priority.unwrap_or(-1),
         request_id: event.request_id,

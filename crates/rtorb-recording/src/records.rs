@@ -1,5 +1,7 @@
 //! What a recording consists of. All times are in ns of CLOCK_MONOTONIC of the call's own host.
 
+#[doc(inline)]
+pub use rtorb::recorder::{CallOutcome, CallSide};
 use rtorb_host::kernel_trace::RecordedTrace;
 
 /// The calls of some processes, on one host or on several.
@@ -75,60 +77,6 @@ pub struct CallRecord {
     pub last_ns: u64,
 }
 
-/// An end of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CallSide {
-    /// The caller.
-    Client,
-    /// The thread that called the servant.
-    Server,
-    /// Both, in one ORB: the second time is the servant's turn.
-    Collocated,
-}
-
-/// How a call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CallOutcome {
-    /// With a result; or it is a oneway, which was sent or served.
-    Done,
-    /// With an exception of the IDL.
-    UserException,
-    /// With a system exception other than these.
-    SystemException,
-    /// With TIMEOUT: its deadline passed.
-    Timeout,
-    /// With TRANSIENT, as a server does that sheds load.
-    Transient,
-    /// The servant deferred the reply: the last time is that of its return.
-    Deferred,
-}
-
-impl CallSide {
-    /// The name in files.
-    pub fn word(self) -> &'static str {
-        SIDES[self as usize].1
-    }
-
-    /// The side of that name.
-    pub fn of_word(word: &str) -> Option<Self> {
-        let found = SIDES.iter().find(|(_, known)| *known == word);
-        found.map(|(side, _)| *side)
-    }
-}
-
-impl CallOutcome {
-    /// The name in files.
-    pub fn word(self) -> &'static str {
-        OUTCOMES[self as usize].1
-    }
-
-    /// The outcome of that name.
-    pub fn of_word(word: &str) -> Option<Self> {
-        let found = OUTCOMES.iter().find(|(_, known)| *known == word);
-        found.map(|(outcome, _)| *outcome)
-    }
-}
-
 impl CallRecord {
     /// Returns true if its times are in their order.
     pub fn is_ordered(&self) -> bool {
@@ -157,17 +105,3 @@ impl CallRecord {
 pub fn short_name(name: &str) -> &str {
     &name[..name.floor_char_boundary(15)]
 }
-
-const SIDES: [(CallSide, &str); 3] = [
-    (CallSide::Client, "client"),
-    (CallSide::Server, "server"),
-    (CallSide::Collocated, "collocated"),
-];
-const OUTCOMES: [(CallOutcome, &str); 6] = [
-    (CallOutcome::Done, "done"),
-    (CallOutcome::UserException, "user_exception"),
-    (CallOutcome::SystemException, "system_exception"),
-    (CallOutcome::Timeout, "timeout"),
-    (CallOutcome::Transient, "transient"),
-    (CallOutcome::Deferred, "deferred"),
-];

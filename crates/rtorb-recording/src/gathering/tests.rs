@@ -1,3 +1,4 @@
+use crate::records::{CallOutcome, CallSide};
 use rtorb::recorder::RecordedLane;
 
 use super::*;
@@ -5,8 +6,8 @@ use super::*;
 fn event(thread: u32, second_ns: u64) -> CallEvent {
     CallEvent {
         thread,
-        side: RecordedSide::Client,
-        outcome: RecordedOutcome::Done,
+        side: CallSide::Client,
+        outcome: CallOutcome::Done,
         operation: "get".to_owned(),
         cpu: 0,
         priority: None,

@@ -288,9 +288,9 @@ impl Reader {
             let value = notes.natural(name);
             value.ok_or_else(|| format!("a call has no {name}"))
         };
-        let side = CallSide::of_word(side).ok_or_else(|| format!("{side:?} is no side"))?;
+        let side = CallSide::of_name(side).ok_or_else(|| format!("{side:?} is no side"))?;
         let outcome = notes.text("outcome").unwrap_or_default();
-        let outcome = CallOutcome::of_word(outcome)
+        let outcome = CallOutcome::of_name(outcome)
             .ok_or_else(|| format!("{outcome:?} is no outcome of a call"))?;
         let priority = notes
             .integer("priority")

@@ -352,8 +352,8 @@ fn plain(slice: Slice, event: TrackEvent) -> Drawn {
 
 fn annotations(call: &CallRecord) -> Vec<DebugAnnotation> {
     let mut notes = vec![
-        text("side", call.side.word()),
-        text("outcome", call.outcome.word()),
+        text("side", call.side.name()),
+        text("outcome", call.outcome.name()),
         natural("cpu", call.cpu.into()),
         integer("priority", call.priority.into()),
         natural("request_id", call.request_id.into()),

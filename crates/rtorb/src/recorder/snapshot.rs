@@ -194,6 +194,24 @@ impl core::error::Error for ReadError {
 }
 
 impl CallSide {
+    const ALL: [Self; 3] = [Self::Client, Self::Server, Self::Collocated];
+
+    /// Returns its name, as traces have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+            Self::Collocated => "collocated",
+        }
+    }
+
+    /// Returns the side with that [name](Self::name).
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|side| side.name() == name)
+    }
+
     /// Returns the side with that number.
     const fn of(number: u64) -> Self {
         match number {
@@ -221,6 +239,12 @@ impl CallOutcome {
             ExceptionKind::Transient => Self::Transient,
             _ => Self::SystemException,
         }
+    }
+
+    /// Returns the outcome with that [name](Self::name).
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
     }
 
     /// Returns its name, as JSON and traces have it.
