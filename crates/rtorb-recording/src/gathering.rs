@@ -90,7 +90,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// Begins with what the recorder has, or behind it. There is room for so many calls.
+    /// Begins with the calls that the recorder has if `has_earlier_calls`, else behind them. `room` is the number of calls that may still be kept.
     fn begin(process: u32, has_earlier_calls: bool, room: &mut usize) -> Result<Self, ReadError> {
         let found = ProcessSnapshot::of_process(process)?;
         let mut gathered = Self {

@@ -185,7 +185,7 @@ name = "data"
 through = ["only.read", "only.act"]
 "#;
 
-    /// Jobs of a behaviour: arrivals every so many, read at once, written so much later.
+    /// Six jobs of a behaviour. One arrives in each period, reads when it arrives, and writes `response_ns` later.
     fn jobs(place: u32, period_ns: u64, response_ns: u64) -> Vec<Job> {
         let job = |number: u32| {
             let release_ns = u64::from(number) * period_ns;

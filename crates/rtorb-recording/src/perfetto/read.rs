@@ -423,6 +423,6 @@ const KERNEL_EVENTS_MAX: usize = 48 << 20;
 const PACKET_BYTES_MAX: usize = 4 << 20;
 /// The field `packet` of `perfetto.protos.Trace`, as it is in a file.
 const PACKET: u8 = 1 << 3 | 2;
-/// The length of a packet: at most so many bytes, all but the last of which have this bit.
+/// A packet's length has at most this number of bytes. All but the last have the bit below.
 const DIGITS_MAX: usize = 10;
 const MORE: u8 = 0x80;

@@ -406,9 +406,9 @@ fn text(name: &str, value: &str) -> DebugAnnotation {
 
 /// The category of all events.
 pub(super) const CATEGORY: &str = "rtorb";
-/// The name of a host's track begins so.
+/// The beginning of the name of a host's track.
 pub(super) const HOST: &str = "host ";
-/// The annotation of the end of a CPU's record begins so.
+/// The beginning of the annotation with the end of a CPU's record.
 pub(super) const CPU_END: &str = "kernel_end_ns_of_cpu_";
 /// The name of the instant that counts threads whose calls are not recorded.
 pub(super) const UNRECORDED: &str = "threads not recorded";

@@ -401,7 +401,7 @@ impl ServerConnection {
         ])
     }
 
-    /// Has requests taken out before they are served. Any thread may call this: who finds it also finds what that thread did before.
+    /// Has requests taken out before they are served. Any thread may call this. A thread that sees the change also sees what the caller did before it.
     pub fn take_out(&self) {
         self.word.fetch_or(TAKEN_OUT, Ordering::Release);
     }

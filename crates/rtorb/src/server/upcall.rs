@@ -61,10 +61,10 @@ pub(crate) mod site {
     pub(crate) const TAKEN: u8 = 2;
     /// The thread of a collocated client.
     pub(crate) const COLLOCATED: u8 = 3;
-    /// Any thread that records its calls.
-    pub(crate) const RECORDED: u8 = 5;
     /// Any thread; interceptors see the request, or it belongs to a distributable thread.
     pub(crate) const RARE: u8 = 4;
+    /// Any thread that records its calls.
+    pub(crate) const RECORDED: u8 = 5;
 }
 
 /// Serves one request: calls the servant and sends the reply.
