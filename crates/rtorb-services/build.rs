@@ -7,6 +7,7 @@ fn main() {
         "distributable_threads",
         "event_statistics",
         "initial_references",
+        "recorder",
     ] {
         rtorb_idl::compile(rtorb_idl::project::file(&format!("{name}.idl")));
     }

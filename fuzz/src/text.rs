@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use rtorb_dynamic::json::{from_json, parse, to_json};
 use rtorb_dynamic::types::Types;
 use rtorb_idl::{Options, OtherCompiler};
-use rtorb_lab::processes::agent::protocol::{Greeting, Question, welcome};
+use rtorb_lab::processes::agent::protocol::{AgentQuestion, Greeting, welcome};
 use rtorb_results::profile::Profile;
 use rtorb_sched::model::{CheckOptions, Platform, System, check};
 use rtorb_services::naming::client::{Line, Name, format_name, parse_name};
@@ -135,7 +135,7 @@ pub(crate) fn agent(input: &[u8]) {
     };
     let _ = welcome(text);
     let _ = text.parse::<Greeting>();
-    if let Ok(question) = text.parse::<Question>() {
+    if let Ok(question) = text.parse::<AgentQuestion>() {
         assert_eq!(question.to_string().parse(), Ok(question));
     }
 }

@@ -18,6 +18,7 @@ pub mod fake;
 pub mod faulty_link;
 pub mod good;
 pub mod ledger;
+pub mod loopback;
 pub mod ours;
 pub mod pages;
 pub mod peers;
@@ -29,6 +30,7 @@ pub mod scheduling;
 pub mod scratch;
 mod secret;
 pub mod servants;
+pub mod server_process;
 
 pub use generated::*;
 

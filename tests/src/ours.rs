@@ -6,11 +6,14 @@ use std::thread::{self, JoinHandle};
 use rtorb::any::{Any, Typed};
 use rtorb::cdr::{Encode, WChar, WString};
 use rtorb::endpoint::Endpoint;
+use rtorb::giop::Version;
 use rtorb::ior::Ior;
+use rtorb::url::{Corbaloc, CorbalocAddress};
 use rtorb::{
     Collocation, CompletionStatus, ExceptionKind, ObjectRef, Orb, OrbBuilder, Poa, PoaPolicies,
 };
 
+use crate::loopback::own_endpoint;
 use crate::servants::{Counter, Cubes, cube_many};
 use crate::stubs::exchange::{Desk, DeskRefuseError, Empty, Party, Person, Refused};
 use crate::stubs::{Cubit, Many, Oneof};
@@ -30,10 +33,10 @@ pub struct Ours {
 }
 
 impl Ours {
-    /// Serves on a free port of loopback.
+    /// Serves on a loopback address of its own.
     #[must_use]
     pub fn serve() -> Self {
-        Self::serve_as(Orb::builder())
+        Self::serve_as(Orb::builder().listen(&own_endpoint()))
     }
 
     /// Serves as `builder` says; where it names no endpoint, that is a free port of loopback.
@@ -445,4 +448,24 @@ pub fn activate_readable(orb: &Orb, name: &str) {
     let _: Desk = poa
         .activate_with_id("desk", Counter::default())
         .expect("the id is free");
+}
+
+/// Returns a reference to an object with that key that is not there: no host has its address (RFC 5737).
+///
+/// # Panics
+///
+/// The key is too long for a reference.
+#[must_use]
+pub fn absent_object(orb: &Orb, key: &str) -> ObjectRef {
+    let address = CorbalocAddress::Iiop {
+        version: Version::V1_2,
+        host: "192.0.2.1".to_owned(),
+        port: 9,
+    };
+    let place = Corbaloc {
+        addresses: vec![address],
+        object_key: key.as_bytes().to_vec(),
+    };
+    let ior = place.to_ior("IDL:Thing:1.0").expect("a reference");
+    orb.string_to_object(&ior.to_string()).expect("an object")
 }

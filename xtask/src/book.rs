@@ -95,6 +95,7 @@ fn check(workspace: &Path) -> anyhow::Result<Vec<String>> {
             }
         }
     }
+    faults.extend(never_locked(workspace, &pages));
     faults.extend(never_compiled(workspace, &pages)?);
     faults.extend(in_no_file(workspace, &pages)?);
     let once: BTreeSet<&PathBuf> = listed.iter().collect();
@@ -118,6 +119,24 @@ fn listed(workspace: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let text = read(&summary)?;
     let pages = targets(&text).into_iter();
     Ok(pages.filter_map(|page| beside(&summary, page)).collect())
+}
+
+/// The lines that install a package of the workspace with other versions of its dependencies than those that are tested.
+fn never_locked(workspace: &Path, pages: &BTreeMap<PathBuf, String>) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (path, text) in pages {
+        let place = path.strip_prefix(workspace).unwrap_or(path);
+        for (number, line) in (1..).zip(text.lines()) {
+            let has = |word| line.contains(word);
+            if has("cargo install") && has("--path") && !has("--locked") {
+                faults.push(format!(
+                    "{}: line {number} installs without --locked",
+                    place.display()
+                ));
+            }
+        }
+    }
+    faults
 }
 
 /// The pages with Rust code that claims to be compiled, but that no crate includes in the tests of its documentation.
@@ -336,7 +355,7 @@ mod tests {
             ),
             (
                 "docs/two.md",
-                "# Two\n\n```rust\n```\n```rust,ignore\nfn f() {\n}\n```\n```rust,ignore\nfn g() {}\n```\n[e](one.md#one) `[f](none.md)` [g](SUMMARY.md)\n",
+                "# Two\n\n    cargo install --path a\n\n\n```rust\n```\n```rust,ignore\nfn f() {\n}\n```\n```rust,ignore\nfn g() {}\n```\n[e](one.md#one) `[f](none.md)` [g](SUMMARY.md)\n",
             ),
         ] {
             write(&folder.join(name), text.as_bytes()).expect("a page");
@@ -350,6 +369,7 @@ mod tests {
                 "docs/one.md: #none: the page has no such heading",
                 "docs/one.md: ../none.rs: there is no such file",
                 "docs/two.md: SUMMARY.md: the site has no such page",
+                "docs/two.md: line 3 installs without --locked",
                 "docs/two.md: no crate compiles its Rust code: include the page in a crate's doc tests, or write `rust,ignore`",
                 "docs/two.md: no Rust file has the fragment that begins with fn g() {}",
                 "docs/SUMMARY.md does not list docs/two.md",

@@ -1,5 +1,6 @@
 //! `cargo xtask busy`: runs all tests beside twice as many busy threads as there are CPUs, and reports what then fails or takes long.
 
+use std::cmp::Reverse;
 use std::hint::spin_loop;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -61,7 +62,10 @@ pub(crate) fn run(sh: &Shell, rounds: &Rounds) -> anyhow::Result<()> {
 
 /// Runs each program once, so many at the same time.
 fn round(programs: &[Program], at_once: usize, reports: &mut [Report]) -> anyhow::Result<()> {
-    let waiting = Mutex::new(programs.iter().zip(reports));
+    let mut order: Vec<_> = programs.iter().zip(reports).collect();
+    // The longest first, so that none of them runs alone at the end.
+    order.sort_by_key(|(_, report)| Reverse(report.longest));
+    let waiting = Mutex::new(order.into_iter());
     let next = || waiting.lock().ok()?.next();
     thread::scope(|scope| {
         let one_after_another = || -> anyhow::Result<()> {

@@ -14,19 +14,30 @@ pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
     }
     let static_program = target.join("static/rtorb");
     let loom = target.join("loom");
+    let features = "rtorb-cli/tls,rtorb-cli/etcd";
+    let python = target.join("python/environment/bin/python");
     for step in [
         // What guests of the kernel laboratory run: the program as the only file, and kernels.
         cmd!(sh, "cargo xtask static --try"),
+        // The same program as a Debian package and as an image, installed and run.
+        cmd!(sh, "cargo xtask deb --try"),
+        cmd!(sh, "cargo xtask image --try"),
         cmd!(sh, "{static_program} lab kernels fetch 6.12 6.12-rt"),
         // Guests with kernels that are no Linux, and the portable crates for other systems.
         cmd!(sh, "cargo xtask rtos"),
         cmd!(sh, "cargo xtask portability"),
         cmd!(sh, "cargo test --workspace").env("RTORB_REQUIRE_PEERS", "1"),
-        // Every type between all ORBs, alone, because its clients and servers use the whole host. With all packages: the features of one alone
-        // would build half of them again.
-        cmd!(sh, "cargo test --workspace --test peers matrix")
-            .env("RTORB_REQUIRE_PEERS", "1")
-            .env("RTORB_MATRIX", "1"),
+        // With the command that the tests built.
+        cmd!(sh, "cargo xtask python"),
+        // The command with TLS; and every type between all ORBs, alone, because its clients and servers use the whole host. With all
+        // packages: the features of one alone would build half of them again.
+        cmd!(
+            sh,
+            "cargo test --workspace --features {features} --test peers --test cli -- matrix with_tls"
+        )
+        .env("RTORB_REQUIRE_PEERS", "1")
+        .env("RTORB_MATRIX", "1")
+        .env("RTORB_PYTHON", python),
         // Everything is built differently for the interleavings of what has no lock.
         cmd!(
             sh,
@@ -37,18 +48,18 @@ pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
         // Whole ORBs with their threads: 10,000 seeds. The other systems run as tests.
         cmd!(
             sh,
-            "cargo xtask simulate --seeds 1740 --system calls --system lanes --system events --system naming --system gateways --system started --system callbacks"
+            "cargo xtask simulate --seeds 1430 --system calls --system lanes --system events --system naming --system gateways --system started --system callbacks"
+        ),
+        cmd!(sh, "cargo fmt --all --check"),
+        // Also compiles what is not built by default. Later steps find the packages of others compiled.
+        cmd!(
+            sh,
+            "cargo clippy --workspace --all-targets --features rtorb-cli/iceoryx2,{features} -- -D warnings"
         ),
         cmd!(sh, "cargo xtask instructions"),
         cmd!(sh, "cargo xtask package"),
         cmd!(sh, "cargo xtask features"),
         cmd!(sh, "cargo xtask book"),
-        cmd!(sh, "cargo fmt --all --check"),
-        // Also compiles what is not built by default.
-        cmd!(
-            sh,
-            "cargo clippy --workspace --all-targets --features rtorb-cli/iceoryx2 -- -D warnings"
-        ),
     ] {
         let (shown, start) = (step.to_string(), Instant::now());
         step.run()?;

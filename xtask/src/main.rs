@@ -4,11 +4,13 @@
 mod book;
 mod busy;
 mod ci;
+mod deb;
 mod debian;
 mod draw;
 mod elf;
 mod features;
 mod fuzz;
+mod image;
 mod instructions;
 mod layers;
 mod metadata;
@@ -16,12 +18,17 @@ mod modules;
 mod package;
 mod pictures;
 mod portability;
+mod python;
+mod release;
+mod root;
 mod rtos;
 mod sanitize;
+mod semver;
 mod simulate;
 mod sources;
 mod spec;
 mod static_build;
+mod supervised;
 mod support_api;
 mod test_files;
 mod type_names;
@@ -43,6 +50,8 @@ enum Task {
     Busy(busy::Rounds),
     /// Runs what the gate runs, once the peers are installed.
     Ci,
+    /// Makes a Debian package of the command with its services, installs it, runs them, and purges it.
+    Deb(static_build::Build),
     /// Runs the tests with a new seed, so that random tests draw new cases.
     Draw {
         /// The arguments of `cargo test`; by default `--workspace`.
@@ -63,6 +72,11 @@ enum Task {
         #[arg(long = "keep")]
         keeps: bool,
     },
+    /// Makes an image with a naming service, unpacks it, and runs it.
+    Image(static_build::Build),
+    /// Installs a Debian package and runs its services, in namespaces that `deb` made.
+    #[command(hide = true)]
+    Installed { package: PathBuf, folder: PathBuf },
     /// Counts the instructions of a call, and compares them with instructions.toml.
     Instructions {
         /// Prints the counts as JSON.
@@ -83,6 +97,10 @@ enum Task {
     },
     /// Checks the portable crates for other systems, and compares the result with docs/reference/portability.md.
     Portability,
+    /// Makes all that a release publishes, and checks it: packages for cargo and Debian, wheel, image, site. Publishes nothing.
+    Release(static_build::Build),
+    /// Builds the Python package, and runs its tests.
+    Python,
     /// Builds the guests that run real-time kernels.
     Rtos,
     /// Runs tests under a sanitizer, with the stable compiler.
@@ -96,6 +114,12 @@ enum Task {
         /// The tests' names or parts of them.
         names: Vec<String>,
     },
+    /// Compares the public items of the libraries with those of the last release.
+    Semver {
+        /// The revision of that release.
+        #[arg(long, default_value = semver::BASELINE)]
+        baseline: String,
+    },
     /// Runs clients and servers on virtual time, over a simulated network, with many seeds.
     Simulate(simulate::Simulation),
     /// Lists the clauses of the standards that the code cites: kept, tested, left out.
@@ -105,11 +129,10 @@ enum Task {
         json: bool,
     },
     /// Builds `rtorb` as one file that runs on a board with nothing else.
-    Static {
-        /// Builds it fast, and runs it in an empty root.
-        #[arg(long = "try")]
-        is_trial: bool,
-    },
+    Static(static_build::Build),
+    /// Unpacks an image and runs its program, in namespaces that `image` made.
+    #[command(hide = true)]
+    Unpacked { image: PathBuf, folder: PathBuf },
 }
 
 fn main() -> anyhow::Result<()> {
@@ -118,6 +141,7 @@ fn main() -> anyhow::Result<()> {
         Task::Book => book::run(sh),
         Task::Busy(rounds) => busy::run(sh, &rounds),
         Task::Ci => ci::run(sh),
+        Task::Deb(build) => deb::run(sh, &build).map(drop),
         Task::Draw { arguments } => draw::run(sh, arguments),
         Task::Features => features::run(sh),
         Task::Fuzz {
@@ -132,20 +156,26 @@ fn main() -> anyhow::Result<()> {
                 keeps,
             },
         ),
+        Task::Image(build) => image::run(sh, &build).map(drop),
+        Task::Installed { package, folder } => deb::check_installed(sh, &package, &folder),
         Task::Instructions { json, update } => instructions::run(sh, json, update),
         Task::Layers => layers::run(sh),
-        Task::Package => package::run(sh),
+        Task::Package => package::run(sh).map(drop),
         Task::Pictures { report } => pictures::run(sh, report),
         Task::Portability => portability::run(sh),
+        Task::Release(build) => release::run(sh, &build),
+        Task::Python => python::run(sh),
         Task::Rtos => rtos::run(sh),
         Task::Sanitize {
             sanitizer,
             packages,
             names,
         } => sanitize::run(sh, sanitizer, &packages, &names),
+        Task::Semver { baseline } => semver::run(sh, &baseline),
         Task::Simulate(simulation) => simulate::run(sh, &simulation),
         Task::Spec { json } => spec::run(sh, json),
-        Task::Static { is_trial } => static_build::run(sh, is_trial),
+        Task::Static(build) => static_build::run(sh, &build),
+        Task::Unpacked { image, folder } => image::check_unpacked(sh, &image, &folder),
     }
 }
 

@@ -15,7 +15,8 @@ use xshell::{Cmd, Shell, cmd};
 
 use crate::metadata::{members, target_folder};
 
-pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
+/// Makes and checks the packages, and returns their files.
+pub(crate) fn run(sh: &Shell) -> anyhow::Result<Vec<PathBuf>> {
     let folder = target_folder(sh)?.join("package");
     for made in ["crates", "copies"] {
         sh.remove_path(folder.join(made))?;
@@ -25,12 +26,14 @@ pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
     let packages = place.package()?;
     place.check(&packages)?;
     place.try_template(&packages)?;
-    place.try_tutorial(&packages)
+    place.try_tutorial(&packages)?;
+    Ok(packages.into_iter().map(|package| package.file).collect())
 }
 
-/// A package that was unpacked: its name, and its folder.
+/// A package that was unpacked: its name, its file, and its folder.
 struct Package {
     name: String,
+    file: PathBuf,
     folder: PathBuf,
 }
 
@@ -55,21 +58,32 @@ impl Place<'_> {
             cmd!(sh, "tar xzmf {file} -C {unpacked}").quiet().run()?;
             Ok(Package {
                 name: package.name.to_string(),
+                file,
                 folder: unpacked.join(named),
             })
         });
         packages.collect()
     }
 
-    /// Compiles what is in the packages, and nothing that is not in them.
+    /// Compiles what is in the packages, and nothing that is not in them. With the workspace's profiles and in its folder, where the packages of
+    /// others are compiled already.
     fn check(&self, packages: &[Package]) -> anyhow::Result<()> {
+        let sh = self.sh;
+        let workspace = sh.read_file("Cargo.toml")?;
+        let profiles = workspace.find("[profile.").map(|begin| &workspace[begin..]);
+        let profiles = profiles.context("the workspace's manifest ends with profiles")?;
         let folder = self.folder.join("crates");
-        let manifest = "[workspace]\nresolver = \"3\"\nmembers = [\"*-*\"]\n".to_owned();
-        let manifest = manifest + &patch(packages.iter());
-        self.sh.write_file(folder.join("Cargo.toml"), manifest)?;
-        self.sh.copy_file("Cargo.lock", &folder)?;
-        let _folder = self.sh.push_dir(folder);
-        Ok(self.cargo("check").arg("--workspace").run()?)
+        let members = "[workspace]\nresolver = \"3\"\nmembers = [\"*-*\"]\n";
+        let patch = patch(packages.iter());
+        sh.write_file(
+            folder.join("Cargo.toml"),
+            format!("{members}{patch}{profiles}"),
+        )?;
+        sh.copy_file("Cargo.lock", &folder)?;
+        let compiled = target_folder(sh)?;
+        let _folder = sh.push_dir(folder);
+        let check = cmd!(sh, "cargo check --workspace").env("CARGO_TARGET_DIR", compiled);
+        Ok(check.run()?)
     }
 
     fn try_template(&self, packages: &[Package]) -> anyhow::Result<()> {
@@ -166,7 +180,7 @@ impl Drop for Server {
 /// The lines of a manifest that take packages from their folders in the place of crates.io.
 fn patch<'a>(packages: impl Iterator<Item = &'a Package>) -> String {
     let mut lines = format!("{PATCH}\n");
-    for Package { name, folder } in packages {
+    for Package { name, folder, .. } in packages {
         writeln!(lines, "{name} = {{ path = {folder:?} }}").expect("a string takes all");
     }
     lines
@@ -183,3 +197,39 @@ fn commands(page: &str) -> Option<String> {
 }
 
 const PATCH: &str = "[patch.crates-io]";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sources::rust_files;
+
+    /// A reader of a published package has no `docs/`.
+    #[test]
+    fn a_library_that_names_pages_says_where_they_are() {
+        let sh = crate::workspace().expect("the workspace");
+        let mut count = 0;
+        for member in members(&sh).expect("cargo knows the packages") {
+            let source = member.manifest_path.with_file_name("src");
+            let root = source.join("lib.rs");
+            if member.publish.is_some() || !root.exists() {
+                continue;
+            }
+            let files = rust_files(source.as_std_path()).expect("the sources can be read");
+            let texts = files
+                .iter()
+                .map(|file| sh.read_file(file).expect("a file of sources"));
+            if texts.into_iter().any(|text| text.lines().any(names_a_page)) {
+                let root = sh.read_file(&root).expect("a file of sources");
+                let says_where = root.contains("env!(\"CARGO_PKG_REPOSITORY\")");
+                assert!(says_where, "{} names pages of docs/ alone", member.name);
+                count += 1;
+            }
+        }
+        assert!(count > 5, "{count}");
+    }
+
+    fn names_a_page(line: &str) -> bool {
+        let line = line.trim_start();
+        (line.starts_with("///") || line.starts_with("//!")) && line.contains("docs/")
+    }
+}

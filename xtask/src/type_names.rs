@@ -9,22 +9,31 @@ use cargo_metadata::Package;
 
 use crate::sources::{code, rust_files};
 
-/// The names that several types of a package may share, as pairs of package and name; `*` stands for all names.
-const SHARED: &[[&str; 2]] = &[
-    ["rtorb-idl", "Search"],
+/// The names that several types of a package may share: the package, the folder or file below `src` without its extension (empty for all
+/// of it), and the names, or none for all that are declared there.
+const SHARED: &[(&str, &str, &[&str])] = &[
     // In a model of loom, its mutex stands in the place of ours.
-    ["rtorb-os", "Mutex"],
-    // Each experiment names its types as if it were a program.
-    ["rtorb-lab", "*"],
-    // The arguments of a command have its name, in the module of the command above it.
-    ["rtorb-cli", "*"],
+    ("rtorb-os", "", &["Mutex"]),
+    // Each experiment, and each program that it measures, is a program of its own.
+    ("rtorb-lab", "contestants", &[]),
+    ("rtorb-lab", "experiments", &[]),
+    // The arguments of a command have its name, in the module of the command above it: `naming::Serve`, `events::Serve`.
+    (
+        "rtorb-cli",
+        "",
+        &["Check", "List", "Run", "Serve", "Subcommands"],
+    ),
+    // It stands in the place of `laboratory` in a command without one.
+    ("rtorb-cli", "no_laboratory", &[]),
 ];
 
 /// The wrong names in `src` of a package.
 pub(crate) fn wrong_names(package: &Package) -> anyhow::Result<Vec<String>> {
-    let shared = SHARED.iter().filter(|[of, _]| *of == *package.name);
-    let shared: Vec<_> = shared.map(|[_, name]| *name).collect();
     let src = package.manifest_path.with_file_name("src");
+    let shared = SHARED.iter().filter(|(of, ..)| *of == *package.name);
+    let shared: Vec<_> = shared
+        .map(|(_, place, names)| (src.join(place).into_std_path_buf(), *names))
+        .collect();
     if !src.is_dir() {
         return Ok(Vec::new());
     }
@@ -39,7 +48,7 @@ pub(crate) fn wrong_names(package: &Package) -> anyhow::Result<Vec<String>> {
     Ok(check(&files, &shared))
 }
 
-fn check(files: &[(PathBuf, Vec<String>)], shared: &[&str]) -> Vec<String> {
+fn check(files: &[(PathBuf, Vec<String>)], shared: &[(PathBuf, &[&str])]) -> Vec<String> {
     let tests: BTreeSet<PathBuf> = files
         .iter()
         .flat_map(|(file, lines)| test_modules(file, lines))
@@ -61,8 +70,7 @@ fn check(files: &[(PathBuf, Vec<String>)], shared: &[&str]) -> Vec<String> {
                 continue;
             }
             let place = file.display().to_string();
-            let is_checked =
-                |name: &&str| !is_test && !shared.iter().any(|it| it == name || *it == "*");
+            let is_checked = |name: &&str| !is_test && !may_share(file, name, shared);
             if let Some(name) = type_name(line).filter(is_checked) {
                 if let Some(first) = types.get(name) {
                     wrong.push(format!(
@@ -80,6 +88,13 @@ fn check(files: &[(PathBuf, Vec<String>)], shared: &[&str]) -> Vec<String> {
         }
     }
     wrong
+}
+
+/// True if another type may have the name of the one in a file.
+fn may_share(file: &Path, name: &str, shared: &[(PathBuf, &[&str])]) -> bool {
+    let module = file.with_extension("");
+    let mut there = shared.iter().filter(|it| module.starts_with(&it.0));
+    there.any(|(_, names)| names.is_empty() || names.contains(&name))
 }
 
 /// The paths, without an extension, of the modules of tests that a file declares.
@@ -143,7 +158,8 @@ mod tests {
                 (PathBuf::from(file), lines.collect())
             })
             .collect();
-        check(&files, &["Step"])
+        let everywhere: (_, &[_]) = ("src/".into(), &["Step"]);
+        check(&files, &[everywhere, ("src/programs".into(), &[])])
     }
 
     #[test]
@@ -173,6 +189,20 @@ mod tests {
                 "src/a.rs: `Host` is also the name of the type in src/lib.rs",
                 "src/b/c.rs: `Host` is also the name of the type in src/lib.rs",
             ]
+        );
+    }
+
+    #[test]
+    fn programs_of_their_own_share_names_with_each_other_only() {
+        let files = [
+            ("src/a.rs", "struct Run;"),
+            ("src/b.rs", "struct Run;"),
+            ("src/programs.rs", "struct Run;"),
+            ("src/programs/c.rs", "struct Run;"),
+        ];
+        assert_eq!(
+            found(&files),
+            ["src/b.rs: `Run` is also the name of the type in src/a.rs"]
         );
     }
 

@@ -1,14 +1,15 @@
 //! `rtorb idl`: checks IDL, and generates Rust from it.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand, ValueEnum};
 use rtorb_idl::diagnostic::Diagnostic;
 use rtorb_idl::rust::Additions;
-use rtorb_idl::{OperationTiming, Options, OtherCompiler, Outcome, rust};
+use rtorb_idl::{OperationTiming, Options, OtherCompiler, Outcome, Tree, python, rust};
 use rtorb_results::table::Table;
 use rtorb_sched::times::text_of_ns;
 use serde_json::json;
@@ -19,7 +20,7 @@ use crate::named_file;
 use crate::orb_options::usage;
 use crate::output::{line, note, print_beside, print_json, print_table};
 
-/// Check IDL files, and generate Rust from them.
+/// Check IDL files, and generate Rust or Python from them.
 #[derive(Debug, Args)]
 pub(crate) struct Idl {
     #[command(subcommand)]
@@ -48,7 +49,7 @@ struct Check {
     json: bool,
 }
 
-/// Generate Rust from files, as `rtorb_idl::compile` does in a build script.
+/// Generate Rust from files, as `rtorb_idl::compile` does in a build script, or what Python's editors need.
 ///
 /// Exit status 1: a file has an error, or a name cannot be that of Rust.
 #[derive(Debug, Args)]
@@ -58,6 +59,10 @@ struct Build {
     /// Folder for the generated files: NAME.rs for each NAME.idl. Without it, the text is printed.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Write NAME_idl.py and its stub NAME_idl.pyi for Python instead: editors and type checkers then know the classes of the package
+    /// rtorb, which reads the IDL file itself. Without --out, the stub is printed.
+    #[arg(long, conflicts_with_all = ["start_calls", "defer_replies", "async_servants", "ami"])]
+    python: bool,
     #[command(flatten)]
     additions: AdditionOptions,
 }
@@ -171,6 +176,10 @@ impl Build {
                 valid = false;
                 continue;
             };
+            if self.python {
+                self.write_python(file, tree)?;
+                continue;
+            }
             match rust::generate_with(tree, self.additions.chosen()) {
                 Ok(text) => self.write(file, &text)?,
                 Err(diagnostics) => {
@@ -199,13 +208,56 @@ impl Build {
         let Some(folder) = &self.out else {
             return line(text.trim_end());
         };
-        let stem = file
-            .file_stem()
-            .ok_or_else(|| anyhow!("{} has no name", file.display()))?;
-        let path = folder.join(stem).with_extension("rs");
+        let path = folder.join(stem(file)?).with_extension("rs");
         named_file::write(&path, text.as_bytes())?;
         line(path.display().to_string())
     }
+
+    /// Writes the Python module, which finds the IDL from its own place, and its stub.
+    fn write_python(&self, file: &Path, tree: &Tree) -> anyhow::Result<()> {
+        let stub = python::stub(tree);
+        let Some(folder) = &self.out else {
+            return line(stub.trim_end());
+        };
+        let from_folder = |path: &Path| {
+            let relative = relative(folder, path);
+            relative.with_context(|| format!("cannot write {}", folder.display()))
+        };
+        let folders = self.sources.include_dirs.iter();
+        let folders: Vec<_> = folders
+            .map(|it| from_folder(it))
+            .collect::<anyhow::Result<_>>()?;
+        let module = python::module(&from_folder(file)?, &folders);
+        let name = stem(file)?.to_string_lossy().replace(['-', '.', ' '], "_") + "_idl";
+        for (extension, text) in [("py", &module), ("pyi", &stub)] {
+            let path = folder.join(&name).with_extension(extension);
+            named_file::write(&path, text.as_bytes())?;
+            line(path.display().to_string())?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the name of a file without its folder and its extension.
+fn stem(file: &Path) -> anyhow::Result<&OsStr> {
+    file.file_stem()
+        .ok_or_else(|| anyhow!("{} has no name", file.display()))
+}
+
+/// Returns the path of a file from a folder, which need not exist.
+fn relative(folder: &Path, file: &Path) -> std::io::Result<String> {
+    let folder = std::path::absolute(folder)?;
+    let existing = folder.ancestors().find_map(|it| {
+        let inside = folder.strip_prefix(it).ok()?;
+        Some(it.canonicalize().ok()?.join(inside))
+    });
+    let (folder, file) = (existing.unwrap_or(folder), file.canonicalize()?);
+    let common = folder.components().zip(file.components());
+    let common = common.take_while(|(one, other)| one == other).count();
+    let up = folder.components().skip(common).map(|_| "..".as_ref());
+    let down = file.components().skip(common).map(|it| it.as_os_str());
+    let path: PathBuf = up.chain(down).collect();
+    Ok(path.to_string_lossy().into_owned())
 }
 
 impl AdditionOptions {

@@ -23,6 +23,7 @@ mod exit_status;
 mod idl;
 mod interface_options;
 mod ior;
+mod keys;
 #[cfg(feature = "laboratory")]
 mod lab;
 #[cfg_attr(not(feature = "laboratory"), path = "no_laboratory.rs")]
@@ -46,6 +47,7 @@ mod run_summary;
 mod scheduling;
 mod serve;
 mod serving;
+mod supervisor;
 mod system_options;
 #[cfg(feature = "laboratory")]
 mod top;
@@ -74,6 +76,7 @@ enum Subcommands {
     Naming(naming::Naming),
     Scheduling(scheduling::Scheduling),
     Events(events::Events),
+    Keys(keys::Keys),
     Idl(idl::Idl),
     Completions(completions::Completions),
     Man(man::Manual),
@@ -97,6 +100,7 @@ fn main() -> ExitCode {
         Subcommands::Naming(naming) => naming.run(),
         Subcommands::Scheduling(scheduling) => scheduling.run(),
         Subcommands::Events(events) => events.run(),
+        Subcommands::Keys(keys) => keys.run(),
         Subcommands::Idl(idl) => idl.run(),
         Subcommands::Completions(completions) => completions.run(),
         Subcommands::Man(manual) => manual.run(),

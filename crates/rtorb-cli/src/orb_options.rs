@@ -43,17 +43,36 @@ pub(crate) struct ClientOptions {
     /// Continue with a warning if the host refuses real-time scheduling.
     #[arg(long)]
     best_effort: bool,
+    #[command(flatten)]
+    tls: Box<TlsOptions>,
     /// Initial reference, such as NameService=corbaloc::HOST:2809/NameService: the object of corbaloc:rir:/NAME and
     /// corbaname:rir:#... May be given more than once.
     #[arg(long, value_name = "NAME=REF")]
     init_ref: Vec<String>,
 }
 
+/// The files of TLS.
+#[derive(Debug, Default, Args)]
+struct TlsOptions {
+    /// TLS: file with this program's certificate, in PEM, if a peer asks for one. It needs --tls-key.
+    #[arg(long, value_name = "FILE")]
+    tls_certificate: Option<String>,
+    /// TLS: file with the key of the certificate, in PEM.
+    #[arg(long, value_name = "FILE")]
+    tls_key: Option<String>,
+    /// TLS: file with the certificates of the trusted authorities, in PEM.
+    #[arg(long, value_name = "FILE")]
+    tls_ca: Option<String>,
+    /// TLS: file with lists of revoked certificates, in PEM.
+    #[arg(long, value_name = "FILE")]
+    tls_crl: Option<String>,
+}
+
 /// Further options of the ORB of a server.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "ORB of a server")]
 pub(crate) struct ServerOptions {
-    /// Endpoint to listen on: iiop://HOST:PORT, uiop:///PATH or shmiop:///PATH. May be given more than once [default: a free
+    /// Endpoint to listen on: iiop://HOST:PORT, ssliop://HOST:PORT (TLS), uiop:///PATH or shmiop:///PATH. May be given more than once [default: a free
     /// port of the loopback interface].
     #[arg(long, value_name = "ENDPOINT")]
     listen: Vec<String>,
@@ -70,12 +89,15 @@ pub(crate) struct ServerOptions {
     /// Scheduling policy of threads with a CORBA priority [default: SCHED_FIFO, or the configuration file's].
     #[arg(long, value_name = "POLICY", value_parser = ["SCHED_FIFO", "SCHED_RR"])]
     sched_policy: Option<String>,
+    /// TLS: what the server asks of its clients [default: required, or the configuration file's].
+    #[arg(long, value_name = "WHAT", value_parser = ["required", "optional", "none"])]
+    tls_clients: Option<String>,
 }
 
 impl ClientOptions {
     /// Applies these options.
     pub(crate) fn apply(&self, builder: OrbBuilder) -> OrbBuilder {
-        builder
+        with_tls(builder)
             .on_warning(|warning| warn(warning))
             .args(self.arguments())
     }
@@ -100,6 +122,10 @@ impl ClientOptions {
             ("-ORBPriorityMapping", &self.priority_mapping),
             ("-ORBNativeCharCodeSet", &self.native_char_code_set),
             ("-ORBBestEffort", &best_effort),
+            ("-ORBTlsCertificate", &self.tls.tls_certificate),
+            ("-ORBTlsKey", &self.tls.tls_key),
+            ("-ORBTlsCa", &self.tls.tls_ca),
+            ("-ORBTlsCrl", &self.tls.tls_crl),
         ]);
         for named in &self.init_ref {
             arguments.extend(["-ORBInitRef".to_owned(), named.clone()]);
@@ -118,8 +144,9 @@ impl ServerOptions {
             ("-ORBPoolThreads", &self.pool_threads),
             ("-ORBLanes", &self.lanes),
             ("-ORBSchedPolicy", &self.sched_policy),
+            ("-ORBTlsClients", &self.tls_clients),
         ]);
-        builder
+        with_tls(builder)
             .on_warning(|warning| warn(warning))
             .args(client.arguments().into_iter().chain(own))
     }
@@ -137,6 +164,13 @@ impl ServerOptions {
             self.lanes = Some(lanes);
         }
     }
+}
+
+/// Has the ORB speak TLS, if this program was built with it.
+fn with_tls(builder: OrbBuilder) -> OrbBuilder {
+    #[cfg(feature = "tls")]
+    let builder = builder.security_provider(rtorb_tls::transport);
+    builder
 }
 
 /// Wrong arguments. The text names the argument and says what is allowed.

@@ -69,8 +69,9 @@ pub(crate) fn print_beside(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Replaces control characters, which would act on a terminal, and cuts a text that no one reads to its end.
-fn printable(text: &str) -> String {
+/// Replaces control characters, which would act on a terminal, and cuts a text that no one reads to its end. Names that others chose are printed
+/// so.
+pub(crate) fn printable(text: &str) -> String {
     let is_printed = |character: char| !character.is_control() || "\n\t".contains(character);
     let replaced = |character| {
         if is_printed(character) {

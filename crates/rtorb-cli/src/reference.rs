@@ -45,6 +45,15 @@ impl CallOptions {
         self.build(self.choices.apply(builder()))
     }
 
+    /// Builds the ORB of a command whose calls have another default timeout, and sets the priority of the calling thread.
+    #[cfg(feature = "laboratory")]
+    pub(crate) fn orb_within(&self, timeout: Duration) -> anyhow::Result<Orb> {
+        self.build(
+            self.choices
+                .apply(builder().round_trip_timeout(Some(timeout))),
+        )
+    }
+
     /// Builds an ORB that starts calls: its threads share connections, as the options choose.
     #[cfg(feature = "laboratory")]
     pub(crate) fn starting_orb(&self) -> anyhow::Result<Orb> {

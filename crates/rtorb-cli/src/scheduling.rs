@@ -42,6 +42,15 @@ impl Scheduling {
     }
 }
 
+/// Returns the condition that follows "every deadline holds", if there is one.
+pub(crate) fn if_preempted(is_needed: bool) -> &'static str {
+    if is_needed {
+        " where the lane of the most urgent level preempts, as that of Schedule::lanes does and that of a channel does not"
+    } else {
+        ""
+    }
+}
+
 /// Reads the description in a file; `strategy` overrides the file's.
 fn description(file: &Path, strategy: Option<&String>) -> anyhow::Result<Description> {
     let mut description = Description::read(file).map_err(file_error)?;

@@ -6,10 +6,12 @@ use std::sync::{Arc, OnceLock};
 use clap::Args;
 use rtorb::ior::Ior;
 use rtorb::poa::PoaManager;
+use rtorb::recorder::ReadError;
 use rtorb::{ObjectRef, Orb, Poa, PoaError, PoaPolicies};
 use rtorb_dynamic::recording::{Log, Record, Recording};
 use rtorb_dynamic::search::FoundInterface;
 use rtorb_dynamic::{OwnReference, Servant, activate, standing_for, with_object_key};
+use rtorb_services::recorder::{self, RecorderError};
 
 use crate::named_file;
 use crate::orb_options::usage;
@@ -58,6 +60,7 @@ impl ServingOptions {
                 warn(error);
             }
         };
+        serve_recorder(orb)?;
         let root = orb.root_poa()?;
         let poa = root.create_poa("rtorb", served.policies)?;
         let object = (served.activate)(&poa, Box::new(sink))?;
@@ -105,6 +108,14 @@ impl ServingOptions {
             anyhow::Ok(())
         })?;
         Ok(serving.log.get().is_none_or(|log| log.is_complete()))
+    }
+}
+
+/// Serves the counters of the recorder, if this process has one.
+pub(crate) fn serve_recorder(orb: &Orb) -> Result<(), RecorderError> {
+    match recorder::serve(orb) {
+        Ok(_) | Err(RecorderError::Recorder(ReadError::NoRecorder { .. })) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

@@ -15,21 +15,25 @@ use ratatui::{DefaultTerminal, Frame};
 use rtorb::recorder::ProcessSnapshot;
 use rtorb_recording::counters::{LaneRow, OperationRow, ProcessCounters};
 use rtorb_sched::model::rounded;
+use rtorb_services::recorder::{self, Recorder};
 
 use crate::orb_options::usage;
-use crate::output::{line, print_json};
+use crate::output::{line, print_json, printable};
+use crate::reference::{self, CallOptions};
 use crate::trace::processes;
 
 /// Show what running processes call and serve: calls a second, times, failures and queues of each operation.
 ///
 /// The processes have -ORBRecorder yes among the options of their ORBs. They are neither stopped nor delayed: their recorders are memory
-/// that this command reads. Times are the upper ends of buckets, at most a quarter above the times themselves; the longest is exact.
+/// that this command reads. A process on another host is called for its counters: it serves them by rtorb_services::recorder, as the servers of
+/// this command do. Times are the upper ends of buckets, at most a quarter above the times themselves; the longest is exact.
 ///
-/// Exit status 0: shown. 1: no such process, or one without a recorder.
+/// Exit status 0: shown. 1: no such process, or one without a recorder; the call failed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Top {
-    /// Process id, or the name of processes; without any, all processes that have a recorder.
+    /// Process id, the name of processes, or a reference such as corbaloc::HOST:PORT/Recorder; without any, all processes of this host
+    /// that have a recorder.
     #[arg(value_name = "TARGET")]
     targets: Vec<String>,
     /// Print the counters since the recorders were started, and end.
@@ -41,6 +45,8 @@ pub(crate) struct Top {
     /// Seconds between two looks.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=3600))]
     every: u64,
+    #[command(flatten)]
+    calling: CallOptions,
 }
 
 impl Top {
@@ -50,13 +56,13 @@ impl Top {
                 "the live screen needs a terminal: print the counters with --once, or --once --json",
             ));
         }
-        let mut watched = Watched::new(&self.targets)?;
+        let mut watched = self.watched()?;
         if self.once {
             let counters = watched.look();
             if self.json {
                 print_json(&counters)?;
             } else {
-                counters.iter().try_for_each(print)?;
+                counters.iter().flat_map(lines).try_for_each(line)?;
             }
         } else {
             let ended = show(&mut watched, Duration::from_secs(self.every));
@@ -69,31 +75,71 @@ impl Top {
 
 /// The processes that are watched, each with the last look at it.
 struct Watched {
-    processes: Vec<(u32, Option<ProcessSnapshot>)>,
+    processes: Vec<(CounterSource, Option<ProcessSnapshot>)>,
+}
+
+/// Where the counters of a process come from.
+enum CounterSource {
+    /// The memory of a process of this host.
+    Memory(u32),
+    /// An object of the process.
+    Object(Recorder),
+}
+
+impl CounterSource {
+    fn read(&self) -> anyhow::Result<ProcessSnapshot> {
+        Ok(match self {
+            Self::Memory(process) => ProcessSnapshot::counters_of_process(*process)?,
+            Self::Object(recorder) => recorder::counters(recorder)?,
+        })
+    }
+}
+
+impl Top {
+    /// Returns the processes, each of which was read once. Without targets, these are the ones that can be read: others have ended meanwhile,
+    /// have another version of the recorder, or only a file of its name.
+    fn watched(&self) -> anyhow::Result<Watched> {
+        let (references, targets): (Vec<_>, Vec<_>) = self
+            .targets
+            .iter()
+            .cloned()
+            .partition(|it| it.contains(':'));
+        let found = if self.targets.is_empty() {
+            ProcessSnapshot::processes()
+        } else {
+            processes(&targets)?
+        };
+        let mut sources: Vec<CounterSource> =
+            found.into_iter().map(CounterSource::Memory).collect();
+        if !references.is_empty() {
+            let orb = self.calling.orb()?;
+            for text in &references {
+                let object = reference::object(&orb, text)?;
+                sources.push(CounterSource::Object(Recorder::unchecked_narrow(object)));
+            }
+        }
+        if self.targets.is_empty() {
+            sources.retain(|source| source.read().is_ok());
+        } else {
+            sources
+                .iter()
+                .try_for_each(|source| source.read().map(drop))?;
+        }
+        if sources.is_empty() {
+            bail!("no process that you may read has a recorder: start one with -ORBRecorder yes");
+        }
+        let unread = sources.into_iter().map(|source| (source, None));
+        Ok(Watched {
+            processes: unread.collect(),
+        })
+    }
 }
 
 impl Watched {
-    fn new(targets: &[String]) -> anyhow::Result<Self> {
-        let found = if targets.is_empty() {
-            ProcessSnapshot::processes()
-        } else {
-            processes(targets)?
-        };
-        if found.is_empty() {
-            bail!("no process that you may read has a recorder: start one with -ORBRecorder yes");
-        }
-        for process in &found {
-            ProcessSnapshot::of_process(*process)?;
-        }
-        Ok(Self {
-            processes: found.into_iter().map(|process| (process, None)).collect(),
-        })
-    }
-
     /// Returns the counters since the look before. Processes that have ended are left out.
     fn look(&mut self) -> Vec<ProcessCounters> {
-        let looks = self.processes.iter_mut().filter_map(|(process, before)| {
-            let now = ProcessSnapshot::of_process(*process).ok()?;
+        let looks = self.processes.iter_mut().filter_map(|(source, before)| {
+            let now = source.read().ok()?;
             let counters = ProcessCounters::of(&now, before.as_ref());
             *before = Some(now);
             Some(counters)
@@ -174,7 +220,8 @@ fn draw(frame: &mut Frame<'_>, counters: &[ProcessCounters]) {
 
 fn operations(process: &ProcessCounters) -> Table<'_> {
     let rows = process.operations.iter().map(|operation| {
-        let style = if operation.failures.timeouts + operation.failures.transients > 0 {
+        let failures = operation.failures;
+        let style = if failures.timeouts > 0 || failures.transients > 0 {
             Style::new().red()
         } else if operation.calls == 0 {
             Style::new().dim()
@@ -214,11 +261,6 @@ const COLUMNS: [(&str, u16); 9] = [
 ];
 
 fn cells(row: &OperationRow) -> [String; COLUMNS.len()] {
-    let failures = row.failures;
-    let failed = failures.user_exceptions
-        + failures.system_exceptions
-        + failures.timeouts
-        + failures.transients;
     let count = |count: u64| {
         if count == 0 {
             String::new()
@@ -234,7 +276,7 @@ fn cells(row: &OperationRow) -> [String; COLUMNS.len()] {
         time(row.p50_ns),
         time(row.p99_ns),
         rounded(row.longest_ns as f64),
-        count(failed),
+        count(row.failures.all()),
         count(row.queued),
         time(row.queue_p99_ns),
     ]
@@ -281,9 +323,8 @@ fn lane(row: &LaneRow) -> String {
     format!("  pool {pool}, lane {priority}: {threads}, {served} calls served{queue}")
 }
 
-fn print(process: &ProcessCounters) -> anyhow::Result<()> {
-    line(heading(process))?;
-    process.lanes.iter().try_for_each(|row| line(lane(row)))?;
+/// Describes a process in lines, which do not act on a terminal: names are those that others chose.
+fn lines(process: &ProcessCounters) -> Vec<String> {
     let row = |cells: [String; COLUMNS.len()]| {
         let cells = cells.iter().zip(COLUMNS).enumerate();
         let texts = cells.map(|(column, (text, (_, width)))| {
@@ -294,12 +335,66 @@ fn print(process: &ProcessCounters) -> anyhow::Result<()> {
                 format!("{text:>width$}")
             }
         });
-        line(texts.collect::<Vec<_>>().join(" ").trim_end())
+        texts.collect::<Vec<_>>().join(" ").trim_end().to_owned()
     };
-    row(COLUMNS.map(|(name, _)| name.to_owned()))?;
-    process.operations.iter().map(cells).try_for_each(row)
+    let names = COLUMNS.map(|(name, _)| name.to_owned());
+    let rows = process.operations.iter().map(cells);
+    core::iter::once(heading(process))
+        .chain(process.lanes.iter().map(lane))
+        .chain(core::iter::once(names).chain(rows).map(row))
+        .map(|text| printable(&text))
+        .collect()
 }
 
 const EXAMPLES: &str = "Examples:
   rtorb top plant
-  rtorb top 4711 --once --json";
+  rtorb top 4711 --once --json
+  rtorb top corbaloc::plant-host:2809/Recorder";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rtorb_recording::counters::Failures;
+
+    /// The memory of a process and the reply of an object may hold anything.
+    #[test]
+    fn any_names_and_counts_are_shown_and_do_not_act_on_the_terminal() {
+        let most = u64::MAX;
+        let process = ProcessCounters {
+            process: 7,
+            name: "a\u{1b}]0;b\u{7}".to_owned(),
+            for_ns: most,
+            refused_threads: most,
+            operations: vec![OperationRow {
+                side: "server",
+                operation: "get\u{1b}[2J\u{9b}1m".to_owned(),
+                calls: most,
+                calls_per_s: 1.0,
+                failures: Failures {
+                    user_exceptions: most,
+                    system_exceptions: most,
+                    timeouts: most,
+                    transients: most,
+                },
+                p50_ns: Some(most),
+                p99_ns: None,
+                longest_ns: most,
+                queued: most,
+                queue_p99_ns: Some(most),
+            }],
+            threads: Vec::new(),
+            lanes: Vec::new(),
+        };
+        let lines = lines(&process);
+        assert!(
+            lines[0].starts_with("a\u{fffd}]0;b\u{fffd} (7): "),
+            "{lines:?}"
+        );
+        assert!(
+            lines[2].starts_with("get\u{fffd}[2J\u{fffd}1m "),
+            "{lines:?}"
+        );
+        assert!(lines[2].contains(&most.to_string()), "{lines:?}");
+        let _ = operations(&process);
+    }
+}

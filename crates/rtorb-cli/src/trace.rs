@@ -7,18 +7,20 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::Args;
 use rtorb::recorder::ProcessSnapshot;
+use rtorb_os::termination::Termination;
 use rtorb_recording::gathering::{Wanted, record};
 use rtorb_recording::short_name;
 use rtorb_sched::times::parse_ns;
 
 use crate::orb_options::usage;
-use crate::output::{line, warn};
+use crate::output::{line, printable, warn};
 
 /// Record the calls of running processes, for ui.perfetto.dev and for `rtorb why` (docs/how-to/late-calls.md).
 ///
 /// The processes have -ORBRecorder yes among the options of their ORBs. They are neither stopped nor delayed: their recorders are memory
 /// that this command reads. The file has the calls that end while it records, and the kernel's switches, wake-ups, interrupts and page
-/// faults of the same time if tracefs can be read, which root may.
+/// faults of the same time if tracefs can be read, which root may. SIGINT (Ctrl-C) or SIGTERM ends the recording, and the file has what was
+/// recorded until then.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Trace {
@@ -38,12 +40,14 @@ pub(crate) struct Trace {
 
 impl Trace {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
+        // First: a signal must end neither the file nor the kernel's record.
+        let interrupted = Termination::watch()?;
         let wanted = Wanted {
             processes: processes(&self.targets)?,
             duration: self.duration,
             kernel: !self.no_kernel,
         };
-        let recording = record(&wanted)?;
+        let recording = record(&wanted, || interrupted.has_come())?;
         let left_out = recording.write(&self.out)?;
         if left_out > 0 {
             warn(format!(
@@ -61,10 +65,8 @@ impl Trace {
                     0 => String::new(),
                     lost => format!(", and {lost} that were lost"),
                 };
-                line(format!(
-                    "{} ({}): {calls} calls{lost}",
-                    process.name, process.pid
-                ))?;
+                let name = printable(&process.name);
+                line(format!("{name} ({}): {calls} calls{lost}", process.pid))?;
             }
             match &host.kernel {
                 Ok(record) if record.lost > 0 => warn(format!(
@@ -92,7 +94,7 @@ pub(crate) fn processes(targets: &[String]) -> anyhow::Result<Vec<u32>> {
         }
         let recorded = ProcessSnapshot::processes().into_iter();
         let named = recorded.filter(|process| {
-            ProcessSnapshot::of_process(*process)
+            ProcessSnapshot::counters_of_process(*process)
                 .is_ok_and(|snapshot| snapshot.name == short_name(target))
         });
         let named: Vec<u32> = named.collect();

@@ -15,13 +15,13 @@ use crate::colour::Tone;
 use crate::exit_status::FAILED;
 use crate::named_file::check_readable;
 use crate::orb_options::usage;
-use crate::output::{columns, indented, line, line_in};
+use crate::output::{columns, indented, line, line_in, printable};
 use crate::system_options::PlatformOptions;
 
 /// Say what made the late calls of a recording late (docs/how-to/late-calls.md).
 ///
-/// A call is late if it took longer than --limit, or longer than the bound of its behaviour in the system's file, or ended with TIMEOUT and
-/// has no such bound.
+/// A call is late if it took longer than --limit, or longer than the bound of its behaviour in the system's file, or ended with TIMEOUT, however
+/// early, and has no such bound.
 /// Prints what part of the call took too long: queue, preempted, execution, network, kernel or page_fault; or unknown, if the recording does
 /// not say. Exit status 0: no call was late. 1: calls were late.
 #[derive(Debug, Args)]
@@ -100,17 +100,22 @@ impl Why {
 
 fn print(call: &LateCall) -> anyhow::Result<()> {
     let time = |ns: u64| rounded(ns as f64);
-    line(format!(
-        "{} in {}: {} instead of {}, late by {}. Cause: {}",
-        call.behaviour,
-        call.process,
-        time(call.response_ns),
-        time(call.limit_ns),
-        time(call.late_by_ns),
-        call.cause
-    ))?;
+    let late = match call.late_by_ns {
+        // The recording does not say when its servant ended.
+        0 => format!("TIMEOUT after {}", time(call.response_ns)),
+        late_by_ns => format!(
+            "{} instead of {}, late by {}",
+            time(call.response_ns),
+            time(call.limit_ns),
+            time(late_by_ns)
+        ),
+    };
+    line(printable(&format!(
+        "{} in {}: {late}. Cause: {}",
+        call.behaviour, call.process, call.cause
+    )))?;
     for evidence in &call.evidence {
-        for text in indented(evidence, ["  * ", "    "], columns()) {
+        for text in indented(&printable(evidence), ["  * ", "    "], columns()) {
             line(text)?;
         }
     }

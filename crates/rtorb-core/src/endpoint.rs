@@ -14,6 +14,13 @@ pub enum Endpoint {
         /// The port; 0 lets the system choose when listening.
         port: u16,
     },
+    /// SSLIOP: GIOP over TLS over TCP.
+    Tls {
+        /// A name, or an IPv4 or IPv6 address without brackets.
+        host: String,
+        /// The port; 0 lets the system choose when listening.
+        port: u16,
+    },
     /// UIOP: GIOP over a UNIX stream socket.
     Unix {
         /// The rendezvous point in the file system.
@@ -31,6 +38,8 @@ impl fmt::Display for Endpoint {
         match self {
             Self::Tcp { host, port } if host.contains(':') => write!(f, "iiop://[{host}]:{port}"),
             Self::Tcp { host, port } => write!(f, "iiop://{host}:{port}"),
+            Self::Tls { host, port } if host.contains(':') => write!(f, "ssliop://[{host}]:{port}"),
+            Self::Tls { host, port } => write!(f, "ssliop://{host}:{port}"),
             Self::Unix { path } => write!(f, "uiop://{}", path.display()),
             Self::SharedMemory { path } => write!(f, "shmiop://{}", path.display()),
         }

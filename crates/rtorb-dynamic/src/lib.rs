@@ -25,6 +25,11 @@
 //! # Ok(())
 //! # }
 //! ```
+#![doc = concat!(
+    "\n\nPages whose names begin with `docs/` are in the repository, <",
+    env!("CARGO_PKG_REPOSITORY"),
+    ">."
+)]
 #![forbid(unsafe_code)]
 
 mod call;

@@ -16,7 +16,8 @@ use crate::types::Types;
 /// Adds the interface and the types in it to `types`.
 ///
 /// # Errors
-/// INTF_REPOS, if there is no repository; the exceptions of both calls; MARSHAL for a malformed description.
+/// INTF_REPOS, if there is no repository; the exceptions of both calls; MARSHAL for a malformed description, such as one with names
+/// that are no identifiers: callers make code of them.
 pub fn interface_of(
     object: &ObjectRef,
     types: &mut Types,
@@ -122,18 +123,59 @@ fn text(value: Value) -> Option<String> {
     }
 }
 
+/// A name, if it is an identifier.
+fn name(value: Value) -> Option<String> {
+    text(value).filter(|it| is_identifier(it))
+}
+
+/// A type, if all names of members and enumerators in it are identifiers.
 fn type_code(value: Value) -> Option<TypeCode> {
     match value {
-        Value::TypeCode(type_code) => Some(type_code),
+        Value::TypeCode(type_code) if has_identifiers(&type_code) => Some(type_code),
         _ => None,
     }
 }
 
+/// True for letters, digits and `_` of ASCII that do not begin with a digit (CORBA 3 §7.2.3).
+fn is_identifier(name: &str) -> bool {
+    let is_part = |it: u8| it.is_ascii_alphanumeric() || it == b'_';
+    name.bytes().all(is_part) && name.bytes().next().is_some_and(|it| !it.is_ascii_digit())
+}
+
+/// True if the names of all members and enumerators inside a type are identifiers, or empty as in compact TypeCodes.
+fn has_identifiers(type_code: &TypeCode) -> bool {
+    // A reader bounds the depth of a type, and the count of the types in it.
+    let fits = |name: &str, part: &TypeCode| {
+        (name.is_empty() || is_identifier(name)) && has_identifiers(part)
+    };
+    match type_code.shape() {
+        Shape::Sequence(elements) | Shape::Array(elements) => has_identifiers(&elements.element),
+        Shape::Struct(made) | Shape::Except(made) => {
+            let mut members = made.members.iter();
+            members.all(|it| fits(&it.name, &it.type_code))
+        }
+        Shape::Union(union) => {
+            let mut members = union.members.iter();
+            has_identifiers(&union.discriminator) && members.all(|it| fits(&it.name, &it.type_code))
+        }
+        Shape::Enum(made) => {
+            let mut names = made.enumerators.iter();
+            names.all(|it| it.is_empty() || is_identifier(it))
+        }
+        Shape::Alias(alias) | Shape::ValueBox(alias) => has_identifiers(&alias.content),
+        Shape::Value(value) | Shape::Event(value) => {
+            let mut members = value.members.iter();
+            has_identifiers(&value.base) && members.all(|it| fits(&it.name, &it.type_code))
+        }
+        _ => true,
+    }
+}
+
 fn full_description(value: Value) -> Option<Interface> {
-    let [name, id, _, _, operations, attributes, bases, _] = members(value)?;
+    let [own_name, id, _, _, operations, attributes, bases, _] = members(value)?;
     let repository_id = text(id)?;
     Some(Interface {
-        name: scoped_name(&repository_id, &text(name)?),
+        name: scoped_name(&repository_id, &name(own_name)?),
         repository_id,
         ancestors: elements(bases)?
             .into_iter()
@@ -152,7 +194,7 @@ fn full_description(value: Value) -> Option<Interface> {
 
 fn operation(value: Value) -> Option<Operation> {
     let [
-        name,
+        own_name,
         _,
         _,
         _,
@@ -163,7 +205,7 @@ fn operation(value: Value) -> Option<Operation> {
         exceptions,
     ] = members(value)?;
     Some(Operation {
-        name: text(name)?,
+        name: name(own_name)?,
         parameters: elements(parameters)?
             .into_iter()
             .map(parameter)
@@ -179,9 +221,9 @@ fn operation(value: Value) -> Option<Operation> {
 }
 
 fn parameter(value: Value) -> Option<Parameter> {
-    let [name, it, _, mode] = members(value)?;
+    let [own_name, it, _, mode] = members(value)?;
     Some(Parameter {
-        name: text(name)?,
+        name: name(own_name)?,
         direction: match mode {
             Value::Enum(0) => Direction::In,
             Value::Enum(1) => Direction::Out,
@@ -198,9 +240,9 @@ fn exception(value: Value) -> Option<TypeCode> {
 }
 
 fn attribute(value: Value) -> Option<Attribute> {
-    let [name, _, _, _, it, mode] = members(value)?;
+    let [own_name, _, _, _, it, mode] = members(value)?;
     Some(Attribute {
-        name: text(name)?,
+        name: name(own_name)?,
         type_code: type_code(it)?,
         is_readonly: mode == Value::Enum(READONLY),
         get_raises: Vec::new(),
@@ -218,3 +260,76 @@ const DESCRIBE: &str = "describe_interface";
 
 /// The exception for a malformed description.
 const NO_DESCRIPTION: SystemException = SystemException::from_decode(DecodeError::UnknownValue);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn string(text: &str) -> Value {
+        Value::String(text.to_owned())
+    }
+
+    /// The description of an interface with an operation, its parameter, and an attribute.
+    fn description(operation: &str, parameter: &str, attribute: &str, given: &TypeCode) -> Value {
+        let none = || Value::Elements(Vec::new());
+        let of = |type_code: &TypeCode| Value::TypeCode(type_code.clone());
+        let parameter = vec![string(parameter), of(given), Value::Nothing, Value::Enum(0)];
+        let operation = vec![
+            string(operation),
+            string(""),
+            string(""),
+            string(""),
+            of(&TypeCode::VOID),
+            Value::Enum(0),
+            none(),
+            Value::Elements(vec![Value::Members(parameter)]),
+            none(),
+        ];
+        let attribute = vec![
+            string(attribute),
+            string(""),
+            string(""),
+            string(""),
+            of(&TypeCode::LONG),
+            Value::Enum(0),
+        ];
+        Value::Members(vec![
+            string("Motor"),
+            string("IDL:Motor:1.0"),
+            string(""),
+            string(""),
+            Value::Elements(vec![Value::Members(operation)]),
+            Value::Elements(vec![Value::Members(attribute)]),
+            none(),
+            of(&TypeCode::VOID),
+        ])
+    }
+
+    #[test]
+    fn names_of_a_description_are_identifiers() {
+        let long = TypeCode::LONG;
+        assert!(full_description(description("turn", "_to2", "speed", &long)).is_some());
+        for wrong in ["x():\n pass", "", "2x", "a b", "a=1", "größe", "a\0"] {
+            for place in 0..3 {
+                let mut names = ["turn", "degrees", "speed"];
+                names[place] = wrong;
+                let [operation, parameter, attribute] = names;
+                let read = full_description(description(operation, parameter, attribute, &long));
+                assert!(read.is_none(), "{wrong:?} in place {place}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_in_the_types_of_a_description_are_identifiers() {
+        for (name, is_read) in [("x", true), ("x=print(1)", false), ("x: int\n", false)] {
+            let enumeration = TypeCode::enumeration("IDL:E:1.0", "E", [name]);
+            let made = TypeCode::structure("IDL:S:1.0", "S", [(name, TypeCode::LONG)]);
+            let inside = TypeCode::sequence(made.clone(), 0);
+            for type_code in [enumeration, made, inside] {
+                let read = full_description(description("turn", "to", "speed", &type_code));
+                assert_eq!(read.is_some(), is_read, "{name:?} in {type_code}");
+            }
+        }
+    }
+}

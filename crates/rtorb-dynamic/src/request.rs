@@ -6,9 +6,9 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use rtorb::any::Value;
-use rtorb::exception::TextCodeSet;
+use rtorb::exception::{TextCodeSet, local};
 use rtorb::type_code::{Kind, Shape, TypeCode};
-use rtorb::{ExceptionKind, ObjectRef, SystemException, UntypedCall};
+use rtorb::{ObjectRef, SystemException, UntypedCall};
 use rtorb_wire::{DecodeError, EncodeError, Reader, Writer};
 
 use crate::interface::Operation;
@@ -80,7 +80,7 @@ impl Request {
         inputs: Vec<Value>,
     ) -> Result<Self, SystemException> {
         if operation.inputs().count() != inputs.len() {
-            return Err(ExceptionKind::BadParam.into());
+            return Err(local::WRONG_COUNT);
         }
         let request = Self {
             object: object.clone(),
@@ -257,6 +257,23 @@ impl Deferred {
         match &mut self.state {
             DeferredState::Sent(_) => true,
             DeferredState::Started(call) => call.wait_until_ready(Instant::now()),
+        }
+    }
+
+    /// Waits for the reply until `until` at the latest. Returns `None` if it is not there by then; the call goes on.
+    ///
+    /// The reply is taken once. Afterwards this returns BAD_INV_ORDER.
+    pub fn wait_until(&mut self, until: Instant) -> Option<Result<Results, Failure>> {
+        let (operation, types) = (&self.operation, &self.types);
+        match &mut self.state {
+            DeferredState::Sent(sent) => {
+                Some(sent.clone().map(|()| Results::NONE).map_err(Failure::from))
+            }
+            DeferredState::Started(call) => call.wait_until(
+                until,
+                |r| read_results(operation, types, r),
+                |id, r| read_exception(operation, types, id, r).map(Some),
+            ),
         }
     }
 

@@ -141,6 +141,12 @@ impl Types {
         true
     }
 
+    /// All types that have a repository id, interfaces included, with their scoped names, in the order of their ids.
+    pub fn named(&self) -> impl Iterator<Item = (&str, &TypeCode)> {
+        let all = self.types.values();
+        all.map(|named| (&*named.name, &named.item))
+    }
+
     /// The type with that repository id.
     pub fn by_id(&self, id: &str) -> Option<&TypeCode> {
         self.types.get(id).map(|named| &named.item)
@@ -159,7 +165,7 @@ impl Types {
     }
 
     /// True if this member of a struct, exception or valuetype is optional. Its type is a sequence of at most one element.
-    pub(crate) fn is_optional(&self, type_code: &TypeCode, member: &str) -> bool {
+    pub fn is_optional(&self, type_code: &TypeCode, member: &str) -> bool {
         let id = type_code.repository_id();
         let names = id.and_then(|id| self.optional.get(id));
         names.is_some_and(|names| names.contains(member))

@@ -94,9 +94,12 @@ pub struct Host {
     /// What the control group of this process has of it.
     #[serde(default)]
     pub real_time_groups: RealTimeGroups,
-    /// The CPU quota of the control groups of this process, if any.
+    /// The CPU quota of the control groups of this process, if any is visible.
     #[serde(default)]
     pub cpu_quota: Option<CpuQuota>,
+    /// True if the control group of this process is visible, so that `None` above means that no quota limits it.
+    #[serde(default)]
+    pub cpu_groups_visible: bool,
     /// The clock source in use.
     pub clock_source: Option<String>,
     /// Whether the kernel trusts an x86 CPU's own counter as a clock; `None` on other machines.
@@ -231,6 +234,7 @@ impl Host {
             fair_server_ns: cpus::fair_server_ns(system, cpu),
             real_time_groups: RealTimeGroups::of(system, configuration),
             cpu_quota: CpuQuota::of(system),
+            cpu_groups_visible: quota::is_visible(system),
             clock_source: clocks(system, "current"),
             tsc_trusted: tsc_trusted(system, &cpuinfo),
             clock_resolution_ns: answers.clock_resolution_ns,

@@ -71,7 +71,7 @@ pub enum TraceScope {
     RealTime,
     /// Switches and wake-ups of all threads, interrupts, and the page faults of these threads.
     All {
-        /// The threads whose page faults are recorded: those of all threads, if there are none or more than 128.
+        /// The threads whose page faults are recorded [at first](KernelTrace::record_page_faults_of).
         page_faults_of: Vec<i32>,
     },
 }
@@ -132,7 +132,7 @@ impl KernelTrace {
             self.write(&format!("events/{event}/enable"), "1")?;
         }
         if let TraceScope::All { page_faults_of } = scope {
-            self.set_up_page_faults(page_faults_of);
+            self.record_page_faults_of(page_faults_of);
         }
         // Those that the processor has, without the interrupts by which CPUs tell each other to switch: these do nothing else.
         let vectors = fs::read_dir(self.folder.join("events/irq_vectors"));
@@ -146,16 +146,18 @@ impl KernelTrace {
         self.write("tracing_on", "1")
     }
 
-    /// Enables the events of page faults, which not every architecture has.
-    fn set_up_page_faults(&self, threads: &[i32]) {
-        let filter: Vec<String> = threads
-            .iter()
-            .map(|id| format!("common_pid == {id}"))
-            .collect();
+    /// Records the page faults of these threads from now on, and of no others: those of all threads, if there are none or more than 128. Not
+    /// every architecture has these events.
+    pub fn record_page_faults_of(&self, threads: &[i32]) {
+        let filter = if (1..=FILTERED_MAX).contains(&threads.len()) {
+            let each = threads.iter().map(|id| format!("common_pid == {id}"));
+            each.collect::<Vec<_>>().join(" || ")
+        } else {
+            // No filter.
+            "0".to_owned()
+        };
         for event in PAGE_FAULTS {
-            if (1..=FILTERED_MAX).contains(&filter.len()) {
-                let _ = self.write(&format!("events/{event}/filter"), &filter.join(" || "));
-            }
+            let _ = self.write(&format!("events/{event}/filter"), &filter);
             let _ = self.write(&format!("events/{event}/enable"), "1");
         }
     }
@@ -460,5 +462,38 @@ mod tests {
             found.iter().any(away) && found.iter().any(back),
             "{found:?}"
         );
+    }
+
+    /// Where the host has tracefs, the page faults of a thread count from the moment on from which they are wanted.
+    #[test]
+    fn page_faults_of_a_thread_that_begins_later_are_recorded() {
+        let cpus = rtorb_os::sched::current_affinity();
+        let own = rustix::thread::gettid().as_raw_nonzero().get();
+        let scope = TraceScope::All {
+            page_faults_of: vec![own],
+        };
+        let Ok(trace) = KernelTrace::start(&cpus, 1_024, &scope) else {
+            eprintln!("not run: tracefs cannot be used");
+            return;
+        };
+        // More memory than the heap keeps, so that its pages are new and the first write to each is a fault.
+        let touch = || std::hint::black_box(vec![1_u8; 64 << 20]).len();
+        let later = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                let id = rustix::thread::gettid().as_raw_nonzero().get();
+                touch();
+                trace.record_page_faults_of(&[own, id]);
+                let wanted_ns = monotonic_ns();
+                touch();
+                (id, wanted_ns)
+            });
+            thread.join().expect("no panic")
+        });
+        let (id, wanted_ns) = later;
+        let events = trace.finish().expect("it can be read").events;
+        let all = events.values().flatten();
+        let faults = all.filter(|event| event.kind == TraceEventKind::PageFault { thread: id });
+        let times: Vec<u64> = faults.map(|event| event.at_ns).collect();
+        assert!(times.iter().any(|at_ns| *at_ns >= wanted_ns), "{times:?}");
     }
 }

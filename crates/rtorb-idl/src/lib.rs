@@ -42,6 +42,11 @@
 //! 100 levels of nesting, 300 operators in a row, 200 generations of inheritance, 64 levels of included files,
 //! 10,000 files and 64 MiB in all, 1,000,000 tokens from macros, 200,000 from instances of
 //! template modules, 8,000,000 tokens. Beyond a limit there is an error.
+#![doc = concat!(
+    "\n\nPages whose names begin with `docs/` are in the repository, <",
+    env!("CARGO_PKG_REPOSITORY"),
+    ">."
+)]
 #![forbid(unsafe_code)]
 
 mod ast;
@@ -55,6 +60,7 @@ mod literal;
 mod parser;
 mod preprocess;
 pub mod project;
+pub mod python;
 mod renames;
 pub mod rust;
 pub mod source;

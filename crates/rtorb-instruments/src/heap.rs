@@ -1,11 +1,11 @@
-//! Counters of heap calls, so that a test can show that a path makes none.
+//! Counters of heap calls and their bytes, so that a test can show that a path makes none, or how large they are.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::alloc::System;
 
-/// The system allocator with two counters: heap calls of each thread and of the process.
+/// The system allocator with counters: heap calls of each thread and of the process, and the bytes that each thread asks for.
 ///
 /// ```
 /// #[global_allocator]
@@ -16,6 +16,7 @@ pub struct CountingAllocator;
 
 thread_local! {
     static THREAD_CALLS: Cell<u64> = const { Cell::new(0) };
+    static THREAD_BYTES: Cell<u64> = const { Cell::new(0) };
 }
 
 static PROCESS_CALLS: AtomicU64 = AtomicU64::new(0);
@@ -29,6 +30,17 @@ pub fn heap_calls<T>(work: impl FnOnce() -> T) -> (T, u64) {
     let before = thread_heap_calls();
     let value = work();
     (value, thread_heap_calls() - before)
+}
+
+/// Runs `work` and counts the bytes that this thread asks the heap for in it: each new size of what grows, and nothing less for what it
+/// gives back.
+///
+/// It counts only in a program whose global allocator is [`CountingAllocator`].
+pub fn heap_bytes<T>(work: impl FnOnce() -> T) -> (T, u64) {
+    let bytes = || THREAD_BYTES.try_with(Cell::get).unwrap_or(0);
+    let before = bytes();
+    let value = work();
+    (value, bytes() - before)
 }
 
 /// The heap calls that this thread has made.
@@ -52,37 +64,38 @@ pub fn start_counting() {
 }
 
 #[inline]
-fn count() {
+fn count(bytes: usize) {
     if STOPPED.load(Ordering::Relaxed) {
         return;
     }
     // A thread that ends has no counter any more.
     let _ = THREAD_CALLS.try_with(|calls| calls.set(calls.get() + 1));
+    let _ = THREAD_BYTES.try_with(|asked| asked.set(asked.get() + bytes as u64));
     PROCESS_CALLS.fetch_add(1, Ordering::Relaxed);
 }
 
 // SAFETY: every call goes to the system allocator unchanged, and counting makes no heap call.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
+        count(layout.size());
         // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count();
+        count(layout.size());
         // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
+        count(size);
         // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.realloc(memory, layout, size) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        count();
+        count(0);
         // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.dealloc(memory, layout) }
     }

@@ -3,6 +3,11 @@
 //! An [`experiment::Experiment`] runs measured [`processes`] where [`rtorb_host::placement`] says, and returns
 //! [`rtorb_results::Results`]. Scripts read these as JSON, and `rtorb-report` makes a page of them. The laboratory changes nothing of
 //! what it measures, and contains no number that was not measured.
+#![doc = concat!(
+    "\n\nPages whose names begin with `docs/` are in the repository, <",
+    env!("CARGO_PKG_REPOSITORY"),
+    ">."
+)]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 

@@ -121,7 +121,7 @@ impl Experiment for Suite {
             ..Results::default()
         };
         for (place, study) in studies.iter().enumerate() {
-            match study.run(context, &mut Begun(progress)) {
+            match study.run(context, &mut BegunStudy(progress)) {
                 Ok(found) => append(&mut all, found),
                 Err(error) if place == 0 => return Err(error),
                 Err(error) => all.lost.push(LostRound {
@@ -158,9 +158,9 @@ fn append(all: &mut Results, mut other: Results) {
 }
 
 /// The progress of a study in a suite, which knows the number of all steps.
-struct Begun<'a>(&'a mut dyn Progress);
+struct BegunStudy<'a>(&'a mut dyn Progress);
 
-impl Progress for Begun<'_> {
+impl Progress for BegunStudy<'_> {
     fn begin(&mut self, _: usize) {}
 
     fn step(&mut self, next: &str) {

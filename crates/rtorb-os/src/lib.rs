@@ -8,15 +8,16 @@
 //! | a thread with name, policy, priority, CPUs and a populated stack | [`thread::spawn`], [`sched`] |
 //! | asking in advance whether the host allows it | [`sched::allowed`], [`memory::lock_allowed`] |
 //! | mutual exclusion, waiting for a condition | [`sync::Mutex`], [`sync::Condvar`], [`sync::CeilingMutex`] |
-//! | a bounded queue of requests for a pool of threads | [`ring::Ring`] |
-//! | the bounds of such a queue | [`admission::Admission`] |
+//! | a queue with bounds for items and bytes | [`bounded_queue::BoundedQueue`] |
+//! | a lock-free queue of requests for a pool of threads | [`ring::Ring`] |
+//! | the bounds of that | [`admission::Admission`] |
 //! | the state of groups of threads that lend threads to each other | [`loan_state::LoanState`] |
 //! | a table with lock-free lookup | [`slab::Slab`] |
 //! | two streams of bytes between two processes, in memory that they share | [`byte_rings::Duplex`] |
 //! | a value that several threads get events for, without a wait | [`recheck_lock::RecheckLock`] |
 //! | a value that is made at its first use, without a wait | [`set_once::SetOnce`] |
 //! | words that one process writes and others read | [`shared_words::SharedWords`] |
-//! | a period, a deadline | [`timer`], [`clock`] |
+//! | a period, a time | [`timer`], [`clock`] |
 //! | SIGTERM and SIGINT as an event | [`termination::Termination`] |
 //! | memory without page faults | [`memory`] |
 //! | counting the locks of a path | `sync::lock_calls` (feature `count-locks`) |
@@ -25,11 +26,16 @@
 //! of one. The build refuses other systems than Linux.
 //!
 //! Locks with a deadline and populated stacks need Linux 5.14 (2021); on an older kernel they fail with that reason.
-
+#![doc = concat!(
+    "\n\nPages whose names begin with `docs/` are in the repository, <",
+    env!("CARGO_PKG_REPOSITORY"),
+    ">."
+)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod admission;
 mod atomics;
+pub mod bounded_queue;
 #[cfg(not(loom))]
 pub mod byte_rings;
 pub mod clock;

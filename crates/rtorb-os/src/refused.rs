@@ -65,15 +65,15 @@ impl Resource {
 
     /// Says what would allow it. `root` is the folder with /proc and /sys, because the control group of the process may be the cause.
     fn remedy(self, errno: Errno, root: &Path) -> Cow<'static, str> {
-        let is_of_group = matches!(
-            self,
-            Self::Policy(SchedPolicy::Fifo(_) | SchedPolicy::RoundRobin(_))
-        );
         let usual = self.usual_remedy(errno);
-        if !is_of_group || errno != Errno::PERM {
+        let (
+            Self::Policy(SchedPolicy::Fifo(priority) | SchedPolicy::RoundRobin(priority)),
+            Errno::PERM,
+        ) = (self, errno)
+        else {
             return usual.into();
-        }
-        let has_right = cpu_group::holds_sys_nice(root);
+        };
+        let has_right = cpu_group::may_have(root, priority);
         match cpu_group::refusal(root, has_right) {
             None => usual.into(),
             Some(why) if has_right => why.into(),

@@ -100,6 +100,14 @@ pub fn current_policy() -> SchedPolicy {
     policy_of(CALLING_THREAD)
 }
 
+/// The policy of the calling thread for threads that another one creates: SCHED_DEADLINE, which these cannot have, becomes SCHED_OTHER.
+pub fn policy_for_others() -> SchedPolicy {
+    match current_policy() {
+        SchedPolicy::Deadline { .. } => SchedPolicy::Other,
+        policy => policy,
+    }
+}
+
 /// The policy of the thread of this process with that number, as [`current_policy`] reports it. `Other` if there is no such thread.
 pub fn current_policy_of(thread_id: u32) -> SchedPolicy {
     match libc::pid_t::try_from(thread_id) {

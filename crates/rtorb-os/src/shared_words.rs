@@ -40,15 +40,17 @@ impl SharedWords {
     /// Makes a file of `count` words, all 0, that readers see as `/memfd:NAME`. A page takes memory once it is written.
     ///
     /// # Errors
-    /// [`Refused`] when the host has no file or no memory for it.
+    /// [`Refused`] when the host has no file or no memory for it, by `NOMEM` also when there is no memory of that size: no word, or more
+    /// than `isize::MAX` bytes.
     pub fn create(name: &str, count: usize) -> Result<Self, Refused> {
         let refused = |errno: Errno| Resource::SharedMemory.refused(errno);
+        let bytes = bytes_of(count).map_err(refused)?;
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = memfd_create(name, flags).map_err(refused)?;
-        ftruncate(&file, (count * size_of::<AtomicU64>()) as u64).map_err(refused)?;
+        ftruncate(&file, bytes as u64).map_err(refused)?;
         fcntl_add_seals(&file, SEALS).map_err(refused)?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        let base = map(&file, count, access).map_err(refused)?;
+        let base = map(&file, bytes, access).map_err(refused)?;
         // SAFETY: the mapping has `count` words, is never removed, and is only reached through these atomics.
         let words = unsafe { core::slice::from_raw_parts(base.as_ptr(), count) };
         Ok(Self { words, _file: file })
@@ -75,7 +77,7 @@ impl WordsOfOther {
         if count == 0 {
             return Err(Errno::INVAL);
         }
-        let words = map(&file, count, ProtFlags::READ)?;
+        let words = map(&file, bytes_of(count)?, ProtFlags::READ)?;
         Ok(Self { words, count })
     }
 
@@ -103,8 +105,18 @@ impl Drop for WordsOfOther {
     }
 }
 
-fn map(file: impl AsFd, count: usize, access: ProtFlags) -> Result<NonNull<AtomicU64>, Errno> {
-    let (anywhere, bytes) = (core::ptr::null_mut(), count * size_of::<AtomicU64>());
+/// Returns the size of `count` words in bytes.
+///
+/// # Errors
+/// `NOMEM` if there is no word, or if the words have more than `isize::MAX` bytes, the most of a slice.
+fn bytes_of(count: usize) -> Result<usize, Errno> {
+    let bytes = count.checked_mul(size_of::<AtomicU64>());
+    let bytes = bytes.filter(|bytes| (1..=isize::MAX as usize).contains(bytes));
+    bytes.ok_or(Errno::NOMEM)
+}
+
+fn map(file: impl AsFd, bytes: usize, access: ProtFlags) -> Result<NonNull<AtomicU64>, Errno> {
+    let anywhere = core::ptr::null_mut();
     // SAFETY: the address is null, so the kernel chooses a range that is free.
     let base = unsafe { mmap(anywhere, bytes, access, MapFlags::SHARED, file, 0) }?;
     NonNull::new(base.cast()).ok_or(Errno::NOMEM)
@@ -126,6 +138,16 @@ mod tests {
         );
         made.words()[999].store(8, Ordering::Release);
         assert_eq!(read.get(999), 8);
+    }
+
+    #[test]
+    fn a_count_whose_bytes_no_memory_has_is_refused() {
+        // The bytes of the second are 8 if they are counted modulo 2^64: a page is enough for them, and not for the words.
+        for count in [0, (1 << 61) + 1, 1 << 60, usize::MAX] {
+            let refused =
+                SharedWords::create("rtorb-os-test", count).map(|made| made.words().len());
+            assert_eq!(refused.map_err(|it| it.errno), Err(Errno::NOMEM), "{count}");
+        }
     }
 
     #[test]

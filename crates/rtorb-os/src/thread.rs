@@ -26,6 +26,17 @@ pub struct ThreadConfig {
 }
 
 impl ThreadConfig {
+    /// Returns the configuration with the calling thread's policy and CPUs for those that it leaves open, so that it no longer matters which
+    /// thread creates the new ones. See [`policy_for_others`](sched::policy_for_others).
+    #[must_use]
+    pub fn or_as_here(mut self) -> Self {
+        self.policy.get_or_insert_with(sched::policy_for_others);
+        if self.affinity.is_empty() {
+            self.affinity = sched::current_affinity();
+        }
+        self
+    }
+
     /// Applies policy and CPUs to the calling thread. Its stack does not change.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Periodic releases that do not drift, and deadlines.
+//! Periodic releases that do not drift.
 //!
 //! All times are absolute nanoseconds of CLOCK_MONOTONIC, as [`monotonic_ns`] returns them: the work between two waits does
 //! not move the next release.
@@ -115,42 +115,6 @@ pub struct Release {
     pub missed: u64,
 }
 
-/// An absolute time limit, or [`NEVER`](Self::NEVER).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Deadline {
-    at_ns: u64,
-}
-
-impl Deadline {
-    /// No limit.
-    pub const NEVER: Self = Self { at_ns: u64::MAX };
-
-    /// At this time of [`monotonic_ns`].
-    pub const fn at(at_ns: u64) -> Self {
-        Self { at_ns }
-    }
-
-    /// `ns` nanoseconds from now; [`NEVER`](Self::NEVER) if that is beyond the end of the clock, in 584 years.
-    pub fn after(ns: u64) -> Self {
-        Self::at(monotonic_ns().saturating_add(ns))
-    }
-
-    /// The time for the functions of this crate that take one; `None` for never.
-    pub fn ns(self) -> Option<u64> {
-        (self != Self::NEVER).then_some(self.at_ns)
-    }
-
-    /// True once the deadline has passed.
-    pub fn has_passed(self) -> bool {
-        self.left_ns() == Some(0)
-    }
-
-    /// The nanoseconds left, 0 when the deadline has passed; `None` for never.
-    pub fn left_ns(self) -> Option<u64> {
-        self.ns().map(|at_ns| at_ns.saturating_sub(monotonic_ns()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,16 +165,5 @@ mod tests {
             assert_eq!(release.scheduled_ns % 200_000, timer.next_ns() % 200_000);
             last_ns = release.scheduled_ns;
         }
-    }
-
-    #[test]
-    fn a_deadline_passes_once_and_never_does_not() {
-        assert!(Deadline::at(0).has_passed());
-        assert!(!Deadline::NEVER.has_passed());
-        assert_eq!(Deadline::after(u64::MAX), Deadline::NEVER);
-        assert_eq!(Deadline::NEVER.ns(), None);
-        let soon = Deadline::after(1_000_000);
-        while !soon.has_passed() {}
-        assert_eq!(soon.left_ns(), Some(0));
     }
 }

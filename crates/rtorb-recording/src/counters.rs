@@ -62,6 +62,20 @@ pub struct Failures {
     pub transients: u64,
 }
 
+impl Failures {
+    /// Returns the number of all. The numbers are those of another process, which may be any.
+    #[must_use]
+    pub fn all(&self) -> u64 {
+        let each = [
+            self.user_exceptions,
+            self.system_exceptions,
+            self.timeouts,
+            self.transients,
+        ];
+        each.into_iter().fold(0, u64::saturating_add)
+    }
+}
+
 /// A lane of the process.
 #[derive(Clone, Debug, Serialize)]
 pub struct LaneRow {

@@ -1,5 +1,6 @@
 //! Records the calls of running processes of this host, from their recorders and the kernel.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,13 +22,14 @@ pub struct Wanted {
     pub kernel: bool,
 }
 
-/// Records the calls of processes. With a time, those that end in it; the kernel's record is of the same time.
+/// Records the calls of processes. With a time, those that end in it, or until `is_over` returns true; the kernel's record is of the same time.
 ///
 /// # Errors
 /// That the recorder of a process cannot be read at the beginning. A process that ends later has the calls until then.
-pub fn record(wanted: &Wanted) -> Result<Recording, ReadError> {
+pub fn record(wanted: &Wanted, is_over: impl Fn() -> bool) -> Result<Recording, ReadError> {
+    let mut known = all_threads(&wanted.processes);
     // First: the calls that are taken end after the kernel's record has begun.
-    let kernel = kernel(wanted);
+    let kernel = kernel(wanted, &known);
     let mut processes = Vec::new();
     let mut room = CALLS_MAX;
     for process in &wanted.processes {
@@ -37,16 +39,25 @@ pub fn record(wanted: &Wanted) -> Result<Recording, ReadError> {
     let began = Instant::now();
     while let left = wanted.duration.saturating_sub(began.elapsed())
         && !left.is_zero()
+        && !is_over()
     {
         thread::sleep(left.min(LOOK_AGAIN));
         for process in &mut processes {
             process.look(&mut room);
+        }
+        if let Ok(kernel) = &kernel {
+            let present = all_threads(&wanted.processes);
+            if !present.is_subset(&known) {
+                kernel.record_page_faults_of(&kernel_ids(&present));
+                known = present;
+            }
         }
     }
     let kernel = kernel.and_then(KernelTrace::finish);
     let name = read("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = HostRecord {
         name: name.trim().to_owned(),
+        boot_id: read("/proc/sys/kernel/random/boot_id").filter(|id| !id.is_empty()),
         ahead_ns: 0,
         processes: processes.into_iter().map(Gathered::finish).collect(),
         kernel,
@@ -54,8 +65,8 @@ pub fn record(wanted: &Wanted) -> Result<Recording, ReadError> {
     Ok(Recording { hosts: vec![host] })
 }
 
-/// Begins the kernel's record of all CPUs.
-fn kernel(wanted: &Wanted) -> Result<KernelTrace, String> {
+/// Begins the kernel's record of all CPUs, with the page faults of these threads.
+fn kernel(wanted: &Wanted, threads: &BTreeSet<u32>) -> Result<KernelTrace, String> {
     if !wanted.kernel {
         return Err("it was not wanted".to_owned());
     }
@@ -70,12 +81,8 @@ fn kernel(wanted: &Wanted) -> Result<KernelTrace, String> {
     }
     let online = read("/sys/devices/system/cpu/online").unwrap_or_default();
     let cpus = cpu_list(online.trim());
-    let threads = wanted
-        .processes
-        .iter()
-        .flat_map(|process| threads(*process));
     let scope = TraceScope::All {
-        page_faults_of: threads.map(|(id, _)| id.cast_signed()).collect(),
+        page_faults_of: kernel_ids(threads),
     };
     let kib = (wanted.duration.as_secs_f64() + 1.0) * KERNEL_KIB_A_SECOND;
     let kib_max = KERNEL_KIB_MAX / cpus.len().max(1) as u64;
@@ -214,17 +221,30 @@ fn own_id(status: &str) -> Option<u32> {
     ids?.split_whitespace().next_back()?.parse().ok()
 }
 
-/// The threads of a process, by the ids that it has for them, and their names, of which some may be gone.
-fn threads(process: u32) -> Vec<(u32, String)> {
+/// The threads that processes have now.
+fn all_threads(processes: &[u32]) -> BTreeSet<u32> {
+    processes.iter().copied().flat_map(thread_ids).collect()
+}
+
+fn kernel_ids(threads: &BTreeSet<u32>) -> Vec<i32> {
+    threads.iter().map(|id| id.cast_signed()).collect()
+}
+
+fn thread_ids(process: u32) -> impl Iterator<Item = u32> {
     let entries = fs::read_dir(format!("/proc/{process}/task"));
     let entries = entries.into_iter().flatten().flatten();
-    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let named = ids.map(|id| {
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    ids.take(THREADS_MAX)
+}
+
+/// The threads of a process, by the ids that it has for them, and their names, of which some may be gone.
+fn threads(process: u32) -> Vec<(u32, String)> {
+    let named = thread_ids(process).map(|id| {
         let name = read(format!("/proc/{process}/task/{id}/comm")).unwrap_or_default();
         let status = read(format!("/proc/{process}/task/{id}/status")).unwrap_or_default();
         (own_id(&status).unwrap_or(id), name.trim().to_owned())
     });
-    named.take(THREADS_MAX).collect()
+    named.collect()
 }
 
 fn of_event(event: &CallEvent) -> CallRecord {

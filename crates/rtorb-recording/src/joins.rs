@@ -80,13 +80,15 @@ impl Recording {
         &self.thread(place).calls[place.call]
     }
 
-    /// Adds the hosts of another recording. A host of the same name has the processes of both, and the kernel's record of either.
+    /// Adds the hosts of another recording. A [host that is known](HostRecord::is) has the processes of both, and the kernel's record of either.
     pub fn add(&mut self, other: Self) {
         for host in other.hosts {
-            let known = self.hosts.iter_mut().find(|known| known.name == host.name);
+            let mut hosts = self.hosts.iter_mut();
+            let known = hosts.find(|known| known.is(&host.name, host.boot_id.as_deref()));
             match known {
                 Some(known) => {
                     known.processes.extend(host.processes);
+                    known.boot_id = known.boot_id.take().or(host.boot_id);
                     if known.kernel.is_err() {
                         known.kernel = host.kernel;
                     }

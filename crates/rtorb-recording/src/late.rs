@@ -14,7 +14,8 @@ use crate::records::{CallOutcome, CallRecord, CallSide, Recording};
 pub enum Judged {
     /// The bounds of an analysed system.
     BySystem(SystemBounds),
-    /// One limit for all calls, in ns. Without one, only calls that ended with TIMEOUT are late.
+    /// One limit for all calls, in ns. Calls that ended with TIMEOUT are late without one too, and if it is longer than the time after which they
+    /// were given up.
     ByLimit(Option<u64>),
 }
 
@@ -23,7 +24,7 @@ pub enum Judged {
 pub struct LateCall {
     /// The behaviour, `COMPONENT.NAME`; without a system's file, the operation.
     pub behaviour: String,
-    /// By how much, in ns. A call with TIMEOUT is late by what its servant needed after the deadline, if that is known.
+    /// By how much, in ns. A call with TIMEOUT is late by what its servant needed after the deadline; 0 if that is not known.
     pub late_by_ns: u64,
     /// What made it late.
     pub cause: Cause,
@@ -51,7 +52,7 @@ pub fn late_calls(recording: &Recording, joins: &Joins, judged: &Judged) -> Vec<
         recording,
         divider: Divider::new(recording, joins),
     };
-    let mut late: Vec<(Limited, Vec<Part>)> = Vec::new();
+    let mut late: Vec<(Limited, Spent)> = Vec::new();
     let mut usual: BTreeMap<&str, Vec<BTreeMap<Cause, u64>>> = BTreeMap::new();
     for (place, call) in recording.places() {
         let Some(limited) = judge.limited(joins, judged, place, call) else {
@@ -59,7 +60,7 @@ pub fn late_calls(recording: &Recording, joins: &Joins, judged: &Judged) -> Vec<
         };
         if limited.late_by_ns > 0 || call.outcome == CallOutcome::Timeout {
             let parts = judge.divider.parts(limited.limit.since, limited.end_ns);
-            late.push((limited, parts));
+            late.push((limited, Spent::of(&parts)));
         } else if limited.limit.shares.is_none() {
             let known = usual.entry(&call.operation).or_default();
             if known.len() < USUAL_MAX {
@@ -73,10 +74,10 @@ pub fn late_calls(recording: &Recording, joins: &Joins, judged: &Judged) -> Vec<
         .map(|(operation, known)| (operation, medians(&known)))
         .collect();
     let none = BTreeMap::new();
-    let judged = late.into_iter().map(|(limited, parts)| {
+    let judged = late.into_iter().map(|(limited, spent)| {
         let operation = &recording.call(limited.place).operation;
         let of_operation = usual.get(operation.as_str()).unwrap_or(&none);
-        judge.verdict(limited, &parts, of_operation)
+        judge.verdict(limited, spent, of_operation)
     });
     judged.collect()
 }
@@ -95,6 +96,25 @@ struct Limited {
     late_by_ns: u64,
 }
 
+/// What the time of a late call was spent with. A call may have thousands of parts, and a recording a million late calls.
+struct Spent {
+    totals: BTreeMap<Cause, u64>,
+    details: BTreeMap<Cause, String>,
+}
+
+impl Spent {
+    fn of(parts: &[Part]) -> Self {
+        let totals = totals(parts);
+        let causes = totals.keys();
+        Self {
+            details: causes
+                .map(|cause| (*cause, details(parts, *cause).join("; ")))
+                .collect(),
+            totals,
+        }
+    }
+}
+
 impl Judge<'_> {
     /// The call with its limit, if it has one.
     fn limited(
@@ -108,14 +128,14 @@ impl Judge<'_> {
         // What a client gave up is late by what its servant took after that.
         let given_up = |limit_ns: Option<u64>| {
             let is_over = call.outcome == CallOutcome::Timeout;
-            limit_ns
-                .or(is_over.then(|| end_ns - own_begin_ns))
-                .map(|limit_ns| Limit {
-                    behaviour: call.operation.clone(),
-                    since: place,
-                    limit_ns,
-                    shares: None,
-                })
+            let deadline_ns = is_over.then(|| end_ns - own_begin_ns);
+            let shortest_ns = limit_ns.into_iter().chain(deadline_ns).min();
+            shortest_ns.map(|limit_ns| Limit {
+                behaviour: call.operation.clone(),
+                since: place,
+                limit_ns,
+                shares: None,
+            })
         };
         let limit = match judged {
             Judged::BySystem(bounds) => match (call.side, joins.server_of.get(&place)) {
@@ -154,8 +174,8 @@ impl Judge<'_> {
         })
     }
 
-    fn verdict(&self, limited: Limited, parts: &[Part], usual: &BTreeMap<Cause, u64>) -> LateCall {
-        let totals = totals(parts);
+    fn verdict(&self, limited: Limited, spent: Spent, usual: &BTreeMap<Cause, u64>) -> LateCall {
+        let Spent { totals, details } = spent;
         let expected = limited.limit.shares.as_ref().unwrap_or(usual);
         let more = |cause: &Cause| {
             let expected_ns = expected.get(cause).copied().unwrap_or(0);
@@ -178,11 +198,11 @@ impl Judge<'_> {
             } else {
                 "usually"
             };
-            let details = details(parts, of).join("; ");
             evidence.push(format!(
-                "{of}: {} ({source} {}): {details}",
+                "{of}: {} ({source} {}): {}",
                 time(*total_ns),
-                time(expected_ns)
+                time(expected_ns),
+                details[&of]
             ));
         }
         evidence.extend(self.lost(limited.place));

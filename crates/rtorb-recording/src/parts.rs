@@ -277,10 +277,15 @@ impl<'a> Divider<'a> {
             ..server
         };
         let executed = self.executed.get(&at).map_or(&[][..], Vec::as_slice);
-        let is_before =
-            |index: &usize| self.common_ns(server, record.calls[*index].second_ns) < time.1;
-        let last = executed[..executed.partition_point(is_before)].iter().rev();
-        let others = last.take(EXECUTED_MAX).filter(|index| {
+        let before = |at_ns: u64| {
+            executed.partition_point(|index| {
+                self.common_ns(server, record.calls[*index].second_ns) < at_ns
+            })
+        };
+        // Those that began earlier and have not ended are in one another.
+        let first = before(time.0).saturating_sub(DEPTH_MAX);
+        let begun = executed[..before(time.1)].iter().skip(first);
+        let others = begun.take(EXECUTED_MAX).filter(|index| {
             let is_own = thread == server.thread && **index == server.call;
             !is_own
         });
@@ -414,7 +419,8 @@ impl<'a> Divider<'a> {
         })
     }
 
-    /// The thread that read a request: one of the process that had a CPU when it was read, preferably the servant's.
+    /// The thread that read a request: one of the process that had a CPU when it was read. It is the servant's if that surely had one: a turn
+    /// that ended just then was that of an earlier call.
     fn reader(&self, server: CallPlace) -> Worker {
         let own = self.worker(server);
         let process = self.recording.process(server);
@@ -424,15 +430,14 @@ impl<'a> Divider<'a> {
             .map(|thread| thread.tid.cast_signed());
         let threads: BTreeSet<i32> = threads.collect();
         let read_ns = self.recording.call(server).first_ns;
-        let running = self.activities[server.host]
-            .as_ref()
-            .map(|activity| activity.running_at(read_ns, &threads))
-            .unwrap_or_default();
-        match running.first() {
-            Some(reader) if !running.contains(&own.thread) => Worker {
-                thread: *reader,
-                ..own
-            },
+        let Some(activity) = &self.activities[server.host] else {
+            return own;
+        };
+        let running = activity.running_at(read_ns, &threads);
+        match running.into_iter().find(|thread| *thread != own.thread) {
+            Some(thread) if !activity.surely_ran_at(read_ns, own.thread) => {
+                Worker { thread, ..own }
+            }
             _ => own,
         }
     }
@@ -532,7 +537,7 @@ pub(crate) fn time(ns: u64) -> String {
     rounded(ns as f64)
 }
 
-/// How many calls before a moment are looked at for those that a thread executed then.
-const EXECUTED_MAX: usize = 256;
+/// How many calls are looked at for those that a thread executed in a time.
+const EXECUTED_MAX: usize = 10_000;
 /// The depth of calls within servants that is looked at.
 const DEPTH_MAX: usize = 64;

@@ -1,10 +1,10 @@
 //! The file of a recording: a trace of Perfetto (protos/perfetto/trace/trace.proto of its sources), which ui.perfetto.dev draws.
 //!
-//! * Each host has a track `host NAME` with one instant, whose annotations say what the kernel's record has. Packets of all hosts but the
+//! * Each host has a track `host NAME`, described by `boot ID`, with one instant, whose annotations say what the kernel's record has. Packets of all hosts but the
 //!   first have a machine id. Times are on the clock of the first host.
 //! * Each process and each thread has its track. A client's call is a slice from its begin to the reply, with a slice `reply awaited` in it.
 //!   A servant's call is a slice of its execution, and one in the thread's track `queue of NAME` while its request waited. Calls that overlap
-//!   on one thread, as started ones do, are on further tracks. Annotations have the rest of [`CallRecord`](crate::CallRecord).
+//!   on one thread without one being in the other are on further tracks. Annotations have the rest of [`CallRecord`](crate::CallRecord).
 //! * Arrows lead from a client's `reply awaited` to the servant's queue and execution.
 //! * Calls that were lost are counted by an instant `calls lost` on the thread, threads that were not recorded by one on the process.
 //! * The kernel's events are ftrace bundles, so that CPUs and thread states are drawn: `sched_switch`, `sched_waking`,

@@ -16,6 +16,8 @@ pub struct Recording {
 pub struct HostRecord {
     /// Its name.
     pub name: String,
+    /// The id of its kernel's run (`/proc/sys/kernel/random/boot_id`), by which hosts of one name are told apart; `None` in files that do not say it.
+    pub boot_id: Option<String>,
     /// How much later its clock is than that of the first host of the recording, in ns; 0 if nothing says so. [`Recording::align`] finds it.
     pub ahead_ns: i64,
     /// The processes whose calls were recorded.
@@ -75,6 +77,15 @@ pub struct CallRecord {
     pub second_ns: u64,
     /// Client: when the reply was there, or the call failed. Server: when the reply was sent.
     pub last_ns: u64,
+}
+
+impl HostRecord {
+    /// Returns true if this is the host with that name and boot id. Hosts that were made from one image share their name; one that does not say
+    /// its boot id is known by its name alone.
+    pub fn is(&self, name: &str, boot_id: Option<&str>) -> bool {
+        let own = self.boot_id.as_deref();
+        self.name == name && own.zip(boot_id).is_none_or(|(own, other)| own == other)
+    }
 }
 
 impl CallRecord {

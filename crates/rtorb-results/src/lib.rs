@@ -5,6 +5,11 @@
 //! [`export`]) and the profile of a platform ([`profile`]). Nothing here measures, and nothing here knows an ORB.
 //!
 //! Without the feature `experiments`, the crate has only [`statistics`], [`table`] and [`file`](mod@file), which every tool needs.
+#![doc = concat!(
+    "\n\nPages whose names begin with `docs/` are in the repository, <",
+    env!("CARGO_PKG_REPOSITORY"),
+    ">."
+)]
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "experiments")]

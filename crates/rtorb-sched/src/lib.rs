@@ -26,6 +26,11 @@
 //! | levels mapped to priorities of a host | [`PriorityRange`] | |
 //! | reading files, with errors that name the line | [`text_file`], [`times`] | |
 //! | a system of components on measured platforms | [`model`] | P3 |
+#![doc = concat!(
+    "\n\nPages whose names begin with `docs/` are in the repository, <",
+    env!("CARGO_PKG_REPOSITORY"),
+    ">."
+)]
 #![forbid(unsafe_code)]
 
 mod admission;

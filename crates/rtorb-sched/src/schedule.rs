@@ -1,11 +1,11 @@
 //! The complete schedule of a call graph: levels, response times and verdicts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::audsley::audsley_of_groups;
 use crate::chains::response_times_in_chains;
 use crate::edf::{self, DemandResult};
-use crate::graph::{CallGraph, GraphError, OperationKind, TaskSet};
+use crate::graph::{CallGraph, GraphError, GraphTask, OperationKind, TaskSet};
 use crate::levels::{Strategy, ranked};
 use crate::limits::SearchLimits;
 use crate::response::Response;
@@ -50,8 +50,8 @@ pub struct OperationSchedule {
 pub enum Verdict {
     /// It always meets its deadline.
     Meets,
-    /// It meets its deadline if the dispatcher of its level preempts a running job for a more urgent one. The response time for
-    /// any order exceeds the deadline, but the demand test holds.
+    /// It meets its deadline in a lane that has the order of its level and preempts over [`LevelInfo::preemption_levels`]. The
+    /// response time for any order exceeds the deadline.
     MeetsIfPreempted,
     /// The bound exceeds the deadline.
     Misses,
@@ -68,6 +68,9 @@ pub struct LevelInfo {
     pub dispatching: Dispatching,
     /// The distinct periods of the level, the shortest first, in ns.
     pub periods_ns: Vec<u64>,
+    /// The number of different relative deadlines of its tasks, or laxities if it dispatches by them: a lane with that many native
+    /// priorities lets no job wait for a less urgent one. 1 for a static level.
+    pub preemption_levels: u32,
 }
 
 /// The dispatching order within a level (RtecScheduler::Dispatching_Type_t).
@@ -77,7 +80,7 @@ pub enum Dispatching {
     Static,
     /// The earliest deadline first.
     Deadline,
-    /// The least laxity first: time to the deadline less remaining execution.
+    /// The least laxity first: the deadline less the longest execution of the operation, fixed when the job arrives.
     Laxity,
 }
 
@@ -119,7 +122,7 @@ impl Schedule {
         let mut schedule = Self {
             strategy,
             operations: Vec::new(),
-            levels: level_infos(&task_set, strategy, &levels),
+            levels: level_infos(graph, &task_set, strategy, &levels),
             anomalies,
             utilisation,
         };
@@ -157,7 +160,8 @@ impl Schedule {
         self.find_anomalies(graph);
     }
 
-    /// Returns whether all deadlines hold; `None` if neither was proven.
+    /// Returns whether all deadlines hold, where the lane of the most urgent level preempts if that is
+    /// [needed](Self::needs_preemption); `None` if neither was proven.
     #[must_use]
     pub fn holds(&self) -> Option<bool> {
         let any = |verdict| {
@@ -170,6 +174,13 @@ impl Schedule {
             () if any(Verdict::NotProven) => None,
             () => Some(true),
         }
+    }
+
+    /// Returns true if a deadline holds only in a lane that preempts a running job for a more urgent one of its level.
+    #[must_use]
+    pub fn needs_preemption(&self) -> bool {
+        let mut operations = self.operations.iter();
+        operations.any(|operation| operation.verdict == Verdict::MeetsIfPreempted)
     }
 
     /// Returns the first operation that misses its deadline: in the most urgent level the one with the shortest deadline.
@@ -227,7 +238,8 @@ impl Schedule {
                 Verdict::MeetsIfPreempted => add(
                     Severity::Warning,
                     format!(
-                        "{name} meets its deadline only if a more urgent job of its level preempts a running one"
+                        "{name} meets its deadline only in a lane that preempts a running job for a more urgent one, which the lane of a \
+                         channel does not"
                     ),
                 ),
                 Verdict::Meets => {}
@@ -321,7 +333,12 @@ fn operation_levels(
     levels
 }
 
-fn level_infos(task_set: &TaskSet, strategy: Strategy, levels: &[Option<u32>]) -> Vec<LevelInfo> {
+fn level_infos(
+    graph: &CallGraph,
+    task_set: &TaskSet,
+    strategy: Strategy,
+    levels: &[Option<u32>],
+) -> Vec<LevelInfo> {
     let dispatching = match strategy {
         Strategy::RateMonotonic | Strategy::DeadlineMonotonic | Strategy::Optimal => {
             Dispatching::Static
@@ -331,7 +348,7 @@ fn level_infos(task_set: &TaskSet, strategy: Strategy, levels: &[Option<u32>]) -
     };
     let count = levels.iter().flatten().max().map_or(0, |last| last + 1);
     let info = |level: u32| {
-        let mine = |task: &&crate::GraphTask| levels[task.operation] == Some(level);
+        let mine = |task: &&GraphTask| levels[task.operation] == Some(level);
         let mut periods_ns: Vec<u64> = task_set
             .tasks
             .iter()
@@ -340,12 +357,32 @@ fn level_infos(task_set: &TaskSet, strategy: Strategy, levels: &[Option<u32>]) -
             .collect();
         periods_ns.sort_unstable();
         periods_ns.dedup();
+        let tasks = task_set.tasks.iter().filter(mine);
         LevelInfo {
             dispatching,
             periods_ns,
+            preemption_levels: preemption_levels(
+                tasks.map(|task| urgency(graph, task, dispatching)),
+            ),
         }
     };
     (0..count).map(info).collect()
+}
+
+/// Returns the number of different relative urgencies, at least 1.
+fn preemption_levels(urgencies: impl Iterator<Item = Option<u64>>) -> u32 {
+    let different: BTreeSet<u64> = urgencies.flatten().collect();
+    u32::try_from(different.len()).unwrap_or(u32::MAX).max(1)
+}
+
+/// Returns the time from the arrival of a job by which a lane orders it, in ns: the deadline, or the laxity; `None` in order of arrival.
+fn urgency(graph: &CallGraph, task: &GraphTask, dispatching: Dispatching) -> Option<u64> {
+    let worst_ns = graph.operations[task.operation].worst_ns;
+    match dispatching {
+        Dispatching::Static => None,
+        Dispatching::Deadline => Some(task.task.deadline_ns),
+        Dispatching::Laxity => Some(task.task.deadline_ns.saturating_sub(worst_ns)),
+    }
 }
 
 /// Returns the analysis result of each operation.
@@ -362,10 +399,10 @@ fn judged(
         .iter()
         .map(|task| task.after.clone())
         .collect();
-    let of_task = |task: &crate::GraphTask| levels[task.operation].unwrap_or(u32::MAX);
+    let of_task = |task: &GraphTask| levels[task.operation].unwrap_or(u32::MAX);
     let task_levels: Vec<u32> = task_set.tasks.iter().map(of_task).collect();
     let responses = response_times_in_chains(&tasks, &task_levels, &after, limits);
-    let top = demand_of_top(&tasks, &task_levels, &after, infos, limits);
+    let top = demand_of_top(graph, task_set, &task_levels, infos, limits);
     let verdict = |index: usize, deadline_ns: u64| {
         let dynamic = infos
             .get(task_levels[index] as usize)
@@ -415,31 +452,65 @@ fn judged(
     graph.operations.iter().enumerate().map(operation).collect()
 }
 
-/// Runs the demand test for the most urgent level if it is dynamic: no other level interferes there. Jobs released by others have
-/// a jitter that comes from the bounds for any order, so levels with such jobs are not tested.
+/// Analyses the most urgent level as a lane of its order that preempts, if it is dynamic: no other level interferes there. Jobs
+/// released by others have a jitter that comes from the bounds for any order, so levels with such jobs are not analysed.
 fn demand_of_top(
-    tasks: &[Task],
+    graph: &CallGraph,
+    task_set: &TaskSet,
     levels: &[u32],
-    after: &[Vec<usize>],
     infos: &[LevelInfo],
     limits: SearchLimits,
 ) -> Option<DemandResult> {
     let info = infos.first()?;
-    let top: Vec<usize> = (0..tasks.len())
-        .filter(|&index| levels[index] == 0)
+    let each = (0..).zip(&task_set.tasks).zip(levels);
+    let top: Vec<(usize, &GraphTask)> = each
+        .filter(|(_, level)| **level == 0)
+        .map(|(task, _)| task)
         .collect();
-    let started = top.iter().any(|&index| !after[index].is_empty());
+    let started = top.iter().any(|(_, task)| !task.after.is_empty());
     if info.dispatching == Dispatching::Static || started {
         return None;
     }
-    let of_level: Vec<Task> = top.iter().map(|&index| tasks[index]).collect();
+    let of_level: Vec<Task> = top.iter().map(|(_, task)| task.task).collect();
+    let urgencies: Vec<u64> = top
+        .iter()
+        .filter_map(|(_, task)| urgency(graph, task, info.dispatching))
+        .collect();
     Some(match edf::demand(&of_level, limits) {
         DemandResult::Misses { task, interval_ns } => DemandResult::Misses {
-            task: top[task],
+            task: top[task].0,
             interval_ns,
         },
+        DemandResult::Meets if !meets_by(&urgencies, &of_level, info.preemption_levels, limits) => {
+            DemandResult::Undecided
+        }
         other => other,
     })
+}
+
+/// True if each task meets its deadline in a lane that orders jobs by these urgencies, each fixed at the arrival, and has `levels` native
+/// priorities. The demand test holds, which decides it if the urgencies are the deadlines and no job waits for a level.
+fn meets_by(urgencies: &[u64], tasks: &[Task], levels: u32, limits: SearchLimits) -> bool {
+    let each = tasks.iter().zip(urgencies);
+    let ordered: Vec<Task> = each
+        .clone()
+        .map(|(task, urgency)| task.with_deadline(*urgency))
+        .collect();
+    let holders = edf::level_holders(&ordered, levels);
+    let mut both = each;
+    if holders.iter().all(Option::is_none)
+        && both.all(|(task, urgency)| task.deadline_ns == *urgency)
+    {
+        return true;
+    }
+    let blocked = ordered.iter().zip(holders).map(|(task, holder)| {
+        let held_ns = holder.map_or(0, |holder| tasks[holder].worst_ns);
+        task.with_blocking(task.blocking_ns.saturating_add(held_ns))
+    });
+    let blocked: Vec<Task> = blocked.collect();
+    let bounds = edf::response_times(&blocked, limits);
+    let mut bounds = bounds.iter().zip(tasks);
+    bounds.all(|(bound, task)| bound.meets(task.deadline_ns) == Some(true))
 }
 
 /// Orders verdicts from the worst to the best.
@@ -598,5 +669,44 @@ mod tests {
         let dynamic = compute(&graph, Strategy::EarliestDeadlineFirst);
         assert_eq!(dynamic.holds(), Some(true));
         assert_eq!(dynamic.operations[1].verdict, Verdict::MeetsIfPreempted);
+        assert!(dynamic.needs_preemption());
+        assert_eq!(dynamic.levels[0].preemption_levels, 2);
+    }
+
+    #[test]
+    fn laxities_are_those_of_the_arrival() {
+        let due = |name, deadline, worst| Operation {
+            deadline_ns: Some(deadline),
+            ..operation(name, 20, worst)
+        };
+        let graph = |late, long| CallGraph {
+            operations: vec![due("early", 5, 2), due("late", late, long)],
+            calls: vec![],
+        };
+        let verdict = |graph, strategy| compute(&graph, strategy).operations[0].verdict;
+        let by_deadline = verdict(graph(10, 8), Strategy::EarliestDeadlineFirst);
+        assert_eq!(by_deadline, Verdict::MeetsIfPreempted);
+        // The laxity of `late` is 2 and that of `early` 3: `late` ends first, after 8.
+        let by_laxity = verdict(graph(10, 8), Strategy::MinimumLaxityFirst);
+        assert_eq!(by_laxity, Verdict::NotProven);
+        let apart = verdict(graph(20, 8), Strategy::MinimumLaxityFirst);
+        assert_eq!(apart, Verdict::MeetsIfPreempted);
+    }
+
+    #[test]
+    fn jobs_of_one_deadline_with_jitter_wait_for_each_other() {
+        let due = |name, jitter_ns, worst| Operation {
+            deadline_ns: Some(10),
+            jitter_ns,
+            ..operation(name, 20, worst)
+        };
+        // A job of `late` that is released 3 after its arrival finds one of `long`, which is due later and has the only level.
+        let graph = CallGraph {
+            operations: vec![due("late", 3, 4), due("long", 0, 6)],
+            calls: vec![],
+        };
+        let schedule = compute(&graph, Strategy::EarliestDeadlineFirst);
+        assert_eq!(schedule.levels[0].preemption_levels, 1);
+        assert_eq!(schedule.operations[0].verdict, Verdict::NotProven);
     }
 }

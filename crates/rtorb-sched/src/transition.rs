@@ -45,13 +45,13 @@ impl Transition {
     pub fn between(old: Mode<'_>, new: Mode<'_>, limits: SearchLimits) -> Result<Self, GraphError> {
         let mut merged = Merged::of(old);
         merged.add(new);
+        let (levels, infos) = bands(&merged, [old, new]);
         let graph = CallGraph {
             calls: merged.calls(),
             operations: merged.operations,
         };
         let task_set = graph.task_set()?;
         let tasks: Vec<Task> = task_set.tasks.iter().map(|task| task.task).collect();
-        let (levels, infos) = bands(&merged.places, [old, new]);
         let mut schedule = Schedule {
             strategy: new.schedule.strategy,
             operations: Vec::new(),
@@ -95,6 +95,8 @@ struct Merged {
     by_name: BTreeMap<String, usize>,
     /// For each operation its levels in the old and in the new mode.
     places: Vec<[Option<u32>; 2]>,
+    /// For each operation whether its deadlines in both modes differ.
+    changes_deadline: Vec<bool>,
     /// The counts of calls, by caller, callee and kind.
     counts: BTreeMap<(usize, usize, bool), OperationCall>,
 }
@@ -107,6 +109,7 @@ impl Merged {
         let mut merged = Self {
             by_name: names.zip(0..).collect(),
             places: levels.map(|scheduled| [scheduled.level, None]).collect(),
+            changes_deadline: vec![false; operations.len()],
             counts: BTreeMap::new(),
             operations,
         };
@@ -129,6 +132,8 @@ impl Merged {
                 ..operation.clone()
             };
             let at = if let Some(&at) = self.by_name.get(&operation.name) {
+                self.changes_deadline[at] =
+                    self.operations[at].deadline_ns != operation.deadline_ns;
                 self.operations[at] = worse(&self.operations[at], &operation);
                 at
             } else {
@@ -136,6 +141,7 @@ impl Merged {
                     .insert(operation.name.clone(), self.operations.len());
                 self.operations.push(operation);
                 self.places.push([None, None]);
+                self.changes_deadline.push(false);
                 self.operations.len() - 1
             };
             self.places[at][1] = scheduled.level;
@@ -186,13 +192,10 @@ fn worse(one: &Operation, other: &Operation) -> Operation {
 }
 
 /// Joins operations whose ranges of urgency overlap. Returns the level of each, and what each level is.
-fn bands(places: &[[Option<u32>; 2]], modes: [Mode<'_>; 2]) -> (Vec<Option<u32>>, Vec<LevelInfo>) {
-    let urgency = |mode: usize, level: Option<u32>| {
-        let of_level = |level: u32| modes[mode].urgencies.get(level as usize).copied();
-        level.and_then(of_level)
-    };
+fn bands(merged: &Merged, modes: [Mode<'_>; 2]) -> (Vec<Option<u32>>, Vec<LevelInfo>) {
+    let places = &merged.places;
     let range = |place: &[Option<u32>; 2]| {
-        let both = [urgency(0, place[0]), urgency(1, place[1])];
+        let both = [0, 1].map(|mode| urgency(modes[mode], place[mode]));
         let both = || both.iter().flatten().copied();
         Some((both().max()?, both().min()?))
     };
@@ -217,27 +220,46 @@ fn bands(places: &[[Option<u32>; 2]], modes: [Mode<'_>; 2]) -> (Vec<Option<u32>>
         members[last].push(index);
         levels[index] = u32::try_from(last).ok();
     }
-    let info = |band: &Vec<usize>| LevelInfo {
-        dispatching: if (0..2).all(|mode| is_by_deadline(band, places, mode, modes[mode])) {
-            Dispatching::Deadline
-        } else {
-            Dispatching::Static
-        },
-        periods_ns: Vec::new(),
+    let info = |band: &Vec<usize>| {
+        let by_deadline = levels_by_deadline(band, merged, modes);
+        LevelInfo {
+            dispatching: match by_deadline {
+                Some(_) => Dispatching::Deadline,
+                None => Dispatching::Static,
+            },
+            periods_ns: Vec::new(),
+            preemption_levels: by_deadline.unwrap_or(1),
+        }
     };
     let infos = members.iter().map(info).collect();
     (levels, infos)
 }
 
-/// True if the operations of a band that are in a mode share one of its levels, which goes by deadline.
-fn is_by_deadline(band: &[usize], places: &[[Option<u32>; 2]], mode: usize, of: Mode<'_>) -> bool {
-    let mut levels: Vec<u32> = band.iter().filter_map(|&at| places[at][mode]).collect();
-    levels.dedup();
-    let by_deadline = |&level: &u32| {
-        let info = of.schedule.levels.get(level as usize);
-        info.is_some_and(|info| info.dispatching == Dispatching::Deadline)
-    };
-    levels.len() <= 1 && levels.iter().all(by_deadline)
+fn urgency(mode: Mode<'_>, level: Option<u32>) -> Option<i32> {
+    mode.urgencies.get(level? as usize).copied()
+}
+
+/// Returns the native priorities of the lane that serves the operations of a band in both modes by deadline, the smaller number of both;
+/// `None` if there is no such lane. A job of the old mode with another deadline would take a native priority more.
+fn levels_by_deadline(band: &[usize], merged: &Merged, modes: [Mode<'_>; 2]) -> Option<u32> {
+    if band.iter().any(|&at| merged.changes_deadline[at]) {
+        return None;
+    }
+    let mut lanes = Vec::new();
+    for (mode, at) in (0..2).flat_map(|mode| band.iter().map(move |&at| (mode, at))) {
+        let Some(level) = merged.places[at][mode] else {
+            continue;
+        };
+        let info = modes[mode].schedule.levels.get(level as usize)?;
+        if info.dispatching != Dispatching::Deadline {
+            return None;
+        }
+        lanes.push((urgency(modes[mode], Some(level)), info.preemption_levels));
+    }
+    let (first, _) = lanes.first()?;
+    let is_one = lanes.iter().all(|(urgency, _)| urgency == first);
+    let fewest = lanes.iter().map(|(_, levels)| *levels).min();
+    fewest.filter(|_| is_one)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! | names for references, persistent | [`naming`] |
 //! | events from suppliers to consumers: filtered, correlated, by priority | [`events`] |
 //! | priorities from rates and deadlines, off line and at run time | `scheduling` |
+//! | the counters of a process's recorder, for other hosts | [`recorder`] |
 //!
 //! By default a program gets all of it. With `default-features = false` it gets the clients alone, [`naming::client`] and
 //! [`events::client`] with [`events::subscribe`], and brings no database and no parser. It adds what it serves:
@@ -17,12 +18,18 @@
 //! | `naming-service` | the naming service with its store |
 //! | `naming-load` | binding many names from a file: `naming::client::Load` |
 //! | `scheduling` | the scheduling service, and schedules in files; with `event-channel` |
+#![doc = concat!(
+    "\n\nPages whose names begin with `docs/` are in the repository, <",
+    env!("CARGO_PKG_REPOSITORY"),
+    ">."
+)]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod events;
 pub mod naming;
+pub mod recorder;
 #[cfg(feature = "scheduling")]
 pub mod scheduling;
 pub mod stubs;

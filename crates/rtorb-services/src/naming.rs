@@ -38,13 +38,23 @@ mod federation;
 #[cfg(feature = "naming-service")]
 mod iterators;
 #[cfg(all(test, feature = "naming-service"))]
+mod memory_store;
+#[cfg(all(feature = "naming-service", any(test, feature = "store-tests")))]
 mod model;
 #[cfg(feature = "naming-service")]
 mod names;
 #[cfg(feature = "naming-service")]
+mod record;
+#[cfg(feature = "naming-service")]
+mod replica;
+#[cfg(all(test, feature = "naming-service"))]
+mod replica_tests;
+#[cfg(feature = "naming-service")]
 mod servant;
 #[cfg(feature = "naming-service")]
 mod service;
+#[cfg(feature = "naming-service")]
+pub mod shared_store;
 #[cfg(feature = "naming-service")]
 mod store;
 #[cfg(feature = "naming-service")]
@@ -59,6 +69,8 @@ pub use context::NamingStatistics;
 #[cfg(feature = "naming-service")]
 pub use error::{NamingError, StoreError};
 pub use failure::StoreFailure;
+#[cfg(all(feature = "naming-service", feature = "store-tests"))]
+pub use model::random_changes_agree_with_the_model;
 #[cfg(feature = "naming-service")]
 pub use service::NamingService;
 #[cfg(feature = "naming-service")]

@@ -20,6 +20,11 @@ pub mod naming {
     rtorb::include_idl!("cos_naming");
 }
 
+/// The counters of a process's recorder.
+pub mod recorder {
+    rtorb::include_idl!("recorder");
+}
+
 /// TAO's interfaces, and what a channel of ours tells beside them.
 pub mod rtec_event {
     rtorb::include_idl!("event_statistics");

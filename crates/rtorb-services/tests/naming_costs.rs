@@ -1,13 +1,12 @@
 //! What a name costs, and that this does not depend on how many there are.
 
-use rtorb::giop::Version;
-use rtorb::url::{Corbaloc, CorbalocAddress};
 use rtorb::{ObjectRef, Orb};
 use rtorb_instruments::heap::{CountingAllocator, process_heap_calls};
 use rtorb_os::clock::{monotonic_ns, thread_cpu_ns};
 use rtorb_os::sync::process_lock_calls;
 use rtorb_services::naming::{NamingConfig, NamingService};
 use rtorb_services::stubs::naming::cos_naming::{NameComponent, NamingContextExt};
+use rtorb_tests::ours::absent_object;
 use std::path::Path;
 use std::thread;
 
@@ -149,14 +148,5 @@ fn name(number: u32) -> [NameComponent; 1] {
 }
 
 fn object(orb: &Orb, number: u32) -> ObjectRef {
-    let place = Corbaloc {
-        addresses: vec![CorbalocAddress::Iiop {
-            version: Version::V1_2,
-            host: "192.0.2.1".to_owned(),
-            port: 9,
-        }],
-        object_key: format!("Adapter/object-{number}").into_bytes(),
-    };
-    let ior = place.to_ior("IDL:Thing:1.0").expect("a reference");
-    orb.string_to_object(&ior.to_string()).expect("an object")
+    absent_object(orb, &format!("Adapter/object-{number}"))
 }

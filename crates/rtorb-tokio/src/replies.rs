@@ -46,14 +46,16 @@ pub fn read_replies(orb: &Orb) -> io::Result<impl Future<Output = ()> + Send + u
     let driver = orb.reply_driver().map_err(io::Error::other)?;
     let readable = registered(Readable(driver))?;
     Ok(async move {
-        // It fails when the runtime ends.
-        while let Ok(mut ready) = readable.readable().await {
-            if readable.get_ref().0.run_ready() {
+        loop {
+            // Before the first wait: the descriptor tells only what comes after a look that finds nothing.
+            while readable.get_ref().0.run_ready() {
                 // More may have arrived. The tasks that were woken come first.
-                drop(ready);
                 yield_now().await;
-            } else {
-                ready.clear_ready();
+            }
+            match readable.readable().await {
+                Ok(mut ready) => ready.clear_ready(),
+                // The runtime ends.
+                Err(_) => return,
             }
         }
     })

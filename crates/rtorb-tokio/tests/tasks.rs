@@ -3,13 +3,15 @@
 use rtorb::rt::{Policy, Priority, PriorityModel};
 use rtorb::thread::ThreadConfig;
 use rtorb::{
-    ConnectionStrategy, Deferring, DispatchStrategy, ExceptionKind, Orb, PoaPolicies,
+    ConnectionStrategy, Deferring, DispatchStrategy, ExceptionKind, Limits, Orb, PoaPolicies,
     SystemException, TaskServant, WaitStrategy,
 };
 use rtorb_tests::crane::{
-    Machine, MachineAsyncServant, Overload, Winch, WinchAsyncServant, WinchLiftError,
+    AmiMachineHandler, Machine, MachineAsyncServant, Overload, Winch, WinchAsyncServant,
+    WinchLiftError,
 };
 use rtorb_tests::ours::Ours;
+use rtorb_tests::raw::{Connection, Request};
 use rtorb_tests::running::until;
 use rtorb_tokio::{TaskExecutor, TaskLane, TaskLanes, read_replies};
 use std::sync::Arc;
@@ -17,6 +19,7 @@ use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
 
@@ -99,9 +102,11 @@ fn runtime() -> Runtime {
 }
 
 fn client() -> Orb {
-    let shared = ConnectionStrategy::Multiplexed {
-        wait: WaitStrategy::LeaderFollowers,
-    };
+    client_with(WaitStrategy::LeaderFollowers)
+}
+
+fn client_with(wait: WaitStrategy) -> Orb {
+    let shared = ConnectionStrategy::Multiplexed { wait };
     Orb::builder().connection(shared).build().expect("an ORB")
 }
 
@@ -135,6 +140,49 @@ fn a_hundred_tasks_await_calls_of_a_servant_of_tasks() {
             for call in calls {
                 let hours = timeout(LONG, call).await.expect("it has a permit");
                 assert_eq!(hours.expect("no panic"), Ok(41), "{name}");
+            }
+        });
+    }
+}
+
+/// Passes on what it is told.
+struct Hours(UnboundedSender<Result<i32, SystemException>>);
+
+impl AmiMachineHandler for Hours {
+    fn get_hours(&self, ami_return_val: i32) {
+        self.0.send(Ok(ami_return_val)).expect("the test listens");
+    }
+
+    fn get_hours_excep(&self, excep_holder: SystemException) {
+        self.0.send(Err(excep_holder)).expect("the test listens");
+    }
+
+    fn start_(&self) {
+        panic!("nobody calls it");
+    }
+
+    fn start__excep(&self, _: SystemException) {
+        panic!("nobody calls it");
+    }
+}
+
+#[test]
+fn the_task_that_reads_tells_handlers_whoever_reads_from_the_connections() {
+    for wait in [
+        WaitStrategy::LeaderFollowers,
+        WaitStrategy::Reactor,
+        WaitStrategy::ConnectionThread,
+    ] {
+        let (ours, client, hoist) = (Ours::serve(), client_with(wait), Hoist::with_permits(3));
+        runtime().block_on(async {
+            tokio::spawn(read_replies(&client).expect("threads share connections"));
+            let machine: Machine = winch(&ours, &client, &hoist, Handle::current().into()).into();
+            let (sender, mut told) = unbounded_channel();
+            let handler = Arc::new(Hours(sender));
+            for _ in 0..3 {
+                machine.sendc_get_hours(&handler).expect("it is sent");
+                let hours = timeout(LONG, told.recv()).await;
+                assert_eq!(hours.expect("it is told"), Some(Ok(41)), "{wait:?}");
             }
         });
     }
@@ -192,6 +240,37 @@ fn a_call_that_is_given_up_ends_its_task_where_it_waits() {
         ended(2).await;
     });
     assert_eq!(ours.orb.deferred_replies().undelivered, 0);
+}
+
+#[test]
+fn the_calls_of_a_client_that_is_gone_end_where_they_wait() {
+    let tasks = Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build();
+    let tasks = tasks.expect("the host has descriptors");
+    for (name, dispatch) in DispatchStrategy::ALL {
+        // A call that does not end keeps the next one out.
+        let limits = Limits::with(|limits| limits.deferred_replies_max = 1);
+        let ours = Ours::serve_as(Orb::builder().dispatch(dispatch).limits(limits));
+        let (client, hoist) = (client(), Hoist::with_permits(0));
+        let winch = winch(&ours, &client, &hoist, tasks.handle().clone().into());
+        let key = ours.key(winch.as_object());
+        let hours = Request::two_way(&key, "_get_hours").empty();
+        for calls in 1..=3 {
+            let mut raw = Connection::to(ours.address());
+            raw.send(&hours);
+            until("the call is in progress", || {
+                (hoist.waiting.load(Ordering::SeqCst) == calls).then_some(())
+            });
+            drop(raw);
+            until("the task ends", || {
+                let is_dropped = hoist.dropped.load(Ordering::SeqCst) == calls;
+                (is_dropped && ours.orb.deferred_replies().outstanding == 0).then_some(())
+            });
+        }
+        assert_eq!(ours.orb.requests_refused(), 0, "{name}");
+    }
 }
 
 #[test]

@@ -15,3 +15,16 @@ pub use crate::type_code::{self, TypeCode};
 pub use crate::valuetype::{self, Candidate, ValueType, read_abstract_head, write_abstract_head};
 pub use crate::{Decode, DecodeError, Encode, EncodeError, FixedLayout, Reader, Writer};
 pub use crate::{bitmask, bitset, cdr_enum, fixed_layout};
+
+/// Encodes an argument that may have text. An error about a character names its position in the request, from 1.
+///
+/// # Errors
+/// As [`Encode::encode`].
+#[inline]
+pub fn encode_argument<'a, T: Encode + ?Sized>(
+    position: u8,
+    value: &'a T,
+    w: &mut Writer<'a>,
+) -> Result<(), EncodeError> {
+    value.encode(w).map_err(|error| error.in_argument(position))
+}

@@ -1,5 +1,7 @@
 //! Errors of decoding and of encoding.
 
+use core::num::NonZeroU8;
+
 /// The received bytes are not a valid value or message.
 ///
 /// The ORB converts it into a system exception, usually MARSHAL.
@@ -89,6 +91,9 @@ pub enum DecodeError {
     /// A message that does not begin with `GIOP`.
     #[error("the message does not begin with GIOP")]
     BadMagic,
+    /// A record of TLS instead of a message.
+    #[error("TLS instead of GIOP")]
+    Tls,
     /// A GIOP version that is not 1.0, 1.1 or 1.2.
     #[error("GIOP {major}.{minor} is not supported")]
     BadVersion {
@@ -216,6 +221,8 @@ pub enum EncodeError {
         character: u32,
         /// The code set.
         code_set: TextCodeSet,
+        /// The position of the argument that has it, from 1; `None` if only the value is known.
+        argument: Option<NonZeroU8>,
     },
     /// A wide character where GIOP 1.0 forbids it (MARSHAL 5).
     #[error("GIOP 1.0 has no wide characters")]
@@ -244,4 +251,23 @@ pub enum EncodeError {
     /// A value that must stay in the process, such as a local object (MARSHAL 4).
     #[error("local objects cannot be sent")]
     Local,
+}
+
+impl EncodeError {
+    /// Adds the position of the argument, from 1, to an error about a character.
+    #[cold]
+    pub(crate) fn in_argument(self, position: u8) -> Self {
+        match self {
+            Self::NotInCodeSet {
+                character,
+                code_set,
+                ..
+            } => Self::NotInCodeSet {
+                character,
+                code_set,
+                argument: NonZeroU8::new(position),
+            },
+            error => error,
+        }
+    }
 }

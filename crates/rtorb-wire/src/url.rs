@@ -244,10 +244,34 @@ mod tests {
     }
 
     #[test]
+    fn a_corbaloc_of_tls_is_of_version_1_2_unless_it_says_another_one() {
+        let secure = |version, host: &str, port| CorbalocAddress::Ssliop {
+            version,
+            host: host.to_owned(),
+            port,
+        };
+        let addresses = vec![
+            secure(Version::V1_2, "h", 4443),
+            secure(Version::V1_1, "::1", 2809),
+        ];
+        assert_eq!(
+            ObjectUrl::parse("corbaloc:ssliop:h:4443,ssliop:1.1@[::1]/k"),
+            Ok(ObjectUrl::Corbaloc(Location::Addresses(corbaloc(
+                addresses, b"k"
+            ))))
+        );
+    }
+
+    #[test]
     fn a_formatted_corbaloc_is_parsed_again() {
         let addresses = vec![
             iiop(Version::V1_2, "::1", 2809),
             iiop(Version::V1_0, "host.example", 1),
+            CorbalocAddress::Ssliop {
+                version: Version::V1_2,
+                host: "::1".to_owned(),
+                port: 2810,
+            },
             CorbalocAddress::Uiop {
                 version: Version::V1_2,
                 path: "/tmp/a b|c,d%".to_owned(),
@@ -263,7 +287,7 @@ mod tests {
             Ok(ObjectUrl::Corbaloc(Location::Addresses(all.clone())))
         );
         let ior = all.to_ior("IDL:X:1.0").expect("it can be sent");
-        assert_eq!(ior.profiles.len(), 4);
+        assert_eq!(ior.profiles.len(), 5);
     }
 
     //= CORBA 3 §13.6.10.2

@@ -87,6 +87,11 @@ impl Driver {
             sending.sent += 1;
             return;
         }
+        self.send_locked();
+    }
+
+    /// Sends a message as a thread does that does not send alone.
+    fn send_locked(&self) {
         let mut sending = self.sending.lock().unwrap();
         if sending.outbox > 0 {
             sending.outbox += 1;
@@ -183,7 +188,10 @@ impl Driver {
 }
 
 /// Starts a thread that works for the connection.
-fn spawn(driver: &Arc<Driver>, run: impl Fn(&Driver) + 'static) -> thread::JoinHandle<()> {
+fn spawn<T: 'static>(
+    driver: &Arc<Driver>,
+    run: impl Fn(&Driver) -> T + 'static,
+) -> thread::JoinHandle<T> {
     let driver = driver.clone();
     thread::spawn(move || run(&driver))
 }
@@ -482,5 +490,119 @@ fn loom_a_client_that_sends_no_more_still_gets_its_last_reply() {
         assert!(driver.state.is_ending() && !driver.state.gives_way());
         assert!(driver.state.is_idle() && driver.state.is_read());
         assert_eq!(driver.sending.lock().unwrap().sent, 1);
+    });
+}
+
+#[test]
+fn loom_a_deferred_reply_does_not_mix_with_one_in_place() {
+    model(|| {
+        let driver = Driver::new();
+        driver.state.note_message(Version::V1_2);
+        driver.state.note_deferred();
+        let responder = spawn(&driver, |driver| {
+            driver.send_locked();
+            driver.state.note_settled();
+        });
+        // The reader serves the next request in place.
+        driver.state.note_message(Version::V1_2);
+        driver.reply();
+        let is_idle = driver.state.is_idle();
+        let sent = driver.sending.lock().unwrap().sent;
+        assert!(!is_idle || sent == 2, "idle before the deferred reply");
+        responder.join().unwrap();
+        assert!(driver.state.is_idle());
+    });
+}
+
+#[test]
+fn loom_a_request_of_this_end_does_not_mix_with_a_reply_in_place() {
+    model(|| {
+        let driver = Driver::new();
+        driver.state.share_sending();
+        let caller = spawn(&driver, Driver::send_locked);
+        driver.state.note_message(Version::V1_2);
+        driver.reply();
+        caller.join().unwrap();
+        assert!(driver.state.is_idle());
+        assert_eq!(driver.sending.lock().unwrap().sent, 2);
+    });
+}
+
+#[test]
+fn loom_a_connection_is_not_idle_while_a_servant_executes_after_its_early_reply() {
+    model(|| {
+        let driver = Driver::new();
+        driver.state.note_message(Version::V1_2);
+        let has_returned = Arc::new(AtomicBool::new(false));
+        let returned = has_returned.clone();
+        let server = spawn(&driver, move |driver| {
+            driver.state.note_early_reply();
+            driver.state.note_answered();
+            // Nothing reads the rest of the next message meanwhile.
+            driver.state.note_partial();
+            driver.state.look_at_partial();
+            assert!(!driver.state.look_at_partial(), "the client is not late");
+            returned.store(true, Ordering::Relaxed);
+            driver.state.note_executed();
+        });
+        // A thread that looks for an idle connection to close.
+        let is_idle = driver.state.is_idle();
+        assert!(!is_idle || has_returned.load(Ordering::Relaxed));
+        server.join().unwrap();
+        assert!(driver.state.is_idle());
+    });
+}
+
+#[test]
+fn loom_a_part_of_a_message_is_noted_whatever_the_replier_does() {
+    model(|| {
+        let driver = Driver::new();
+        driver.take();
+        let replier = spawn(&driver, |driver| {
+            driver.reply();
+            driver.served();
+        });
+        driver.state.note_partial();
+        replier.join().unwrap();
+        // The next two looks, between which nothing comes.
+        driver.state.note_partial();
+        assert!(!driver.state.look_at_partial());
+        assert!(driver.state.look_at_partial(), "the rest has not come");
+        driver.state.note_message(Version::V1_2);
+        assert!(!driver.state.look_at_partial() && !driver.state.is_answered());
+    });
+}
+
+#[test]
+fn loom_a_message_whose_rest_has_come_is_not_late() {
+    model(|| {
+        let driver = Driver::new();
+        driver.state.note_partial();
+        assert!(!driver.state.look_at_partial());
+        let has_come = Arc::new(AtomicBool::new(false));
+        let came = has_come.clone();
+        let reader = spawn(&driver, move |driver| {
+            driver.state.note_message(Version::V1_2);
+            came.store(true, Ordering::Release);
+        });
+        let has_come = has_come.load(Ordering::Acquire);
+        let is_late = driver.state.look_at_partial();
+        assert!(!(is_late && has_come), "the second look, and nothing new");
+        reader.join().unwrap();
+        assert!(!driver.state.look_at_partial());
+    });
+}
+
+#[test]
+fn loom_a_client_becomes_known_once() {
+    model(|| {
+        let driver = Driver::new();
+        driver.take();
+        driver.take();
+        let replier = spawn(&driver, |driver| driver.state.note_bulk_reply());
+        let is_first = driver.state.note_answered();
+        let is_other_first = replier.join().unwrap();
+        assert!(is_first ^ is_other_first);
+        assert!(driver.state.is_known());
     });
 }

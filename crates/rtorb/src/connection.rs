@@ -31,7 +31,7 @@ pub(crate) mod started;
 pub(crate) mod without_waiting;
 
 pub(crate) use bidirectional::{BidirectionalConnection, BidirectionalTable, RequestCarrier};
-pub(crate) use client::{Client, ClientCore, CollocatedRequest, Host, Sharing, WeakClient};
+pub(crate) use client::{Client, ClientCore, CollocatedRequest, EnclosingOrb, Sharing, WeakClient};
 pub(crate) use collocated::may_be_collocated;
 pub(crate) use invocation::{AddedContexts, Arguments, Invocation, InvocationKind};
 pub(crate) use reply::{Outcome, Results};

@@ -9,6 +9,8 @@ use rtorb_wire::giop::{Expiry, UtcTime};
 
 thread_local! {
     static INHERITED_NS: Cell<u64> = const { Cell::new(NONE_NS) };
+    /// The deadline of which no server learns, because it is a timeout; [`NONE_NS`] if there is none.
+    static UNTOLD_NS: Cell<u64> = const { Cell::new(NONE_NS) };
 }
 
 /// No deadline.
@@ -61,6 +63,29 @@ impl Drop for DeadlineScope {
     fn drop(&mut self) {
         INHERITED_NS.set(self.around_ns);
     }
+}
+
+/// Returns true if servers learn that deadline, which calls of this thread inherit now.
+pub(crate) fn is_told(inherited_ns: u64) -> bool {
+    inherited_ns != NONE_NS && inherited_ns != UNTOLD_NS.get()
+}
+
+/// Runs an operation of several calls, which together have one timeout: they inherit its end, and no server learns it.
+pub(crate) fn with_timeout<T>(end: Deadline, operation: impl FnOnce() -> T) -> T {
+    struct Untold(u64);
+    impl Drop for Untold {
+        fn drop(&mut self) {
+            UNTOLD_NS.set(self.0);
+        }
+    }
+    let was_told = is_told(inherited_ns());
+    let _inherited = DeadlineScope::enter(end.at_ns().unwrap_or(NONE_NS));
+    let _untold = Untold(UNTOLD_NS.get());
+    // The servers of a call that serves another one still learn its end.
+    if !was_told {
+        UNTOLD_NS.set(inherited_ns());
+    }
+    operation()
 }
 
 /// Runs an operation of several calls, which together have one deadline: so long after its beginning its result is useful. `None` adds

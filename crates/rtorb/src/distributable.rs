@@ -13,8 +13,8 @@ mod visit;
 
 pub(crate) use active_call::ActiveCall;
 pub(crate) use current::{
-    BegunThread, Segment, adopt, begin_segment, check, current, end_segment, is_within,
-    update_segment,
+    BegunThread, Segment, adopt, begin_segment, check, current, end_segment, end_segments_beyond,
+    is_within, update_segment,
 };
 pub use parameter::{
     EarliestDeadlineFirst, FixedPriority, SchedulingDiscipline, SchedulingParameter, SegmentEffect,

@@ -10,8 +10,8 @@ pub use rtorb_core::endpoint::Endpoint;
 
 /// An endpoint to listen on, and the addresses to put into references instead of its own.
 ///
-/// `iiop://HOST:PORT`, `iiop://:PORT` (every interface), `uiop:///PATH`, `shmiop:///PATH`; a version and `@` before the address, as TAO
-/// writes it, is accepted and ignored. Options follow an `iiop` address behind `/`, joined by `&`:
+/// `iiop://HOST:PORT`, `iiop://:PORT` (every interface), `ssliop://HOST:PORT` (TLS), `uiop:///PATH`, `shmiop:///PATH`; a version and `@` before the address, as TAO
+/// writes it, is accepted and ignored. Options follow an `iiop` or `ssliop` address behind `/`, joined by `&`:
 ///
 /// * `publish=HOST:PORT`: references contain this address. Write it several times for several addresses; an IPv6 address stands in
 ///   brackets. Without `:PORT`, it is the port of the endpoint, and so with `hostname_in_ior=HOST`, which TAO has too.
@@ -75,10 +75,12 @@ impl ListenEndpoint {
 
     fn check_span(&self) -> Result<(), &'static str> {
         match self.endpoint {
-            Endpoint::Tcp { port: 0, .. } if self.port_span > 1 => {
+            Endpoint::Tcp { port: 0, .. } | Endpoint::Tls { port: 0, .. } if self.port_span > 1 => {
                 Err("portspan needs the first port: for port 0 the system chooses one")
             }
-            Endpoint::Tcp { port, .. } if port.checked_add(self.port_span - 1).is_none() => {
+            Endpoint::Tcp { port, .. } | Endpoint::Tls { port, .. }
+                if port.checked_add(self.port_span - 1).is_none() =>
+            {
                 Err("portspan goes beyond port 65535")
             }
             _ => Ok(()),
@@ -107,16 +109,24 @@ impl FromStr for ListenEndpoint {
         if let Some(path) = text.strip_prefix("shmiop://") {
             return with_path(path, |path| Endpoint::SharedMemory { path });
         }
-        let Some(address) = text.strip_prefix("iiop://") else {
-            return Err(wrong("it must begin with iiop://, uiop:// or shmiop://"));
+        let (address, is_secure) = match text.strip_prefix("ssliop://") {
+            Some(address) => (Some(address), true),
+            None => (text.strip_prefix("iiop://"), false),
         };
+        let address = address.ok_or(wrong(
+            "it must begin with iiop://, ssliop://, uiop:// or shmiop://",
+        ))?;
         let (address, options) = without_version(address)
             .split_once('/')
             .unwrap_or((address, ""));
         let (host, port) = split_port(without_version(address)).map_err(wrong)?;
         let host = if host.is_empty() { "0.0.0.0" } else { host };
         let host = host.to_owned();
-        let mut listen = Self::new(Endpoint::Tcp { host, port });
+        let mut listen = Self::new(if is_secure {
+            Endpoint::Tls { host, port }
+        } else {
+            Endpoint::Tcp { host, port }
+        });
         for option in options.split('&').filter(|option| !option.is_empty()) {
             listen.set(option).map_err(wrong)?;
         }
@@ -162,7 +172,7 @@ fn published(text: &str) -> Result<PublishedAddress, &'static str> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is not an endpoint: {reason}; endpoints are iiop://127.0.0.1:0, iiop://0.0.0.0:2809/publish=HOST:PORT, \
-     uiop:///run/server.sock and shmiop:///run/server.sock"
+     ssliop://0.0.0.0:2809, uiop:///run/server.sock and shmiop:///run/server.sock"
 )]
 pub struct EndpointError {
     text: String,
@@ -181,7 +191,7 @@ pub(crate) fn host_name() -> String {
 pub(crate) fn is_on_this_host(endpoint: &Endpoint) -> bool {
     match endpoint {
         Endpoint::Unix { .. } | Endpoint::SharedMemory { .. } => true,
-        Endpoint::Tcp { host, .. } => {
+        Endpoint::Tcp { host, .. } | Endpoint::Tls { host, .. } => {
             let address = host.parse::<IpAddr>();
             let is_loopback = address.is_ok_and(|address| address.is_loopback());
             is_loopback || host == "localhost" || *host == host_name()
@@ -248,6 +258,9 @@ mod tests {
         assert_eq!(endpoint("iiop://1.2@board:2809"), tcp("board", 2809));
         assert_eq!(endpoint("iiop://[::1]:7"), tcp("::1", 7));
         assert_eq!(endpoint("iiop://:2809"), tcp("0.0.0.0", 2809));
+        let secure = endpoint("ssliop://[::1]:2810");
+        assert_eq!(secure.to_string(), "ssliop://[::1]:2810");
+        assert!(matches!(secure, Endpoint::Tls { port: 2810, .. }));
         assert_eq!(
             endpoint("uiop:///run/x.sock"),
             Endpoint::Unix {

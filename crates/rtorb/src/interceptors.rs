@@ -41,7 +41,7 @@ mod flow_stack;
 mod ior_info;
 mod server_interception;
 
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{SystemException, local};
 pub(crate) use client_interception::ClientInterception;
 pub use client_interception::ClientRequest;
 use core::fmt;
@@ -166,7 +166,7 @@ pub enum OtherEnding {
     NoReply,
     /// The object is at another location (LOCATION_FORWARD), where the client sends the request next.
     Forward(Ior),
-    /// Nobody waits for the reply: the caller has dropped the started call, or the deferred reply cannot be delivered.
+    /// The caller has dropped the started call, or the deferred reply cannot be delivered.
     Abandoned,
 }
 
@@ -217,7 +217,9 @@ impl Ending {
         );
         match point {
             Ok(()) => self,
-            Err(Intervention::Forward(_)) if !may_forward => Self::SystemException(WRONG_POINT),
+            Err(Intervention::Forward(_)) if !may_forward => {
+                Self::SystemException(local::WRONG_POINT)
+            }
             Err(intervention) => intervention.into(),
         }
     }
@@ -232,22 +234,16 @@ impl From<Intervention> for Ending {
     }
 }
 
-/// BAD_INV_ORDER 14: an interceptor does what is not permitted at this point.
-const WRONG_POINT: SystemException = SystemException::omg(ExceptionKind::BadInvOrder, 14);
-
-/// BAD_INV_ORDER 15: a context with that id was added already.
-const ADDED_BEFORE: SystemException = SystemException::omg(ExceptionKind::BadInvOrder, 15);
-
 /// The most memory that is kept for the contexts of later requests. More is freed.
 const KEPT_BYTES_MAX: usize = 4 << 10;
 
 /// Adds a service context to a message.
 fn add_context(added: &mut ContextBuffer, id: u32, data: &[u8]) -> Result<(), SystemException> {
     if added.find(id).is_some() {
-        return Err(ADDED_BEFORE);
+        return Err(local::ADDED_BEFORE);
     }
     if !added.add(id, data) {
-        return Err(ExceptionKind::ImpLimit.into());
+        return Err(local::CONTEXTS_FULL);
     }
     Ok(())
 }

@@ -1,5 +1,10 @@
 // `rtorb-tests` compiles the programs of this page: they need generated code.
 #![cfg_attr(not(doctest), doc = include_str!("lib.md"))]
+#![doc = concat!(
+    "\n\nPages whose names begin with `docs/` are in the repository, <",
+    env!("CARGO_PKG_REPOSITORY"),
+    ">."
+)]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
@@ -22,6 +27,7 @@ mod poller;
 mod realtime;
 pub mod recorder;
 mod reference;
+pub mod security;
 mod server;
 pub mod skeleton;
 mod strategies;

@@ -32,8 +32,10 @@ pub use scheduling_current::{
 };
 
 use crate::connection::{
-    BidirectionalConnection, Client, ClientCore, CollocatedRequest, Host, Outcome, RequestCarrier,
+    BidirectionalConnection, Client, ClientCore, CollocatedRequest, EnclosingOrb, Outcome,
+    RequestCarrier,
 };
+use crate::deadline;
 use crate::dispatch::{self, DispatchError, pool};
 use crate::distributable::SchedulingDiscipline;
 use crate::endpoint::Endpoint;
@@ -48,6 +50,7 @@ use crate::strategies::Strategies;
 use crate::timing::{MissRatio, MissRatios, OperationCounts};
 use crate::trace::trace_event;
 use crate::transport::{Listener, Stream};
+use crate::wait;
 use crate::warning::Warning;
 use core::any::Any;
 use core::fmt;
@@ -57,7 +60,6 @@ use rtorb_wire::ior::ListenPoint;
 use shutdown_signal::ShutdownSignal;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 /// An object request broker; cheap to clone.
 ///
@@ -285,9 +287,12 @@ impl Orb {
         Ok(())
     }
 
-    /// Returns the timeout that the application set for calls; `None` if it set none, or no timeout.
-    pub fn chosen_timeout(&self) -> Option<Duration> {
-        self.core.client.chosen_timeout()
+    /// Runs an operation of several calls within the ORB's timeout of one call, of which no server learns.
+    ///
+    /// See [`ObjectRef::within_timeout`].
+    pub fn within_timeout<T>(&self, operation: impl FnOnce() -> T) -> T {
+        let timeout_ns = self.core.client.round_trip_ns;
+        deadline::with_timeout(wait::deadline(timeout_ns), operation)
     }
 
     /// Returns the endpoints that the ORB listens on, with the actual ports.
@@ -371,7 +376,7 @@ impl Orb {
     fn client(&self) -> Client {
         Client {
             core: Arc::clone(&self.core.client),
-            host: Arc::clone(&self.core) as Arc<dyn Host>,
+            host: Arc::clone(&self.core) as Arc<dyn EnclosingOrb>,
         }
     }
 
@@ -394,7 +399,7 @@ impl OrbCore {
     }
 }
 
-impl Host for OrbCore {
+impl EnclosingOrb for OrbCore {
     fn is_in_servant(&self) -> bool {
         is_in_servant()
     }
@@ -413,7 +418,7 @@ impl Host for OrbCore {
 
     fn has_unserved_client(&self) -> bool {
         let mut listeners = self.adapters.own_listeners().into_iter();
-        // Nobody reads bidirectional connections either, which an ORB that listens opens.
+        // An ORB that listens also opens bidirectional connections, which its I/O thread would read.
         let is_bidirectional = self.client.sharing.bidirectional().is_some();
         let opens_some = is_bidirectional && self.adapters.own_pool().is_some();
         !self.adapters.server.state.is_served()

@@ -21,7 +21,7 @@ pub(crate) use current::{
     ThreadPriorityBefore, UpcallPriority, caller_policy, caller_priority, is_without_priority,
     of_mapping, refusal, set_thread_priority, thread_priority,
 };
-pub(crate) use demotion::{Demotion, set_demotion};
+pub(crate) use demotion::{Demotion, set_demotion, undemoted_policy};
 pub use mapping::{ContinuousMapping, LinearMapping, NativeMapping, PriorityMapping};
 pub(crate) use mutex::NamedMutexes;
 pub use mutex::{MutexNotFound, RtMutex, RtMutexGuard};

@@ -11,7 +11,10 @@
 //! | counters and histograms for each operation ([`CountedOperation`]); the rest together, as operation `...` | [`OPERATIONS_MAX`] |
 //!
 //! A process records [`THREADS_MAX`] threads at a time, and counts the threads beyond that, which are never recorded. The part of a thread that has
-//! ended goes to a new one, which continues its counters.
+//! ended goes to a new one of the same lane, or to one without a lane if it had none, which continues its counters: those of a lane never
+//! become less. Only if all parts are used does it go to a thread of another lane, and its counters with it.
+//!
+//! A process that is forked later has the memory too. What it calls and serves is counted there, for its parent; it has no recorder of its own.
 //!
 //! Not recorded: calls of a servant in the same ORB without a request ([collocation](crate::Collocation)); on the client's side, calls that are
 //! started, oneways that wait for nothing, and requests that a proxy passes on; on the server's side, requests that are refused before their
@@ -38,6 +41,7 @@ use rtorb_os::Refused;
 use rtorb_os::clock::TickClock;
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::shared_words::SharedWords;
+use thread_part::Suitable;
 
 /// The recorder of the process, once an ORB has started it.
 static RECORDER: SetOnce<Recorder> = SetOnce::new();
@@ -55,24 +59,34 @@ struct Recorder {
 /// # Errors
 /// [`Refused`] when the host has no memory for it.
 pub(crate) fn start() -> Result<(), Refused> {
-    if RECORDER.get().is_none() {
-        let recorder = Recorder::new()?;
-        RECORDER.get_or_make(|| recorder);
-    }
+    let recorder = match RECORDER.get() {
+        Some(running) => running,
+        None => {
+            let new = Recorder::new()?;
+            RECORDER.get_or_make(|| new)
+        }
+    };
+    // Only now: of two threads that start it at once, one drops what it made, and no reader takes that for the recorder.
+    recorder.publish();
     Ok(())
 }
 
-/// Returns true if the recorder runs.
-pub(crate) fn is_running() -> bool {
+/// Returns true if this process has a recorder.
+#[must_use]
+pub fn is_running() -> bool {
     RECORDER.get().is_some()
 }
 
-/// Gives the calling thread a part of the recorder, which it [releases](ThreadPart::release) when it ends. `None` if the recorder has no part
-/// left, which is counted.
+/// Gives the calling thread, which serves that lane or none, a part of the recorder, which it [releases](ThreadPart::release) when it ends. `None`
+/// if the recorder has no part left, which is counted.
 #[cold]
-pub(crate) fn claim() -> Option<&'static ThreadPart> {
+pub(crate) fn claim(lane: Option<RecordedLane>) -> Option<&'static ThreadPart> {
     let recorder = RECORDER.get()?;
-    let part = recorder.parts.iter().find(|part| part.claim());
+    let mut choices = [Suitable::OfLane, Suitable::Unused, Suitable::Any].into_iter();
+    let part = choices.find_map(|suitable| {
+        let mut parts = recorder.parts.iter();
+        parts.find(|part| part.claim(lane, suitable))
+    });
     if part.is_none() {
         recorder.page.words[page_word::REFUSED_THREADS].fetch_add(1, Ordering::Relaxed);
     }
@@ -96,15 +110,19 @@ impl Recorder {
             ),
             (page_word::START_TICKS, moment.ticks),
             (page_word::START_NS, moment.ns),
+            (page_word::PROCESS, u64::from(std::process::id())),
         ] {
             page.words[place].store(value, Ordering::Relaxed);
         }
-        // Last: from now on, readers take it for whole.
-        page.words[page_word::VERSION].store(VERSION, Ordering::Release);
         Ok(Self {
             page,
             parts,
             _memory: memory,
         })
+    }
+
+    /// Lets readers take it for whole.
+    fn publish(&self) {
+        self.page.words[page_word::VERSION].store(VERSION, Ordering::Release);
     }
 }

@@ -59,7 +59,7 @@
 //! ```
 //!
 //! A skeleton that is to be answered later reads the arguments, and [defers](DeferReply::defer) its reply. The
-//! [`Responder`](crate::Responder) goes to whoever has the result, and the skeleton returns:
+//! [`Responder`](crate::Responder) goes to the thread that has the result, and the skeleton returns:
 //!
 //! ```
 //! use rtorb::cdr::Encode;
@@ -73,7 +73,7 @@
 //!         let sum = sum?;
 //!         call.reply(|w| sum.encode(w))
 //!     })?;
-//!     // If nobody receives it, it is dropped, and the client gets NO_RESPONSE.
+//!     // If no thread receives it, it is dropped, and the client gets NO_RESPONSE.
 //!     let _ = later.send((all, responder));
 //!     Ok(())
 //! }

@@ -1,5 +1,6 @@
 //! The strategies that make an ORB's architecture.
 
+use crate::suggest;
 use core::fmt;
 use core::str::FromStr;
 
@@ -302,8 +303,8 @@ impl RequestOrder {
         !matches!(self, Self::Fifo | Self::FifoShedding)
     }
 
-    /// Returns the native priorities above that of a lane that the threads of a lane with so many static threads have: one for each level
-    /// but the lowest, and one for the I/O thread.
+    /// Returns the number of native priorities above its own that a lane with `static_threads` static threads uses: one for each level but the
+    /// lowest, and one for the I/O thread.
     pub(crate) fn priorities_above(self, static_threads: u32) -> u32 {
         match self {
             Self::Fifo => 0,
@@ -369,7 +370,7 @@ fn find<T: Copy>(
 
 /// The error for a name that belongs to no strategy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a {what}; there are {}", known.join(", "))]
+#[error("{}", suggest::unknown(text, what, known))]
 pub struct UnknownStrategy {
     what: &'static str,
     text: String,

@@ -2,14 +2,14 @@
 //!
 //! It is one thread-local variable, because a call pays for finding each.
 
-use crate::recorder::{self, ThreadPart};
+use crate::recorder::{self, RecordedLane, ThreadPart};
 use core::cell::Cell;
 
 thread_local! {
     /// The state of the calling thread.
     pub(crate) static THREAD: ThreadState = const {
         ThreadState {
-            priority: Cell::new(NO_PRIORITY),
+            scheduling: Cell::new(ThreadScheduling::NONE),
             upcall: Cell::new(NO_UPCALL),
             collocated_calls: Cell::new(0),
             reads_replies: Cell::new(false),
@@ -53,8 +53,8 @@ pub(crate) fn set_special(reason: SpecialCalls, is_there: bool) {
 
 /// The state of a thread that calls objects or serves them.
 pub(crate) struct ThreadState {
-    /// Its CORBA priority; [`NO_PRIORITY`] until it is set.
-    pub(crate) priority: Cell<i16>,
+    /// What a servant must leave as it finds it.
+    pub(crate) scheduling: Cell<ThreadScheduling>,
     /// The ORB whose servant it executes, in the upper half, and the number of the connection; [`NO_UPCALL`] if it executes none.
     pub(crate) upcall: Cell<u64>,
     /// The number of collocated calls in progress, of all ORBs.
@@ -63,6 +63,56 @@ pub(crate) struct ThreadState {
     pub(crate) reads_replies: Cell<bool>,
     /// Its part of the recorder; `None` until it enters that.
     recorder: Cell<Option<&'static ThreadPart>>,
+}
+
+/// What the application may change on a thread. One word, so that one comparison shows whether a servant has left anything changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ThreadScheduling(u64);
+
+impl ThreadScheduling {
+    /// No priority, segment or change.
+    const NONE: Self = Self(NO_PRIORITY as u16 as u64);
+
+    /// Returns the CORBA priority; [`NO_PRIORITY`] until it is set.
+    #[inline]
+    pub(crate) fn priority(self) -> i16 {
+        self.0 as i16
+    }
+
+    /// Returns the number of open segments of the distributable thread.
+    pub(crate) fn segments(self) -> u16 {
+        (self.0 >> 16) as u16
+    }
+
+    /// Returns the number of changes of the priority that are in effect. 0: only the ORB has scheduled the thread.
+    pub(crate) fn changes(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    #[inline]
+    pub(crate) fn with_priority(self, priority: i16) -> Self {
+        Self((self.0 & !0xffff) | u64::from(priority as u16))
+    }
+
+    pub(crate) fn with_segments(self, segments: u16) -> Self {
+        Self((self.0 & !0xffff_0000) | (u64::from(segments) << 16))
+    }
+
+    pub(crate) fn with_changes(self, changes: u32) -> Self {
+        Self((self.0 & 0xffff_ffff) | (u64::from(changes) << 32))
+    }
+}
+
+/// Returns what the application may change on the calling thread.
+#[inline(always)]
+pub(crate) fn scheduling() -> ThreadScheduling {
+    THREAD.with(|thread| thread.scheduling.get())
+}
+
+/// Notes a change of that.
+#[inline(always)]
+pub(crate) fn set_scheduling(scheduling: ThreadScheduling) {
+    THREAD.with(|thread| thread.scheduling.set(scheduling));
 }
 
 /// The thread has no CORBA priority.
@@ -81,17 +131,28 @@ pub(crate) fn recorder() -> Option<&'static ThreadPart> {
 /// asked for again.
 #[inline]
 pub(crate) fn enter_recorder() -> Option<&'static ThreadPart> {
-    recorder().or_else(claim)
+    recorder().or_else(|| claim(None))
+}
+
+/// Gives the calling thread a part of the recorder for the calls that it serves in a lane, if the recorder runs.
+#[cold]
+pub(crate) fn enter_recorder_of(lane: RecordedLane) {
+    let lane = Some(lane);
+    if recorder().is_some_and(|part| part.is_of_lane(lane)) {
+        return;
+    }
+    let _ = OWN_PART.try_with(OwnPart::release);
+    claim(lane);
 }
 
 #[cold]
-fn claim() -> Option<&'static ThreadPart> {
+fn claim(lane: Option<RecordedLane>) -> Option<&'static ThreadPart> {
     // While a thread ends, nothing would give the part back.
     let entered = OWN_PART.try_with(|own| {
         if own.is_refused.get() || !recorder::is_running() {
             return None;
         }
-        let part = recorder::claim();
+        let part = recorder::claim(lane);
         own.is_refused.set(part.is_none());
         own.part.set(part);
         part
@@ -116,12 +177,19 @@ struct OwnPart {
     is_refused: Cell<bool>,
 }
 
-impl Drop for OwnPart {
-    fn drop(&mut self) {
+impl OwnPart {
+    /// Gives the part back.
+    fn release(&self) {
         // Calls in later destructors of the thread are not recorded: the part may belong to another thread by then.
         THREAD.with(|thread| thread.recorder.set(None));
-        if let Some(part) = self.part.get() {
+        if let Some(part) = self.part.take() {
             part.release();
         }
+    }
+}
+
+impl Drop for OwnPart {
+    fn drop(&mut self) {
+        self.release();
     }
 }

@@ -3,6 +3,7 @@
 //! `tcp` and `unix` connect and listen; both result in a stream socket, so calls take the same path. The bytes of `shared_memory` go
 //! through memory beside its socket. `resolver` finds the addresses of host names for `tcp`.
 
+mod carrier;
 mod identity;
 pub(crate) mod properties;
 pub(crate) mod resolver;
@@ -15,8 +16,11 @@ use crate::clock::monotonic_ns;
 use crate::endpoint::{Endpoint, ListenEndpoint, host_name};
 use crate::interceptors::RequestPeer;
 use crate::realtime::{NetworkPriority, Protocol};
+use crate::security::{PeerIdentity, SecureLink, SecureListener, SecureTransport, SecurityReport};
 #[cfg(test)]
 use crate::tests::network as calls;
+use carrier::Carrier;
+use core::fmt;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -25,7 +29,7 @@ use rtorb_wire::cdr::Segment;
 use rtorb_wire::giop::{HEADER_BYTES, Header, MessageType};
 use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags, getpeername,
     sockopt,
@@ -43,9 +47,9 @@ pub(crate) const QUEUE_MAX: i32 = 1024;
 /// A connected, blocking stream socket, or shared memory with such a socket beside it.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    /// The memory that carries the bytes, if the peers share memory. It is dropped before the socket, so that the peer finds all
-    /// bytes before the end.
-    memory: Option<Arc<shared_memory::MemoryLink>>,
+    /// What carries the bytes, if that is not the socket alone. It is dropped before the socket, so that a peer that shares memory finds
+    /// all bytes before the end.
+    carrier: Option<Carrier>,
     /// 0 for none.
     identity: u64,
     socket: OwnedFd,
@@ -111,16 +115,22 @@ fn gather<'m>(own: &'m [u8], lent: &[Segment<'m>]) -> ([IoSlice<'m>; PARTS_MAX],
 impl Stream {
     pub(crate) fn new(socket: OwnedFd) -> Self {
         Self {
-            memory: None,
+            carrier: None,
             identity: identity::of(&socket),
             socket,
         }
     }
 
+    /// Makes a stream whose bytes a secure transport seals and opens.
+    pub(crate) fn secured(mut self, link: Arc<dyn SecureLink>) -> Self {
+        self.carrier = Some(Carrier::Secure(link));
+        self
+    }
+
     /// Makes a stream whose bytes go through shared memory.
     pub(crate) fn through(memory: shared_memory::MemoryLink, socket: OwnedFd) -> Self {
         Self {
-            memory: Some(Arc::new(memory)),
+            carrier: Some(Carrier::Memory(Arc::new(memory))),
             identity: identity::of(&socket),
             socket,
         }
@@ -134,7 +144,29 @@ impl Stream {
 
     /// Returns the memory that carries the bytes, if the peers share memory.
     pub(crate) fn memory(&self) -> Option<&Arc<shared_memory::MemoryLink>> {
-        self.memory.as_ref()
+        match &self.carrier {
+            Some(Carrier::Memory(memory)) => Some(memory),
+            _ => None,
+        }
+    }
+
+    /// Returns true if [`peek`](Self::peek) can see the bytes that have arrived.
+    pub(crate) fn shows_unread_bytes(&self) -> bool {
+        self.carrier.is_none()
+    }
+
+    /// Returns true if a secure transport holds bytes that are opened and not received.
+    pub(crate) fn holds_opened_bytes(&self) -> bool {
+        matches!(&self.carrier, Some(Carrier::Secure(link)) if link.holds_bytes())
+    }
+
+    /// Returns who the peer has proved to be, if it has.
+    #[cold]
+    pub(crate) fn peer_identity(&self) -> Option<&Arc<PeerIdentity>> {
+        match &self.carrier {
+            Some(Carrier::Secure(link)) => link.peer(),
+            _ => None,
+        }
     }
 
     /// Returns the IP address of the peer, if it has one.
@@ -163,35 +195,35 @@ impl Stream {
 
     /// Prepares the stream for an event loop: its descriptor becomes readable when bytes arrive.
     pub(crate) fn register_for_polling(&self) {
-        if let Some(memory) = &self.memory {
+        if let Some(memory) = self.memory() {
             memory.register_for_polling();
         }
     }
 
     /// Returns true if there are bytes that the descriptor does not report. Receive them before you wait for the descriptor.
     ///
-    /// A socket stays readable as long as it has bytes. Shared memory does not: its doorbell rings once.
+    /// A socket stays readable as long as it has bytes. The doorbell of shared memory rings once, and a secure transport may hold opened bytes.
     #[inline]
     pub(crate) fn holds_unreported_bytes(&self) -> bool {
-        self.memory
+        self.carrier
             .as_ref()
-            .is_some_and(|memory| memory.holds_unreported_bytes())
+            .is_some_and(Carrier::holds_unreported_bytes)
     }
 
     /// Returns true if a thread lingers on this connection before it waits in an event loop.
     #[inline]
     pub(crate) fn lingers(&self) -> bool {
-        self.memory.as_ref().is_some_and(|memory| memory.lingers())
+        self.memory().is_some_and(|memory| memory.lingers())
     }
 
     /// Lingers. Returns true if there are bytes that the descriptor does not report.
     pub(crate) fn linger(&self) -> bool {
-        self.memory.as_ref().is_some_and(|memory| memory.linger())
+        self.memory().is_some_and(|memory| memory.linger())
     }
 
     /// Returns the events that report room for bytes to send.
     pub(crate) fn room_events(&self) -> EventFlags {
-        match &self.memory {
+        match self.memory() {
             None => EventFlags::OUT,
             Some(_) => EventFlags::IN,
         }
@@ -199,7 +231,7 @@ impl Stream {
 
     /// Notes that an event loop has reported room for bytes to send.
     pub(crate) fn note_room_event(&self) {
-        if let Some(memory) = &self.memory {
+        if let Some(memory) = self.memory() {
             memory.read_doorbell(&self.socket);
         }
     }
@@ -207,8 +239,8 @@ impl Stream {
     /// Sends all bytes: one system call, unless the peer takes them slowly.
     #[inline]
     pub(crate) fn send(&self, bytes: &[u8]) -> Result<(), Unsent> {
-        if let Some(memory) = &self.memory {
-            return memory.send_bytes(&self.socket, bytes);
+        if let Some(carrier) = &self.carrier {
+            return carrier.send_bytes(&self.socket, bytes);
         }
         loop {
             match calls::send(&self.socket, bytes, SendFlags::NOSIGNAL) {
@@ -222,18 +254,14 @@ impl Stream {
 
     /// Sends the rest of a message. Fails with `AGAIN` if that takes longer in all than the socket's send timeout.
     ///
-    /// The kernel applies the timeout to each system call alone: a peer that takes a byte now and then would hold this thread for ever.
+    /// The kernel applies the timeout to each system call alone: a peer that takes a byte now and then could hold this thread without limit.
     #[cold]
     fn send_rest(&self, parts: &mut [IoSlice<'_>]) -> Result<(), Unsent> {
         let begun = |errno| Unsent {
             errno,
             has_begun: true,
         };
-        let timeout = sockopt::socket_timeout(&self.socket, sockopt::Timeout::Send);
-        let timeout = timeout.map_err(begun)?;
-        let deadline_ns = timeout.map(|timeout| {
-            monotonic_ns().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX))
-        });
+        let deadline_ns = carrier::send_deadline(&self.socket).map_err(begun)?;
         self.send_parts_by(parts, deadline_ns)
             .map_err(|unsent| begun(unsent.errno))
     }
@@ -246,8 +274,8 @@ impl Stream {
         }
         let (mut parts, count) = gather(own, lent);
         let mut parts = &mut parts[..count];
-        if let Some(memory) = &self.memory {
-            return memory.send(&self.socket, parts, None);
+        if let Some(carrier) = &self.carrier {
+            return carrier.send(&self.socket, parts, None);
         }
         loop {
             match calls::sendmsg(
@@ -301,8 +329,8 @@ impl Stream {
         mut parts: &mut [IoSlice<'_>],
         deadline_ns: Option<u64>,
     ) -> Result<(), Unsent> {
-        if let Some(memory) = &self.memory {
-            return memory.send(&self.socket, parts, deadline_ns);
+        if let Some(carrier) = &self.carrier {
+            return carrier.send(&self.socket, parts, deadline_ns);
         }
         let mut has_begun = false;
         loop {
@@ -323,7 +351,7 @@ impl Stream {
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
-                    let is_ready = self.await_ready(PollFlags::OUT, deadline_ns);
+                    let is_ready = await_ready(&self.socket, PollFlags::OUT, deadline_ns);
                     if !is_ready.map_err(unsent)? {
                         return Err(unsent(Errno::AGAIN));
                     }
@@ -340,7 +368,7 @@ impl Stream {
         own: &[u8],
         lent: &[Segment<'_>],
     ) -> Result<usize, Errno> {
-        if self.memory.is_some() || !lent.is_empty() {
+        if self.carrier.is_some() || !lent.is_empty() {
             return self.send_gathered_now(own, lent);
         }
         loop {
@@ -355,8 +383,8 @@ impl Stream {
     // Inlined, it would cost a message without borrowed bytes 30 instructions.
     #[inline(never)]
     fn send_gathered_now(&self, own: &[u8], lent: &[Segment<'_>]) -> Result<usize, Errno> {
-        if let Some(memory) = &self.memory {
-            return memory.send_message_now(&self.socket, own, lent);
+        if let Some(carrier) = &self.carrier {
+            return carrier.send_message_now(&self.socket, own, lent);
         }
         let (parts, count) = gather(own, lent);
         loop {
@@ -370,10 +398,10 @@ impl Stream {
     }
 
     /// Copies the bytes that have arrived and are not received, without waiting. Returns 0 if the peer has ended. Those of shared memory
-    /// are not seen (`AGAIN`).
+    /// and of a secure transport are not seen (`AGAIN`).
     #[cold]
     pub(crate) fn peek(&self, into: &mut [u8]) -> Result<usize, Errno> {
-        if self.memory.is_some() {
+        if self.carrier.is_some() {
             return Err(Errno::AGAIN);
         }
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
@@ -385,7 +413,7 @@ impl Stream {
     ///
     /// The kernel then sets a timer in each wait: 15 to 30 ns, 0.3 to 0.7 % of a call over loopback.
     pub(crate) fn set_receive_timeout(&self, timeout: Duration) -> Result<(), Errno> {
-        if self.memory.is_some() {
+        if self.memory().is_some() {
             return Ok(());
         }
         sockopt::set_socket_timeout(&self.socket, sockopt::Timeout::Recv, Some(timeout))
@@ -394,8 +422,8 @@ impl Stream {
     /// Receives at least one byte. Returns 0 if the peer has ended, `AGAIN` if the receive timeout has passed.
     #[inline]
     pub(crate) fn receive(&self, into: &mut [u8]) -> Result<usize, Errno> {
-        if let Some(memory) = &self.memory {
-            return memory.receive(&self.socket, into);
+        if let Some(carrier) = &self.carrier {
+            return carrier.receive(&self.socket, into);
         }
         loop {
             match calls::recv(&self.socket, &mut *into, RecvFlags::empty()) {
@@ -407,8 +435,8 @@ impl Stream {
 
     /// Receives available bytes without waiting.
     pub(crate) fn receive_now(&self, into: &mut [u8]) -> Result<usize, Errno> {
-        if let Some(memory) = &self.memory {
-            return memory.receive_now(&self.socket, into);
+        if let Some(carrier) = &self.carrier {
+            return carrier.receive_now(&self.socket, into);
         }
         calls::recv(&self.socket, into, RecvFlags::DONTWAIT).map(|(received, _)| received)
     }
@@ -417,8 +445,8 @@ impl Stream {
     /// socket. Call it when no reply is due.
     #[cold]
     pub(crate) fn has_ended(&self) -> bool {
-        if let Some(memory) = &self.memory {
-            return memory.has_peer_gone(&self.socket);
+        if let Some(carrier) = &self.carrier {
+            return carrier.has_peer_ended(&self.socket);
         }
         let mut head = [0; HEADER_BYTES];
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
@@ -436,38 +464,24 @@ impl Stream {
         into: &mut Vec<u8>,
         bytes_max: usize,
     ) -> Result<usize, Errno> {
-        if let Some(memory) = &self.memory {
-            return memory.receive_behind_now(&self.socket, into, bytes_max);
+        if let Some(carrier) = &self.carrier {
+            return carrier.receive_behind_now(&self.socket, into, bytes_max);
         }
         calls::receive_behind_now(&self.socket, into, bytes_max)
     }
 
     /// Waits until bytes can be received. Returns false if `deadline_ns` of the monotonic clock passes first.
     pub(crate) fn await_readable(&self, deadline_ns: Option<u64>) -> Result<bool, Errno> {
-        if let Some(memory) = &self.memory {
-            return memory.await_readable(&self.socket, deadline_ns);
-        }
-        self.await_ready(PollFlags::IN, deadline_ns)
-    }
-
-    fn await_ready(&self, what: PollFlags, deadline_ns: Option<u64>) -> Result<bool, Errno> {
-        loop {
-            let left =
-                match deadline_ns.map(|deadline_ns| deadline_ns.saturating_sub(monotonic_ns())) {
-                    Some(0) => return Ok(false),
-                    left => left.map(rtorb_os::clock::timespec),
-                };
-            match calls::poll(&self.socket, what, left.as_ref()) {
-                Ok(events) => return Ok(!events.is_empty()),
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno),
-            }
+        match &self.carrier {
+            Some(Carrier::Memory(memory)) => memory.await_readable(&self.socket, deadline_ns),
+            Some(Carrier::Secure(link)) if link.holds_bytes() => Ok(true),
+            _ => await_ready(&self.socket, PollFlags::IN, deadline_ns),
         }
     }
 
     /// Receives available bytes and discards them, up to a bound.
     pub(crate) fn drain(&self) {
-        if let Some(memory) = &self.memory {
+        if let Some(memory) = self.memory() {
             return memory.discard(&self.socket);
         }
         // Not initialised: a server that closes drains several times, and most of these receive nothing.
@@ -483,7 +497,7 @@ impl Stream {
     /// Returns true if the peer's host has all sent bytes, or will never have them: then closing loses nothing.
     pub(crate) fn is_acknowledged(&self) -> bool {
         // The peer keeps memory for as long as it maps it.
-        if self.memory.is_some() || calls::unacknowledged_bytes(&self.socket).unwrap_or(0) == 0 {
+        if self.memory().is_some() || calls::unacknowledged_bytes(&self.socket).unwrap_or(0) == 0 {
             return true;
         }
         // A connection that was reset acknowledges nothing any more.
@@ -510,8 +524,8 @@ impl Stream {
 
 impl Stream {
     fn shutdown(&self, what: Shutdown) {
-        match &self.memory {
-            Some(memory) => memory.end(&self.socket, what),
+        match &self.carrier {
+            Some(carrier) => carrier.end(&self.socket, what),
             // It fails only if the peer is gone, and then the socket is shut.
             None => drop(calls::shutdown(&self.socket, what)),
         }
@@ -526,6 +540,21 @@ impl Stream {
     }
 }
 
+/// Waits for an event of a socket. Returns false if `deadline_ns` passes first.
+fn await_ready(socket: &OwnedFd, what: PollFlags, deadline_ns: Option<u64>) -> Result<bool, Errno> {
+    loop {
+        let left = match deadline_ns.map(|deadline_ns| deadline_ns.saturating_sub(monotonic_ns())) {
+            Some(0) => return Ok(false),
+            left => left.map(rtorb_os::clock::timespec),
+        };
+        match calls::poll(socket, what, left.as_ref()) {
+            Ok(events) => return Ok(!events.is_empty()),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
@@ -535,7 +564,9 @@ impl AsFd for Stream {
 /// A listening socket, and its endpoint with the actual port.
 #[derive(Debug)]
 pub(crate) struct Listener {
+    /// It is readable while a client waits. For TLS it is not the listening socket.
     pub(crate) socket: OwnedFd,
+    secure: Option<SecurePort>,
     pub(crate) bound: Endpoint,
     /// The endpoints for references, if this is a TCP port.
     published: Vec<Endpoint>,
@@ -543,6 +574,38 @@ pub(crate) struct Listener {
     /// The socket file that this listener made.
     file: Option<unix::SocketFile>,
     ended: AtomicBool,
+}
+
+/// A port whose clients make a handshake before they are accepted.
+#[derive(Debug)]
+struct SecurePort {
+    socket: OwnedFd,
+    clients: Box<dyn SecureListener>,
+    wants_client_certificate: bool,
+}
+
+/// What secures the ports of an ORB, and where it reports refused clients.
+#[derive(Clone)]
+pub(crate) struct Securing {
+    pub(crate) transport: Option<Arc<dyn SecureTransport>>,
+    pub(crate) report: SecurityReport,
+}
+
+impl fmt::Debug for Securing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Securing")
+            .field("transport", &self.transport)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Securing {
+    fn default() -> Self {
+        Self {
+            transport: None,
+            report: Arc::new(|_| ()),
+        }
+    }
 }
 
 /// Options of accepted connections, from the protocol policy of a server.
@@ -572,11 +635,28 @@ impl Listener {
         &self.published
     }
 
-    pub(crate) fn bind(listen: &ListenEndpoint) -> Result<Self, Errno> {
+    pub(crate) fn bind(listen: &ListenEndpoint, securing: &Securing) -> Result<Self, Errno> {
+        let mut secure = None;
         let (socket, bound, file) = match &listen.endpoint {
             Endpoint::Tcp { host, port } => {
-                let (socket, bound) = tcp::listen(host, *port, listen.port_span)?;
-                (socket, bound, None)
+                let (socket, port) = tcp::listen(host, *port, listen.port_span)?;
+                let host = host.clone();
+                (socket, Endpoint::Tcp { host, port }, None)
+            }
+            Endpoint::Tls { host, port } => {
+                let transport = securing.transport.as_ref();
+                let transport = transport.ok_or(Errno::PROTONOSUPPORT)?;
+                let (socket, port) = tcp::listen(host, *port, listen.port_span)?;
+                let report = Arc::clone(&securing.report);
+                let clients = transport.listen(fcntl_dupfd_cloexec(&socket, 0)?, report)?;
+                let readiness = clients.readiness()?;
+                secure = Some(SecurePort {
+                    socket,
+                    clients,
+                    wants_client_certificate: transport.wants_client_certificate(),
+                });
+                let host = host.clone();
+                (readiness, Endpoint::Tls { host, port }, None)
             }
             Endpoint::Unix { path } | Endpoint::SharedMemory { path } => {
                 let (socket, file) = unix::listen(path)?;
@@ -585,6 +665,7 @@ impl Listener {
         };
         Ok(Self {
             socket,
+            secure,
             published: published(listen, &bound),
             bound,
             options: SetOnce::new(),
@@ -601,8 +682,19 @@ impl Listener {
         if self.options.get().is_some_and(|other| *other != options) {
             return Ok(false);
         }
-        options.apply(&self.socket)?;
+        options.apply(self.listening())?;
         Ok(*self.options.get_or_make(|| options) == options)
+    }
+
+    /// Returns true if clients must have a certificate.
+    pub(crate) fn wants_client_certificate(&self) -> bool {
+        let secure = self.secure.as_ref();
+        secure.is_some_and(|port| port.wants_client_certificate)
+    }
+
+    /// Returns the socket that listens.
+    fn listening(&self) -> &OwnedFd {
+        self.secure.as_ref().map_or(&self.socket, |it| &it.socket)
     }
 
     /// Returns the options of new connections, if they are set.
@@ -618,18 +710,29 @@ impl Listener {
 
     /// Accepts one waiting connection. Fails with `AGAIN` if there is none.
     pub(crate) fn accept(&self, memory: &shared_memory::Settings) -> Result<Stream, Errno> {
+        if let Some(port) = &self.secure {
+            let (socket, link) = port.clients.accept()?;
+            self.set_up(&socket)?;
+            return Ok(Stream::new(socket).secured(link));
+        }
         let socket = calls::accept_with(&self.socket, SocketFlags::CLOEXEC)?;
-        if matches!(self.bound, Endpoint::Tcp { .. }) {
-            sockopt::set_tcp_nodelay(&socket, true)?;
-        }
-        if let Some(options) = self.options.get() {
-            options.apply(&socket)?;
-        }
+        self.set_up(&socket)?;
         if matches!(self.bound, Endpoint::SharedMemory { .. }) {
             let protocol = self.options.get().map(|options| options.protocol);
             return shared_memory::accept(socket, &memory.of_protocol(protocol));
         }
         Ok(Stream::new(socket))
+    }
+
+    /// Applies the options to an accepted connection.
+    fn set_up(&self, socket: &OwnedFd) -> Result<(), Errno> {
+        if matches!(self.bound, Endpoint::Tcp { .. } | Endpoint::Tls { .. }) {
+            sockopt::set_tcp_nodelay(socket, true)?;
+        }
+        match self.options.get() {
+            Some(options) => options.apply(socket),
+            None => Ok(()),
+        }
     }
 
     /// Stops listening. If the socket stayed open, clients would connect and never be served.
@@ -641,20 +744,30 @@ impl Listener {
         if let Some(file) = &self.file {
             file.remove();
         }
+        if let Some(port) = &self.secure {
+            port.clients.end();
+        }
         // It fails only if the socket does not listen, and then there is nothing to do.
-        let _ = calls::shutdown(&self.socket, Shutdown::Both);
+        let _ = calls::shutdown(self.listening(), Shutdown::Both);
     }
 }
 
 /// Returns the endpoints for references to objects behind `bound`.
 fn published(listen: &ListenEndpoint, bound: &Endpoint) -> Vec<Endpoint> {
-    let Endpoint::Tcp { host, port } = bound else {
-        return Vec::new();
+    let (host, port, is_secure) = match bound {
+        Endpoint::Tcp { host, port } => (host, *port, false),
+        Endpoint::Tls { host, port } => (host, *port, true),
+        Endpoint::Unix { .. } | Endpoint::SharedMemory { .. } => return Vec::new(),
     };
-    let published = listen.published.iter().map(|address| Endpoint::Tcp {
-        host: address.host.clone(),
-        port: address.port.unwrap_or(*port),
-    });
+    let endpoint = |host, port| {
+        if is_secure {
+            Endpoint::Tls { host, port }
+        } else {
+            Endpoint::Tcp { host, port }
+        }
+    };
+    let addresses = listen.published.iter();
+    let published = addresses.map(|it| endpoint(it.host.clone(), it.port.unwrap_or(port)));
     let mut endpoints: Vec<_> = published.collect();
     if endpoints.is_empty() {
         let host = match host.as_str() {
@@ -662,7 +775,7 @@ fn published(listen: &ListenEndpoint, bound: &Endpoint) -> Vec<Endpoint> {
             "0.0.0.0" | "::" => host_name(),
             host => host.to_owned(),
         };
-        endpoints.push(Endpoint::Tcp { host, port: *port });
+        endpoints.push(endpoint(host, port));
     }
     endpoints
 }
@@ -682,7 +795,8 @@ mod tests {
     #[test]
     fn a_connection_that_comes_in_is_set_up_as_the_policy_says() {
         let listen = "iiop://127.0.0.1:0".parse().expect("legal");
-        let listener = Listener::bind(&listen).expect("loopback has a free port");
+        let listener =
+            Listener::bind(&listen, &Securing::default()).expect("loopback has a free port");
         let Endpoint::Tcp { host, port } = &listener.bound else {
             panic!("{:?}", listener.bound);
         };

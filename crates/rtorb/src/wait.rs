@@ -5,7 +5,7 @@
 //! of the waiting threads does, with `connection_thread` a thread of the connection reads and sends for all. They see the
 //! connection as a [`ReplySource`].
 //!
-//! A started call (`pending_call`) has its waiter from the `call_table`: a thread or a task may wait for it, or nobody. With
+//! A started call (`pending_call`) has its waiter from the `call_table`: a thread or a task may wait for it, or none until later. With
 //! `leader_followers`, a thread of the application may read for all by the `reply_reader`.
 
 pub(crate) mod call_table;
@@ -56,8 +56,9 @@ pub(crate) trait ReplySource: Debug + Send + Sync {
     /// ended.
     fn read_for_tasks(&self) -> bool;
 
-    /// Admits no more requests, because the server did not reply to one in time.
-    fn retire(&self);
+    /// Admits no more requests, because the server did not reply to one in time, and tells the server so. It does not wait: while another
+    /// thread sends, the server is not told.
+    fn expire(&self, cancel: &CancelRequest);
 
     /// Stops waiting for a reply. Returns false if the reply, or the reason why there is none, is being delivered.
     fn give_up(&self, request_id: u32) -> bool;

@@ -22,6 +22,9 @@ pub enum Warning {
          open files (`ulimit -n`) or lower `connections_max`."
     )]
     NoFileDescriptor,
+    /// The secure transport reports a client that it refused, or why it cannot accept any or use its files.
+    #[error("{0}")]
+    Refused(String),
     /// A service that runs on this ORB reports a failure.
     #[error("{0}")]
     Service(String),
@@ -52,7 +55,7 @@ impl Warnings {
         let was_given = match warning {
             Warning::WithoutRealTime(_) => Some(&self.was_without_real_time),
             Warning::NoFileDescriptor => Some(&self.was_without_descriptor),
-            Warning::Service(_) => None,
+            Warning::Refused(_) | Warning::Service(_) => None,
         };
         if was_given.is_some_and(|given| given.swap(true, Ordering::Relaxed)) {
             return;

@@ -55,9 +55,12 @@ fn a_silent_connection_costs_less_than_two_kibibytes_and_serves_again() {
             "{dispatch}: {connected}"
         );
 
-        clients.iter_mut().for_each(|client| call(client, &request));
-        let called = resident() - before;
-        println!("{dispatch}: {} bytes after a request", per(called));
+        // On a busy host, the first ones are silent for long before the last ones have called.
+        let (first, rest) = clients.split_at_mut(count / 8);
+        first.iter_mut().for_each(|client| call(client, &request));
+        let called = (resident() - before - connected) / first.len() as i64;
+        rest.iter_mut().for_each(|client| call(client, &request));
+        println!("{dispatch}: {called} bytes more after a request");
         let silent = until("the buffers are given back", || {
             let now = resident() - before;
             (per(now) < OF_CONNECTION_MAX).then_some(now)
@@ -72,7 +75,7 @@ fn a_silent_connection_costs_less_than_two_kibibytes_and_serves_again() {
         });
         println!("{dispatch}: {} KiB are kept when all have left", left >> 10);
         assert!(
-            per(called) > BUFFER / 2,
+            called > BUFFER / 2,
             "else this test shows nothing: {called}"
         );
         drop(ours);

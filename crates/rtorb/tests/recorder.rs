@@ -1,11 +1,12 @@
 //! The recorder, read from outside: what both ends of a call record of it, and what is counted.
 //!
-//! It is a program of its own, because the recorder is that of the whole process.
+//! It is a program of its own, because the recorder is that of the whole process. Its tests run one after the other: they share the
+//! recorder's places for threads and operations.
 
 use rtorb::poa::DynamicServant;
 use rtorb::recorder::{
     CallEvent, CallOutcome, CallSide, CountedOperation, EVENTS_MAX, OPERATIONS_MAX,
-    ProcessSnapshot, ReadError, RecordedLane, ThreadSnapshot,
+    ProcessSnapshot, ReadError, RecordedLane, THREADS_MAX, ThreadSnapshot,
 };
 use rtorb::rt::{Priority, ThreadpoolLane};
 use rtorb::skeleton::ServerCall;
@@ -17,8 +18,70 @@ use rtorb_tests::ours::Ours;
 use rtorb_tests::running::until;
 use rtorb_tests::scratch::Scratch;
 use rtorb_tests::stubs::Cubit;
+use std::fs::{self, File};
 use std::process;
+use std::sync::Barrier;
 use std::thread;
+
+fn main() {
+    rtorb_tests::alone::run_each(&[
+        // First: later there is one.
+        (
+            "threads_that_start_it_at_once_start_one",
+            threads_that_start_it_at_once_start_one,
+        ),
+        // While there are parts that no thread had.
+        (
+            "the_calls_of_a_lane_stay_its_own",
+            the_calls_of_a_lane_stay_its_own,
+        ),
+        (
+            "both_ends_of_a_call_are_joined_over_every_transport_and_strategy",
+            both_ends_of_a_call_are_joined_over_every_transport_and_strategy,
+        ),
+        (
+            "a_call_is_recorded_with_its_priority_and_outcome_and_counted",
+            a_call_is_recorded_with_its_priority_and_outcome_and_counted,
+        ),
+        (
+            "the_times_of_requests_in_a_queue_are_counted_apart",
+            the_times_of_requests_in_a_queue_are_counted_apart,
+        ),
+        (
+            "the_threads_of_lanes_are_known_by_their_lane",
+            the_threads_of_lanes_are_known_by_their_lane,
+        ),
+        (
+            "a_call_within_another_one_leaves_what_is_known_of_that",
+            a_call_within_another_one_leaves_what_is_known_of_that,
+        ),
+        (
+            "a_request_that_was_never_sent_is_told_from_one_that_went_over_no_connection",
+            a_request_that_was_never_sent_is_told_from_one_that_went_over_no_connection,
+        ),
+        (
+            "operations_that_an_object_does_not_have_take_no_place_of_a_server",
+            operations_that_an_object_does_not_have_take_no_place_of_a_server,
+        ),
+        (
+            "threads_that_end_leave_their_part_to_others_and_their_counts_stay",
+            threads_that_end_leave_their_part_to_others_and_their_counts_stay,
+        ),
+        (
+            "a_process_with_the_file_of_another_one_has_no_recorder_of_its_own",
+            a_process_with_the_file_of_another_one_has_no_recorder_of_its_own,
+        ),
+        (
+            "a_process_without_a_recorder_is_told_from_one_that_does_not_exist",
+            a_process_without_a_recorder_is_told_from_one_that_does_not_exist,
+        ),
+        // Last: the parts of its threads have no place for operations of other tests.
+        (
+            "what_is_overwritten_and_what_has_no_place_is_counted",
+            what_is_overwritten_and_what_has_no_place_is_counted,
+        ),
+    ]);
+}
 
 fn snapshot() -> ProcessSnapshot {
     ProcessSnapshot::of_process(process::id()).expect("this process has a recorder")
@@ -82,7 +145,22 @@ fn call(object: &ObjectRef, operation: &str) {
     called.expect("it has every operation");
 }
 
-#[test]
+fn threads_that_start_it_at_once_start_one() {
+    let together = Barrier::new(8);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                together.wait();
+                let orb = Orb::builder().recorder().build();
+                let started_ns = snapshot().started_ns;
+                drop(orb.expect("the ORB can be built"));
+                together.wait();
+                assert_eq!(snapshot().started_ns, started_ns);
+            });
+        }
+    });
+}
+
 fn both_ends_of_a_call_are_joined_over_every_transport_and_strategy() {
     let scratch = Scratch::new();
     let endpoints = [
@@ -98,6 +176,7 @@ fn both_ends_of_a_call_are_joined_over_every_transport_and_strategy() {
                     wait: WaitStrategy::LeaderFollowers,
                 },
             ] {
+                await_places();
                 let server = Orb::builder().dispatch(dispatch).recorder();
                 let ours = Ours::serve_as(server.listen(&endpoint));
                 let what = format!("{name}, {endpoint}, {connection}");
@@ -111,6 +190,19 @@ fn both_ends_of_a_call_are_joined_over_every_transport_and_strategy() {
             }
         }
     }
+}
+
+/// Waits until threads of servers that have ended leave the recorder places for others: on a busy host they end late.
+fn await_places() {
+    until("half of the recorder's places are free", || {
+        let Ok(snapshot) = ProcessSnapshot::of_process(process::id()) else {
+            // The first server starts it.
+            return Some(());
+        };
+        let threads = snapshot.threads;
+        let running = threads.iter().filter(|thread| !thread.name.is_empty());
+        (running.count() < THREADS_MAX / 2).then_some(())
+    });
 }
 
 /// Checks what both ends have recorded of three calls of this thread.
@@ -150,7 +242,6 @@ fn check_joined(what: &str) {
     }
 }
 
-#[test]
 fn a_call_is_recorded_with_its_priority_and_outcome_and_counted() {
     let ours = Ours::serve_as(Orb::builder().recorder());
     on_a_thread(move || {
@@ -216,7 +307,6 @@ fn own_calls() -> (u64, u64) {
     (all, others)
 }
 
-#[test]
 fn the_times_of_requests_in_a_queue_are_counted_apart() {
     let queued = Orb::builder()
         .dispatch(DispatchStrategy::WorkerPool)
@@ -239,10 +329,15 @@ fn the_times_of_requests_in_a_queue_are_counted_apart() {
     });
 }
 
-#[test]
-fn the_threads_of_lanes_are_known_by_their_lane() {
+const fn lane(priority: i16) -> RecordedLane {
+    RecordedLane { pool: 0, priority }
+}
+
+/// Serves calls in a lane, until the recorder has them. The server has ended then.
+fn call_in_lane(RecordedLane { priority, .. }: RecordedLane, operation: &'static str, calls: u64) {
+    let priority = Priority::new(priority).expect("a priority");
     let lane = ThreadpoolLane {
-        lane_priority: Priority::new(9).expect("a priority"),
+        lane_priority: priority,
         static_threads: 2,
         ..ThreadpoolLane::default()
     };
@@ -253,26 +348,58 @@ fn the_threads_of_lanes_are_known_by_their_lane() {
     on_a_thread(move || {
         let orb = Orb::builder().recorder().best_effort().build();
         let orb = orb.expect("the ORB can be built");
-        let priority = Priority::new(9).expect("a priority");
         orb.rt_current()
             .set_the_priority(priority)
             .expect("best effort");
         let anything = ours.poa.activate_dynamic(Anything).expect("there is room");
         let object = orb.string_to_object(&ours.text(&anything));
-        call(&object.expect("a reference"), "of_a_lane");
-        let expected = RecordedLane {
-            pool: 0,
-            priority: 9,
-        };
-        until("the call of the lane is recorded", || {
-            let threads = snapshot().threads.into_iter();
-            let mut of_lane = threads.filter(|thread| thread.lane == Some(expected));
-            of_lane.find(|thread| thread.operations.iter().any(|it| it.name == "of_a_lane"))
+        let object = object.expect("a reference");
+        for _ in 0..calls {
+            call(&object, operation);
+        }
+        until("the calls are recorded", || {
+            let counted = counters(CallSide::Server, operation)?;
+            (counted.calls() == calls).then_some(())
         });
     });
 }
 
-#[test]
+/// The threads that serve a lane, or did before they ended.
+fn threads_of(lane: RecordedLane) -> Vec<ThreadSnapshot> {
+    let threads = snapshot().threads.into_iter();
+    threads.filter(|it| it.lane == Some(lane)).collect()
+}
+
+fn the_threads_of_lanes_are_known_by_their_lane() {
+    call_in_lane(lane(9), "of_a_lane", 1);
+    let mut threads = threads_of(lane(9)).into_iter();
+    let is_it = |it: &CountedOperation| it.name == "of_a_lane";
+    assert!(threads.any(|thread| thread.operations.iter().any(is_it)));
+}
+
+/// Threads of another lane come when those of the first have ended.
+fn the_calls_of_a_lane_stay_its_own() {
+    let served = |lane| {
+        let threads = threads_of(lane).into_iter();
+        let operations = threads.flat_map(|thread| thread.operations);
+        let served = operations.filter(|it| it.side == CallSide::Server);
+        served.map(|it| it.calls()).sum::<u64>()
+    };
+    let (first, second) = (lane(21), lane(22));
+    for (number, operations) in [["a", "b"], ["c", "d"], ["e", "f"]].iter().enumerate() {
+        let number = number as u64;
+        for (lane, operation, calls) in [(first, operations[0], 5), (second, operations[1], 2)] {
+            call_in_lane(lane, operation, calls);
+            until("its threads have ended", || {
+                let has_ended = |thread: &ThreadSnapshot| thread.name.is_empty();
+                threads_of(lane).iter().all(has_ended).then_some(())
+            });
+        }
+        let both = (served(first), served(second));
+        assert_eq!(both, (5 * (number + 1), 2 * (number + 1)));
+    }
+}
+
 fn a_call_within_another_one_leaves_what_is_known_of_that() {
     struct Relay(ObjectRef);
 
@@ -310,7 +437,6 @@ fn a_call_within_another_one_leaves_what_is_known_of_that() {
     });
 }
 
-#[test]
 fn a_request_that_was_never_sent_is_told_from_one_that_went_over_no_connection() {
     on_a_thread(|| {
         let orb = Orb::builder()
@@ -332,7 +458,6 @@ fn a_request_that_was_never_sent_is_told_from_one_that_went_over_no_connection()
     });
 }
 
-#[test]
 fn operations_that_an_object_does_not_have_take_no_place_of_a_server() {
     let ours = Ours::serve_as(Orb::builder().recorder());
     on_a_thread(move || {
@@ -354,7 +479,6 @@ fn operations_that_an_object_does_not_have_take_no_place_of_a_server() {
     });
 }
 
-#[test]
 fn what_is_overwritten_and_what_has_no_place_is_counted() {
     let ours = Ours::serve_as(Orb::builder());
     on_a_thread(move || {
@@ -380,7 +504,6 @@ fn what_is_overwritten_and_what_has_no_place_is_counted() {
     });
 }
 
-#[test]
 fn threads_that_end_leave_their_part_to_others_and_their_counts_stay() {
     let ours = Ours::serve_as(Orb::builder());
     let object = recorded_object(&ours, ConnectionStrategy::Exclusive);
@@ -392,7 +515,34 @@ fn threads_that_end_leave_their_part_to_others_and_their_counts_stay() {
     assert_eq!(counted.calls(), 200);
 }
 
-#[test]
+/// As a forked child has the file of its parent.
+fn a_process_with_the_file_of_another_one_has_no_recorder_of_its_own() {
+    let _orb = Orb::builder().recorder().build();
+    let mut files = fs::read_dir("/proc/self/fd").expect("files").flatten();
+    let file = files.find(|file| {
+        let leads_to = fs::read_link(file.path()).unwrap_or_default();
+        leads_to
+            .to_string_lossy()
+            .starts_with("/memfd:rtorb-recorder")
+    });
+    let file = File::open(file.expect("the recorder").path()).expect("it can be read");
+    let mut other = process::Command::new("sleep")
+        .arg("60")
+        .stdin(file)
+        .spawn()
+        .expect("a process");
+    let read = ProcessSnapshot::of_process(other.id());
+    let all = ProcessSnapshot::processes();
+    other.kill().expect("it runs");
+    other.wait().expect("it ends");
+    assert!(
+        matches!(read, Err(ReadError::NoRecorder { .. })),
+        "{read:?}"
+    );
+    assert!(all.contains(&process::id()), "{all:?}");
+    assert!(!all.contains(&other.id()), "{all:?}");
+}
+
 fn a_process_without_a_recorder_is_told_from_one_that_does_not_exist() {
     let mut other = process::Command::new("sleep")
         .arg("60")

@@ -17,7 +17,7 @@ fn calls_in_flight_are_compared_with_threads_and_with_other_frameworks() {
     let begins = printed.starts_with("{\"in_flight\": 100, \"calls_per_s\": ");
     let holds = [
         ", \"blocking_calls_per_s\": ",
-        ", \"heap_calls_per_call\": 0",
+        ", \"heap_calls_per_call\": 0,",
     ];
     assert!(
         begins && holds.iter().all(|key| printed.contains(key)),

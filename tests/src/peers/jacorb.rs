@@ -95,6 +95,18 @@ impl JacOrb {
         lines_of(self.java(&properties, class).arg(reference))
     }
 
+    /// Starts the notification service and answers the reference of its factory of channels.
+    ///
+    /// # Panics
+    ///
+    /// It does not get ready.
+    #[must_use]
+    pub fn serve_notification(&self) -> (Running, String) {
+        let mut command = self.java(&[], "org.jacorb.notification.ConsoleMain");
+        let (service, rest) = Running::until_line(command.arg("-printIOR"), "IOR:");
+        (service, format!("IOR:{rest}"))
+    }
+
     /// Runs `CubitClient`, `DeskClient` or `DeadlineClient` against `reference`, and answers its lines, one a check, all of them right.
     ///
     /// # Panics
@@ -104,7 +116,26 @@ impl JacOrb {
         lines_of(self.java(&[], class).arg(reference).args(options))
     }
 
-    fn serve_with(&self, properties: &[&str], class: &str, scratch: &Path) -> (Running, String) {
+    /// As [`JacOrb::call`], with properties of JacORB: `-DNAME=VALUE`.
+    ///
+    /// # Panics
+    ///
+    /// A check was wrong.
+    pub fn call_with(&self, properties: &[&str], class: &str, reference: &str) -> Vec<String> {
+        lines_of(self.java(properties, class).arg(reference))
+    }
+
+    /// As [`JacOrb::serve`], with properties of JacORB: `-DNAME=VALUE`.
+    ///
+    /// # Panics
+    ///
+    /// It does not get ready.
+    pub fn serve_with(
+        &self,
+        properties: &[&str],
+        class: &str,
+        scratch: &Path,
+    ) -> (Running, String) {
         let file = scratch.join(format!("{class}.ior"));
         Running::until_written(self.java(properties, class).arg(&file), &file)
     }

@@ -78,6 +78,19 @@ pub fn all() -> Option<[Participant; 3]> {
     ])
 }
 
+/// The Python package of `bindings/python`, by the interpreter that `RTORB_PYTHON` names; `None` if it names none. `cargo xtask python`
+/// installs it.
+#[must_use]
+pub fn python() -> Option<Participant> {
+    let interpreter = env::var("RTORB_PYTHON").ok()?;
+    let program = |name: &str| text(&in_package("programs/python").join(name)).to_owned();
+    Some(Participant {
+        name: "Python",
+        client: vec![interpreter.clone(), program("matrix_client.py")],
+        server: vec![interpreter, program("matrix_server.py")],
+    })
+}
+
 impl Participant {
     /// Starts its server, and returns it with its reference.
     ///

@@ -24,6 +24,9 @@ pub(crate) const LIBRARIES: &[&str] = &[
     "-lpthread",
 ];
 
+/// What the programs of Cubit are linked with too: they speak TLS.
+const TLS: &[&str] = &["-Wl,--no-as-needed", "-lomnisslTP4"];
+
 /// The folder of the built peers, or none with a word about how to get omniORB.
 ///
 /// # Panics
@@ -51,6 +54,8 @@ pub enum Endpoint<'a> {
     Tcp,
     /// A UNIX socket at this place.
     Unix(&'a Path),
+    /// Loopback, a free port, with TLS: for `cubit_server`.
+    Tls,
 }
 
 impl OmniOrb {
@@ -69,6 +74,7 @@ impl OmniOrb {
         let file = scratch.join(format!("{program}.ior"));
         let point = match endpoint {
             Endpoint::Tcp => "giop:tcp:127.0.0.1:".to_owned(),
+            Endpoint::Tls => "giop:ssl:127.0.0.1:".to_owned(),
             Endpoint::Unix(path) => format!("giop:unix:{}", path.display()),
         };
         let mut command = Command::new(self.folder.join(program));
@@ -276,6 +282,9 @@ fn build() -> PathBuf {
                     path(&source),
                 ];
                 arguments.extend(objects.iter().map(String::as_str));
+                if *program == "cubit_server" || *program == "cubit_client" {
+                    arguments.extend(TLS);
+                }
                 arguments.extend(LIBRARIES);
                 step(folder, "g++", arguments);
             }

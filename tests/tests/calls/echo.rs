@@ -232,11 +232,22 @@ fn characters_of_several_bytes_are_rejected_before_sending() {
     let texts: Texts = pair.serve(Echo);
     // The two ORBs agree on UTF-8, in which only ASCII characters have one byte.
     for wide in ['\u{e9}', '\u{20ac}'] {
-        let refused = texts.as_char(wide, 'a').unwrap_err();
-        assert_eq!(refused.kind, ExceptionKind::DataConversion);
+        assert_unsent(&texts.as_char(wide, 'a').unwrap_err(), wide, 1);
+        assert_unsent(&texts.as_char('a', wide).unwrap_err(), wide, 2);
     }
-    let too_wide = texts.as_wchar(WChar('\u{1f600}'), WChar('a')).unwrap_err();
-    assert_eq!(too_wide.kind, ExceptionKind::DataConversion);
+    let smile = '\u{1f600}';
+    let too_wide = texts.as_wchar(WChar('a'), WChar(smile)).unwrap_err();
+    assert_unsent(&too_wide, smile, 2);
+}
+
+/// Checks that an exception names the character and the argument that has it.
+fn assert_unsent(refused: &SystemException, character: char, argument: u8) {
+    assert_eq!(refused.kind, ExceptionKind::DataConversion, "{refused}");
+    let unsent = refused.unsent_character().expect("it is known");
+    let place = (unsent.character(), unsent.argument());
+    assert_eq!(place, (Some(character), Some(argument)), "{refused}");
+    let words = format!("argument {argument} has {character:?} U+");
+    assert!(refused.to_string().contains(&words), "{refused}");
 }
 
 #[test]

@@ -183,7 +183,7 @@ impl Plant {
         };
         let recording = thread::scope(|scope| {
             scope.spawn(meanwhile);
-            record(&wanted).expect("the recorders can be read")
+            record(&wanted, || false).expect("the recorders can be read")
         });
         let file = self.scratch.join("recording.pftrace");
         assert_eq!(recording.write(&file).expect("it can be written"), 0);

@@ -11,7 +11,7 @@ use rtorb_tests::scratch::Scratch;
 use serde_json::{Value as Json, json};
 
 /// A caller that knows the built-in IDL and some files.
-struct Caller {
+pub(super) struct Caller {
     orb: Orb,
     search: Search,
 }
@@ -28,8 +28,21 @@ impl Caller {
         }
     }
 
+    /// A caller that also knows the IDL in a folder, of objects of that interface, or of the one that they say.
+    pub(super) fn in_folder(folder: &str, interface: Option<&str>) -> Self {
+        let mut caller = Self::new(&[]);
+        caller.search.folders.push(folder.into());
+        caller.search.interface = interface.map(str::to_owned);
+        caller
+    }
+
     /// The JSON of the results; that of an exception is an error.
-    fn call(&self, reference: &str, operation: &str, arguments: &[Json]) -> Result<Json, Json> {
+    pub(super) fn call(
+        &self,
+        reference: &str,
+        operation: &str,
+        arguments: &[Json],
+    ) -> Result<Json, Json> {
         let object = self.orb.string_to_object(reference).expect("a reference");
         let found = self
             .search

@@ -8,7 +8,7 @@ mod page;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -20,8 +20,8 @@ use rtorb::{ObjectRef, Orb};
 use rtorb_dynamic::recording::Log;
 use rtorb_dynamic::search::Search;
 use rtorb_dynamic::{OwnReference, Proxy, standing_for};
-use rtorb_tests::peers::matrix::all;
-use rtorb_tests::running::PATIENCE;
+use rtorb_tests::peers::matrix::{Participant, all, python};
+use rtorb_tests::running::{PATIENCE, Running as Process};
 use rtorb_tests::scratch::Scratch;
 use rtorb_tests::stubs::matrix::{Echo, Judge, Samples};
 
@@ -132,55 +132,89 @@ fn in_version(reference: &str, version: Version) -> String {
     ior.to_string()
 }
 
+/// All ORBs with their servers, and what their clients need of us.
+struct Stage {
+    peers: [Participant; 3],
+    _served: Vec<(Process, String)>,
+    _ours: [Running; 2],
+    /// The name of each server, ours first, and its reference.
+    servers: Vec<(&'static str, String)>,
+    /// Our references.
+    samples: String,
+    judge: String,
+    scratch: Scratch,
+}
+
+impl Stage {
+    /// Starts all servers; `None` if a peer is missing.
+    fn start() -> Option<Self> {
+        let peers = all()?;
+        let scratch = Scratch::new();
+        let ours = [ByteOrder::Little, ByteOrder::Big].map(Running::new);
+        let echoes = ours.each_ref().map(Running::echo);
+        ours::set_object(&echoes[0]);
+        let orb = &ours[0].orb;
+        let text = |object: &ObjectRef| orb.object_to_string(object);
+        let poa = orb.root_poa().expect("it runs");
+        let samples: Samples = poa.activate(Ours).expect("there is room for it");
+        let judge: Judge = poa.activate(Ours).expect("there is room for it");
+        let (samples, judge) = (text(samples.as_object()), text(judge.as_object()));
+        let served: Vec<_> = peers.iter().map(|peer| peer.serve(&scratch)).collect();
+        let names = ["rtorb", "rtorb-big"];
+        let own = names
+            .into_iter()
+            .zip(echoes.iter().map(|it| text(it.as_object())));
+        let others = peers.iter().zip(&served);
+        let servers = own.chain(others.map(|(it, (_, at))| (it.name, at.clone())));
+        Some(Self {
+            servers: servers.collect(),
+            peers,
+            _served: served,
+            _ours: ours,
+            samples,
+            judge,
+            scratch,
+        })
+    }
+
+    /// Writes the targets into a file, as the clients of others read them.
+    fn write(&self, name: &str, targets: &[Target]) -> PathBuf {
+        let lines = targets.iter();
+        let lines: String = lines
+            .map(|it| format!("{} {}\n", it.word(), it.reference))
+            .collect();
+        let file = self.scratch.join(name);
+        std::fs::write(&file, lines).expect("there is room on the disk");
+        file
+    }
+
+    /// Has a client of another ORB call the targets in a file.
+    fn called_by(&self, client: &Participant, file: &Path) -> Vec<Cell> {
+        let printed = client.call(file, &self.samples, &self.judge);
+        let lines = printed.lines();
+        lines.map(|line| cell_of(client.name, line)).collect()
+    }
+}
+
 /// Tries all cells; `None` if a peer is missing.
 fn tried() -> Option<Vec<Cell>> {
-    let peers = all()?;
-    let scratch = Scratch::new();
-    let (little, big) = (
-        Running::new(ByteOrder::Little),
-        Running::new(ByteOrder::Big),
-    );
-    let echoes = [little.echo(), big.echo()];
-    ours::set_object(&echoes[0]);
-    let text = |object: &ObjectRef| little.orb.object_to_string(object);
-    let poa = little.orb.root_poa().expect("it runs");
-    let samples: Samples = poa.activate(Ours).expect("there is room for it");
-    let judge: Judge = poa.activate(Ours).expect("there is room for it");
-    let (samples, judge) = (text(samples.as_object()), text(judge.as_object()));
-    let served: Vec<_> = peers.iter().map(|peer| peer.serve(&scratch)).collect();
-    let mut servers = vec![
-        ("rtorb", text(echoes[0].as_object())),
-        ("rtorb-big", text(echoes[1].as_object())),
-    ];
-    servers.extend(
-        peers
-            .iter()
-            .zip(&served)
-            .map(|(it, (_, at))| (it.name, at.clone())),
-    );
+    let stage = Stage::start()?;
     let recorder = Running::new(ByteOrder::NATIVE);
-    let log = Arc::new(Log::create(&scratch.join("log.jsonl"), 1 << 30).expect("there is room"));
-    let targets = targets(&servers, &recorder, &log);
-    let file = scratch.join("targets");
-    let lines: String = targets
-        .iter()
-        .map(|it| format!("{} {}\n", it.word(), it.reference))
-        .collect();
-    std::fs::write(&file, lines).expect("there is room on the disk");
+    let log = Log::create(&stage.scratch.join("log.jsonl"), 1 << 30);
+    let log = Arc::new(log.expect("there is room"));
+    let targets = targets(&stage.servers, &recorder, &log);
+    let file = stage.write("targets", &targets);
     let mut cells = Vec::new();
     thread::scope(|scope| {
-        let run = peers.each_ref().map(|peer| {
-            let (file, samples, judge) = (&file, &samples, &judge);
-            (
-                peer.name,
-                scope.spawn(move || peer.call(file, samples, judge)),
-            )
-        });
+        let (stage, file) = (&stage, &file);
+        let runs = stage
+            .peers
+            .each_ref()
+            .map(|peer| scope.spawn(move || stage.called_by(peer, file)));
         cells.extend(by_us("rtorb", ByteOrder::Little, &targets));
         cells.extend(by_us("rtorb-big", ByteOrder::Big, &targets));
-        for (name, run) in run {
-            let printed = run.join().expect("the client runs");
-            cells.extend(printed.lines().map(|line| cell_of(name, line)));
+        for run in runs {
+            cells.extend(run.join().expect("the client runs"));
         }
     });
     assert!(log.is_complete());
@@ -263,6 +297,65 @@ fn listed<'c>(cells: impl Iterator<Item = &'c Cell>) -> String {
             );
             text
         })
+}
+
+/// Tries all cells of the Python package, as client of all servers and as server of all clients, directly.
+fn tried_with_python(python: &Participant) -> Option<Vec<Cell>> {
+    let stage = Stage::start()?;
+    let (_serving, at) = python.serve(&stage.scratch);
+    let targets = direct(&[("Python", at)]);
+    let to_python = stage.write("python", &targets);
+    let to_others = stage.write("others", &direct(&stage.servers));
+    let mut cells = by_us("rtorb", ByteOrder::Little, &targets);
+    cells.extend(by_us("rtorb-big", ByteOrder::Big, &targets));
+    let calls = stage.peers.iter().map(|it| (it, &to_python));
+    for (client, file) in calls.chain([(python, &to_python), (python, &to_others)]) {
+        cells.extend(stage.called_by(client, file));
+    }
+    Some(cells)
+}
+
+/// The servers in each version, without a recorder.
+fn direct(servers: &[(&'static str, String)]) -> Vec<Target> {
+    let versions = [Version::V1_0, Version::V1_1, Version::V1_2];
+    let target = |(server, reference): &(&'static str, String)| {
+        versions.map(|version| Target {
+            server,
+            version,
+            is_recorded: false,
+            reference: in_version(reference, version),
+        })
+    };
+    servers.iter().flat_map(target).collect()
+}
+
+#[test]
+fn every_type_passes_between_python_and_all_orbs_as_between_them_and_us() {
+    let Some(python) = python() else {
+        eprintln!("not run: RTORB_PYTHON names the interpreter that `cargo xtask python` prints");
+        return;
+    };
+    let start = Instant::now();
+    let Some(cells) = tried_with_python(&python) else {
+        return;
+    };
+    println!("{} cells in {:?}", cells.len(), start.elapsed());
+    assert!(cells.len() > 1000, "{}", cells.len());
+    let known = Known::read();
+    let as_ours = |name: &str| name.replace("Python", "rtorb");
+    let unknown = cells.iter().filter(|it| {
+        let ours = Cell {
+            client: as_ours(&it.client),
+            server: as_ours(&it.server),
+            ..(*it).clone()
+        };
+        it.said != "ok" && !known.of_place(&ours)
+    });
+    let unknown = listed(unknown);
+    assert!(
+        unknown.is_empty(),
+        "not in known_differences.toml:\n{unknown}"
+    );
 }
 
 #[test]

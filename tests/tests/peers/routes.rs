@@ -35,7 +35,7 @@ fn an_ipv6_address_is_listened_on_and_found() {
 #[test]
 fn a_name_with_several_addresses_is_tried_by_each() {
     // `localhost` may stand for ::1 first, where nobody listens.
-    let ours = Ours::serve();
+    let ours = Ours::serve_as(listening("iiop://127.0.0.1:0"));
     rtorb_tests::ours::activate_readable(&ours.orb, "Routes");
     let reference = format!(
         "corbaloc::1.2@localhost:{}/Routes/cubit",

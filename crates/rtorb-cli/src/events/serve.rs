@@ -29,6 +29,8 @@ use crate::orb_options::{
 };
 use crate::output::{note, print_json, warn};
 use crate::reference::{builder, duration, object};
+use crate::serving::serve_recorder;
+use crate::supervisor;
 
 /// Serve an event channel until SIGTERM or SIGINT, or until a client destroys it.
 ///
@@ -146,6 +148,7 @@ impl Serve {
             (None, None) => Arc::new(RtInfoIsPriority),
         };
         let channel = Channel::serve_with(&orb, config, priorities).map_err(channel_error)?;
+        serve_recorder(&orb)?;
         let poa = orb.root_poa()?;
         let serving = super::spawn_server(&orb)?;
         let plain = match &self.cos_ior_file {
@@ -178,12 +181,14 @@ impl Serve {
                 "suppliers and other clients need the priority of a lane, or get INV_POLICY; the lanes (PRIORITY:THREADS) are {lanes}"
             );
         }
+        supervisor::tell_ready(&orb, "EventService");
         while !termination.has_come() && !channel.is_destroyed() && !serving.is_finished() {
             sleep_until(monotonic_ns() + LOOK_EVERY_NS);
             if let Some(followed) = &mut followed {
                 followed.look(&channel);
             }
         }
+        supervisor::tell_end();
         unbind(named);
         drop(plain);
         let statistics = channel.statistics();

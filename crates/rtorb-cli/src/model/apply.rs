@@ -4,10 +4,12 @@ mod components;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::Args;
-use rtorb_services::scheduling::{Description, text_of_ns};
+use rtorb::CompletionStatus;
+use rtorb_services::scheduling::{Description, Schedule, text_of_ns};
 use rtorb_services::stubs::rtec_scheduler::rtorb_scheduling::{
     Admission, Change, ChangeableScheduler, ChangeableSchedulerApplyError,
     ChangeableSchedulerApplySystemError,
@@ -19,6 +21,7 @@ use crate::named_file::{self, file_error};
 use crate::orb_options::usage;
 use crate::output::{line, warn};
 use crate::reference::{CallOptions, object};
+use crate::scheduling::if_preempted;
 use crate::system_options::{FILE_BYTES_MAX, has_components, not_for_operations};
 
 /// Change a running system to another file, without a restart and without losing a request.
@@ -29,7 +32,10 @@ use crate::system_options::{FILE_BYTES_MAX, has_components, not_for_operations};
 /// system of components takes another one; a service that runs nothing takes both.
 ///
 /// Exit status 0: the system has changed. 1: it has not, because a deadline would be missed or is not proven to hold (the first one
-/// is named, with what would help), or because a part cannot change while it runs. 2: the file is wrong.
+/// is named, with what would help), or because a part cannot change while it runs; or it is unknown whether it has, which the message
+/// says. 2: the file is wrong.
+///
+/// Without --timeout, the service has 60 s for the analysis. It changes nothing for a caller that has given up.
 #[derive(Debug, Args)]
 pub(super) struct Apply {
     /// File of the new operations or of the new system.
@@ -57,10 +63,10 @@ impl Apply {
                 &self.options,
             )?)
         } else {
-            self.check_operations()?;
             None
         };
-        let orb = self.calling.orb()?;
+        let needs_preemption = system.is_none() && self.check_operations()?;
+        let orb = self.calling.orb_within(PATIENCE)?;
         let scheduler = ChangeableScheduler::narrow(&object(&orb, &self.to)?)
             .map_err(|exception| anyhow!("--to {}: {exception}", self.to))?;
         let admission = if self.admit_anyway {
@@ -76,24 +82,27 @@ impl Apply {
             None => scheduler.apply(&text, admission),
         };
         match changed {
-            Ok(change) => print(&change),
+            Ok(change) => print(&change, needs_preemption),
             Err(refused) => self.refused(refused),
         }
     }
 
-    /// Checks a file of operations, and prints all mistakes with their lines.
-    fn check_operations(&self) -> anyhow::Result<()> {
+    /// Checks a file of operations, and prints all mistakes with their lines. Returns true if its deadlines hold only in a lane that
+    /// preempts.
+    fn check_operations(&self) -> anyhow::Result<bool> {
         if self.options.is_given() {
             return Err(not_for_operations(
                 &self.file,
                 "--profile, --costs, --ideal, --strategy and -I",
             ));
         }
-        Description::read(&self.file).map_err(file_error)?;
-        Ok(())
+        let description = Description::read(&self.file).map_err(file_error)?;
+        // The service says what is wrong with a system that has no schedule.
+        let computed = Schedule::compute(&description);
+        Ok(computed.is_ok_and(|computed| computed.analysis.needs_preemption()))
     }
 
-    /// Prints why nothing has changed.
+    /// Prints why nothing has changed, or that this is unknown.
     fn refused(&self, refused: ChangeableSchedulerApplyError) -> anyhow::Result<ExitCode> {
         match refused {
             ChangeableSchedulerApplyError::NotAdmitted(refused) => {
@@ -106,6 +115,15 @@ impl Apply {
             ChangeableSchedulerApplyError::WrongFile(wrong) => {
                 return Err(usage(format!("{}: {}", self.file.display(), wrong.reason)));
             }
+            ChangeableSchedulerApplyError::System(exception)
+                if exception.completed != CompletionStatus::No =>
+            {
+                return Err(anyhow!(
+                    "--to {}: {exception}. It is unknown whether the system has changed: `rtorb scheduling show {}` shows its priorities",
+                    self.to,
+                    self.to
+                ));
+            }
             ChangeableSchedulerApplyError::System(exception) => {
                 return Err(anyhow!("--to {}: {exception}", self.to));
             }
@@ -114,11 +132,12 @@ impl Apply {
     }
 }
 
-fn print(change: &Change) -> anyhow::Result<ExitCode> {
+fn print(change: &Change, needs_preemption: bool) -> anyhow::Result<ExitCode> {
     line(format!("{} operations changed", change.operations_changed))?;
     if change.is_proven && change.longest_old_job > 0 {
         line(format!(
-            "every deadline holds, and work of the old system ends within {}",
+            "every deadline holds{}, and work of the old system ends within {}",
+            if_preempted(needs_preemption),
             text_of_ns(change.longest_old_job)
         ))?;
     }
@@ -137,3 +156,6 @@ fn as_of_operations(error: ChangeableSchedulerApplySystemError) -> ChangeableSch
         ChangeableSchedulerApplySystemError::System(exception) => exception.into(),
     }
 }
+
+/// The default timeout: the analysis of a large system takes seconds.
+const PATIENCE: Duration = Duration::from_secs(60);

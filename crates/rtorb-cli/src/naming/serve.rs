@@ -13,6 +13,8 @@ use rtorb_services::naming::{NamingConfig, NamingError, NamingService, StoreErro
 use crate::named_file;
 use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage, usage_of_field};
 use crate::output::note;
+use crate::serving::serve_recorder;
+use crate::supervisor;
 
 /// Serve names until SIGTERM or SIGINT.
 ///
@@ -26,7 +28,8 @@ use crate::output::note;
 )))]
 pub(super) struct Serve {
     /// File that stores the names; it is made if it does not exist. A change that was acknowledged to a client is in the file,
-    /// even if the process or the host fails afterwards. Without it, names are kept in memory only.
+    /// even if the process or the host fails afterwards. Without it, names are kept in memory only. etcd://HOST:PORT/PREFIX keeps
+    /// them in etcd, where several naming services share them; this needs the feature `etcd` of the command.
     #[arg(long, value_name = "PLACE")]
     store: Option<PathBuf>,
     /// File to write the root context's reference to. It is written atomically, when the service is ready.
@@ -55,24 +58,40 @@ impl Serve {
         let usual = Orb::builder().listen(&format!("iiop://127.0.0.1:{PORT}"));
         let builder = self.server.apply(&self.client, usual);
         let orb = builder.build().map_err(option_error)?;
-        let service = NamingService::serve(&orb, self.config()).map_err(naming_error)?;
+        let service = self.serve(&orb)?;
+        serve_recorder(&orb)?;
         orb.root_poa()?.manager().activate();
-        orb.shutdown_on_signals(|| ())?;
+        orb.shutdown_on_signals(supervisor::tell_end)?;
         orb.run_with(|| {
             if let Some(file) = &self.ior_file {
                 let text = format!("{}\n", service.reference().as_object());
                 named_file::write(file, text.as_bytes())?;
             }
             self.print_start(&orb, &service);
+            supervisor::tell_ready(&orb, KEY);
             anyhow::Ok(())
         })?;
         service.end();
         Ok(ExitCode::SUCCESS)
     }
 
+    fn serve(&self, orb: &Orb) -> anyhow::Result<NamingService> {
+        let url = self.store.as_ref().and_then(|store| store.to_str());
+        match url.filter(|url| url.starts_with(ETCD)) {
+            Some(url) => serve_from_etcd(orb, self.config(), url),
+            None => {
+                let store = self.store.clone();
+                let config = NamingConfig {
+                    store,
+                    ..self.config()
+                };
+                NamingService::serve(orb, config).map_err(naming_error)
+            }
+        }
+    }
+
     fn config(&self) -> NamingConfig {
         NamingConfig {
-            store: self.store.clone(),
             bindings_max: self.bindings_max,
             contexts_max: self.contexts_max,
             bytes_max: self.bytes_max,
@@ -102,6 +121,28 @@ impl Serve {
     }
 }
 
+/// The object key of the root context.
+const KEY: &str = "NameService";
+
+#[cfg(feature = "etcd")]
+fn serve_from_etcd(orb: &Orb, config: NamingConfig, url: &str) -> anyhow::Result<NamingService> {
+    use rtorb_etcd::{EtcdError, EtcdStore};
+
+    let store = EtcdStore::open(url).map_err(|error| match error {
+        EtcdError::Location(_) | EtcdError::Client(_) => usage(error),
+        error => anyhow!(error),
+    })?;
+    NamingService::serve_shared(orb, config, std::sync::Arc::new(store)).map_err(naming_error)
+}
+
+#[cfg(not(feature = "etcd"))]
+fn serve_from_etcd(_: &Orb, _: NamingConfig, url: &str) -> anyhow::Result<NamingService> {
+    Err(usage(format!(
+        "--store {url}: this rtorb was built without etcd; install protobuf-compiler and libprotobuf-dev, and build it with `cargo build --release --features \
+         rtorb-cli/etcd`"
+    )))
+}
+
 /// Converts an error of the service's configuration or store.
 fn naming_error(error: NamingError) -> anyhow::Error {
     let bound = match &error {
@@ -118,3 +159,6 @@ fn naming_error(error: NamingError) -> anyhow::Error {
     };
     usage_of_field(&error, bound)
 }
+
+/// What the URL of a store in etcd begins with.
+const ETCD: &str = "etcd://";

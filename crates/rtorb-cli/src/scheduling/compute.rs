@@ -12,7 +12,7 @@ use rtorb_services::scheduling::analysis::{
 use rtorb_services::scheduling::{Computation, Description, Schedule, text_of_ns};
 use serde_json::{Value, json};
 
-use super::{criticality, strategies};
+use super::{criticality, if_preempted, strategies};
 use crate::colour::Tone;
 use crate::exit_status::FAILED;
 use crate::named_file;
@@ -116,7 +116,10 @@ fn conclusion(description: &Description, computed: &Computation) -> String {
     let first = computed.analysis.first_miss();
     let named = first.map(|index| &description.graph.operations[index].name);
     match (computed.analysis.holds(), named) {
-        (Some(true), _) => "all deadlines hold".to_owned(),
+        (Some(true), _) => format!(
+            "all deadlines hold{}",
+            if_preempted(computed.analysis.needs_preemption())
+        ),
         (_, Some(name)) => format!("the first deadline to be missed is that of {name}"),
         _ => "not every deadline is proven to hold".to_owned(),
     }

@@ -6,6 +6,8 @@ use rtorb_os::hangup::Hangup;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use rtorb_services::scheduling::{SystemChange, text_of_ns};
 
+use super::if_preempted;
+
 /// A thread that does its work on each SIGHUP.
 pub(super) struct Reload {
     hangup: Arc<Hangup>,
@@ -40,7 +42,8 @@ pub(super) fn words(change: &SystemChange) -> String {
         (Some(unproven), _) => text += &format!("; not proven: {unproven}"),
         (None, Some(ns)) => {
             text += &format!(
-                "; every deadline holds, and work of the old system ends within {}",
+                "; every deadline holds{}, and work of the old system ends within {}",
+                if_preempted(change.needs_preemption),
                 text_of_ns(ns)
             );
         }

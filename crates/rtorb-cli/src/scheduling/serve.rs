@@ -8,11 +8,13 @@ use clap::Args;
 use rtorb::Orb;
 use rtorb_services::scheduling::{Admission, Scheduling, SchedulingConfig, SchedulingError};
 
+use super::if_preempted;
 use super::reload::{self, Reload};
 use super::system_file::SystemFile;
 use crate::named_file;
 use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage, usage_of_field};
 use crate::output::{note, warn};
+use crate::supervisor;
 
 /// Serve a Scheduler until SIGTERM or SIGINT. Its object key is ScheduleService: corbaloc::HOST:PORT/ScheduleService.
 ///
@@ -57,10 +59,12 @@ impl Serve {
         let service = Scheduling::serve(&orb, config).map_err(|error| self.error(error))?;
         if let Some(unproven) = service.unproven() {
             warn(format!("{unproven}. It is served anyway"));
+        } else if service.needs_preemption() {
+            note!("every deadline holds{}", if_preempted(true));
         }
         let reload = self.reload_on_hangup(&service)?;
         orb.root_poa()?.manager().activate();
-        orb.shutdown_on_signals(|| ())?;
+        orb.shutdown_on_signals(supervisor::tell_end)?;
         orb.run_with(|| {
             if let Some(file) = &self.ior_file {
                 let text = format!("{}\n", service.reference().as_object());
@@ -69,6 +73,7 @@ impl Serve {
             for endpoint in orb.endpoints() {
                 note!("serving a Scheduler at {endpoint}");
             }
+            supervisor::tell_ready(&orb, "ScheduleService");
             anyhow::Ok(())
         })?;
         if let Some(reload) = reload {

@@ -84,7 +84,7 @@ fn two_campaigns_of_guests_are_equal_to_the_octet_and_have_what_their_kernels_ha
         let mut command = rtorb();
         command.timeout(CAMPAIGN_MAX);
         command
-            .args(["lab", "kernel", "run", "--seeds", "2", "--kernel"])
+            .args(["lab", "kernel", "run", "--seeds", "1", "--kernel"])
             .arg(guests.join(","))
             .arg("--out")
             .arg(&out);

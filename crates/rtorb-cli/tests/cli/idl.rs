@@ -119,6 +119,31 @@ fn rust_is_printed_or_written() {
 }
 
 #[test]
+fn stubs_of_python_are_printed_or_written_beside_a_module_that_finds_the_idl() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = folder.path().join("good.idl");
+    std::fs::write(&good, GOOD).unwrap();
+    let build = ["idl", "build", "--python"];
+    let assert = rtorb().args(build).arg(&good).assert().success();
+    let stub = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+    assert!(stub.contains("class Hello(rtorb.Object):"), "{stub}");
+    // The folder does not exist yet, and neither need the IDL file be below it.
+    let out = folder.path().join("stubs/deep");
+    let mut written = rtorb();
+    written.args(build).arg("--out").arg(&out).arg(&good);
+    written.assert().success();
+    let read = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
+    assert_eq!(read("good_idl.pyi").trim_end(), stub.trim_end());
+    let module = read("good_idl.py");
+    assert!(
+        module.contains("load_beside(globals(), \"../../good.idl\", include=[])"),
+        "{module}"
+    );
+    let mut both = rtorb();
+    both.args(build).arg("--ami").arg(&good).assert().code(2);
+}
+
+#[test]
 fn additions_are_generated_where_they_are_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("good.idl");

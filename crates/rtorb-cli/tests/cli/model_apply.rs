@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::support::{Running, json, rtorb, within};
@@ -16,7 +17,7 @@ fn example(name: &str) -> PathBuf {
 struct Service {
     folder: TempDir,
     reference: String,
-    _running: Running,
+    running: Running,
 }
 
 impl Service {
@@ -31,7 +32,7 @@ impl Service {
         Self {
             folder,
             reference,
-            _running: running,
+            running,
         }
     }
 
@@ -64,6 +65,48 @@ impl Service {
         let known = operations.find(|known| known["name"] == name).unwrap();
         known["priority"].clone()
     }
+}
+
+#[test]
+fn a_call_that_may_have_changed_the_system_says_so() {
+    let service = Service::start(&[]);
+    service.running.signal(Signal::STOP);
+    let file = example("scheduling/avionics.toml");
+    let (status, said) = service.apply(&file, &["--timeout", "300ms"]);
+    service.running.signal(Signal::CONT);
+    assert_eq!(status, Some(1), "{said}");
+    let words = [
+        "TIMEOUT",
+        "unknown whether the system has changed",
+        "rtorb scheduling show",
+    ];
+    assert!(words.iter().all(|word| said.contains(word)), "{said}");
+}
+
+#[test]
+fn deadlines_that_need_preemption_are_told_with_the_condition() {
+    let service = Service::start(&[]);
+    let file = service.folder.path().join("edf.toml");
+    let text = r#"
+strategy = "edf"
+operation = [
+    { name = "a", period = "10ms", worst = "5ms" },
+    { name = "b", period = "14ms", worst = "6ms" },
+]
+"#;
+    std::fs::write(&file, text).unwrap();
+    service.apply(&file, &[]);
+    let (status, said) = service.apply(&file, &[]);
+    assert_eq!(status, Some(0), "{said}");
+    let words = "every deadline holds where the lane of the most urgent level preempts";
+    assert!(said.contains(words), "{said}");
+    let computed = rtorb()
+        .args(["scheduling", "compute"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(computed.stdout).unwrap();
+    assert!(said.contains("all deadlines hold where the lane"), "{said}");
 }
 
 #[test]

@@ -118,6 +118,36 @@ fn a_channel_that_cannot_write_its_reference_leaves_no_name() {
     names.end();
 }
 
+/// A URL without a version is for GIOP 1.0, which has no code sets: there the list escapes the name, and is whole.
+#[test]
+fn a_name_beyond_ascii_is_bound_and_listed_by_urls_of_the_service() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = Names::start(folder.path(), &[]);
+    let mut shown = rtorb();
+    shown.args(["ior", "show"]).arg(&names.ior_file);
+    let shown = String::from_utf8(shown.output().unwrap().stdout).unwrap();
+    let port = shown
+        .split_once("port: ")
+        .unwrap()
+        .1
+        .lines()
+        .next()
+        .unwrap();
+    let ask = |version: &str, arguments: &[&str]| {
+        let url = format!("corbaloc:{version}127.0.0.1:{port}/NameService");
+        let mut command = rtorb();
+        command.arg("naming").args(arguments);
+        let assert = command.args(["--name-service", &url]).assert().success();
+        String::from_utf8_lossy(&assert.get_output().stdout).into_owned()
+    };
+    for name in ["温度", "pressure"] {
+        ask("iiop:1.2@", &["bind", name, SOMEBODY]);
+    }
+    assert_eq!(ask("iiop:1.2@", &["list"]), "温度\npressure\n");
+    assert_eq!(ask(":", &["list"]), "%E6%B8%A9%E5%BA%A6\npressure\n");
+    names.end();
+}
+
 #[test]
 fn names_are_bound_listed_resolved_and_taken_away() {
     let folder = tempfile::tempdir().unwrap();

@@ -48,6 +48,19 @@ fn every_command_that_is_left_out_stands_on_a_page() {
 /// Each page has a thread, because most commands wait.
 #[test]
 fn the_commands_of_the_pages_do_what_the_pages_say() {
+    let mut pages = pages();
+    pages.retain(|page| page.name != TLS);
+    do_what_they_say(&pages);
+}
+
+/// The gate builds the command with the feature for this test.
+#[cfg(feature = "tls")]
+#[test]
+fn the_commands_of_a_page_do_what_it_says_with_tls() {
+    do_what_they_say(&[Page::read(TLS)]);
+}
+
+fn do_what_they_say(pages: &[Page]) {
     let mut left_out: Vec<&str> = LEFT_OUT.iter().map(|(beginning, _)| *beginning).collect();
     if !has_tango() {
         left_out.push(TANGO);
@@ -58,7 +71,6 @@ fn the_commands_of_the_pages_do_what_the_pages_say() {
         verdicts: &VERDICTS,
         ..Reading::default()
     };
-    let pages = pages();
     let failed: Vec<&str> = thread::scope(|scope| {
         let runs = pages.iter().map(|page| {
             let thread = thread::Builder::new().name(page.name.clone());
@@ -104,16 +116,24 @@ fn commands(page: &Page) -> Vec<String> {
     dialogues.map(|dialogue| dialogue.command).collect()
 }
 
+/// The page whose commands need the feature `tls`.
+const TLS: &str = "docs/how-to/tls.md";
+
 /// The beginnings of the commands that are not run, and why.
-const LEFT_OUT: [(&str, &str); 32] = [
+const LEFT_OUT: &[(&str, &str)] = &[
     ("apt", "it installs packages"),
     ("cargo install", "it builds and installs"),
+    ("pip ", "`cargo xtask python` does that"),
     ("cargo build", "it builds"),
     ("omniidl", "the tests of omniORB build what it is for"),
     ("g++", "the same"),
     ("target/debug/motor", "the tests of examples/gateway run it"),
     ("target/debug/gateway", "the same"),
     ("curl", "the same, without curl"),
+    (
+        "rtorb-prometheus",
+        "the tests of crates/rtorb-prometheus run it",
+    ),
     ("cargo run --release", "it builds, and measures for minutes"),
     (
         "cargo run --bin",
@@ -125,6 +145,8 @@ const LEFT_OUT: [(&str, &str); 32] = [
         "cargo xtask",
         "it builds with other tools, which other tests need too",
     ),
+    ("systemctl ", "it starts services of the host"),
+    ("podman ", "it needs an engine for containers"),
     ("scp ", "there is no other host"),
     ("ssh ", "the same"),
     ("rtorb measure", "it measures for minutes"),
@@ -144,6 +166,10 @@ const LEFT_OUT: [(&str, &str); 32] = [
         "its input is what such a run wrote",
     ),
     ("rtorb lab kernel check", "the same"),
+    (
+        "rtorb naming serve --store etcd",
+        "it needs the feature etcd; the tests of crates/rtorb-etcd serve from etcd",
+    ),
     ("my-program", "the reader's own program"),
     ("rtorb trace plant", "it records the reader's own programs"),
     ("rtorb why plant.pftrace", "the same"),
@@ -159,7 +185,7 @@ const LEFT_OUT: [(&str, &str); 32] = [
 const VERDICTS: [&str; 1] = ["rtorb check"];
 
 /// What the reader of a page has done before, with the files of docs/how-to/serve.md.
-const PREPARED: [(&str, &str); 5] = [
+const PREPARED: [(&str, &str); 6] = [
     (
         "docs/how-to/call.md",
         "rtorb naming serve & sleep 1
@@ -180,6 +206,10 @@ rtorb naming bind old/drive drive.ior --parents --name-service corbaloc::OLD:280
         "cp valve.idl plant.idl
 sed -i '/delay_ms/d' valve.toml
 rtorb serve --idl valve.idl --interface Plant::Valve --answers valve.toml --ior-file valve.ior    # keep it running",
+    ),
+    (
+        "docs/how-to/python.md",
+        "cp valve.idl motor.idl",
     ),
     (
         "docs/how-to/real-time.md",

@@ -165,6 +165,31 @@ fn the_recorded_session_of_the_manual_is_replayed() {
     assert_eq!(server.end(), Some(0));
 }
 
+/// A `char` above ASCII passes between ends that have it in their native code sets. A client without that code set gets an exception.
+#[test]
+fn a_server_and_a_client_are_told_their_native_char_code_set() {
+    let bench = Bench::new();
+    let idl = "module Plant { interface Valve { char mark(in char sign); }; };";
+    std::fs::write(bench.path("valve.idl"), idl).unwrap();
+    let table = "[[answers]]\noperation = \"mark\"\nwhen = { sign = \"é\" }\nanswer = \"ü\"\n";
+    std::fs::write(bench.path("valve.toml"), table).unwrap();
+    let latin = ["--native-char-code-set", "ISO-8859-1"];
+    let server = bench.valve("valve.toml", &latin);
+    let shown = rtorb().args(["ior", "show", &server.reference]).output();
+    let shown = String::from_utf8(shown.unwrap().stdout).unwrap();
+    assert!(shown.contains("char_native: ISO 8859-1"), "{shown}");
+    let call = ["mark", "\"é\""];
+    let both = [&call[..], &latin].concat();
+    assert_eq!(bench.call(&server.reference, &both), (0, json!("ü")));
+    let (status, refused) = bench.call(&server.reference, &call);
+    assert_eq!(status, 1, "{refused}");
+    assert_eq!(
+        refused["exception"],
+        "IDL:omg.org/CORBA/DATA_CONVERSION:1.0"
+    );
+    assert_eq!(server.end(), Some(0));
+}
+
 #[test]
 fn a_call_without_an_answer_gets_an_exception_and_fails_the_run() {
     let bench = Bench::new();

@@ -1,8 +1,11 @@
 //! `rtorb top` of a running server.
 
 use std::fs;
+use std::process;
 use std::time::Duration;
 
+use rtorb_tests::running::Running;
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use serde_json::Value;
 
 use crate::support::{CubitServer, json, rtorb, within};
@@ -75,4 +78,79 @@ fn a_server_without_a_recorder_is_not_shown() {
     let refused = rtorb().args(["top", &process, "--once"]).assert().code(1);
     let text = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
     assert!(text.contains("start it with -ORBRecorder yes"), "{text}");
+}
+
+/// This process has a file that looks like the recorder of another version.
+#[test]
+fn without_targets_what_cannot_be_read_is_left_out() {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = memfd_create("rtorb-recorder", flags).unwrap();
+    rustix::io::write(&file, &[1; 8]).unwrap();
+    fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("orb.toml");
+    fs::write(&config, "recorder = true\n").unwrap();
+    let server = CubitServer::start(folder.path(), &["--config", config.to_str().unwrap()]);
+    let shown = json(&top(&["--once", "--json"]));
+    let shown = shown.as_array().unwrap().iter();
+    let ids: Vec<u64> = shown.map(|it| it["process"].as_u64().unwrap()).collect();
+    assert!(ids.contains(&server.running.id().into()), "{ids:?}");
+    assert!(!ids.contains(&process::id().into()), "{ids:?}");
+    drop(file);
+}
+
+#[test]
+fn a_server_on_another_host_is_asked_for_its_counters_by_a_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("orb.toml");
+    fs::write(&config, "recorder = true\n").unwrap();
+    let ready = folder.path().join("naming.ior");
+    let mut command = process::Command::new(assert_cmd::cargo::cargo_bin!("rtorb"));
+    command
+        .args(["naming", "serve", "--listen", "iiop://127.0.0.1:0"])
+        .args(["--config", config.to_str().unwrap(), "--ior-file"])
+        .arg(&ready);
+    let (naming, reference) = Running::until_written(&mut command, &ready);
+    let shown = rtorb().args(["ior", "show", &reference, "--json"]).assert();
+    let shown = json(&shown.success().get_output().stdout);
+    let mut fields = shown["profiles"][0]["fields"].as_array().unwrap().iter();
+    let port = fields.find(|field| field["name"] == "port").unwrap()["value"].clone();
+    let listed = ["naming", "list", "--name-service", &reference];
+    rtorb().args(listed).assert().success();
+
+    let there = format!("corbaloc::127.0.0.1:{port}/Recorder");
+    let called = within(Duration::from_secs(20), || {
+        let by_call = json(&top(&[&there, "--once", "--json"]))[0].clone();
+        let operations = by_call["operations"].as_array().cloned();
+        let mut operations = operations.unwrap_or_default().into_iter();
+        // A call is counted once it has ended.
+        operations.find(|it| it["operation"] == "counters")?;
+        Some(by_call)
+    });
+    let called = called.expect("its own calls are counted");
+    let process = naming.id().to_string();
+    let read = json(&top(&[&process, "--once", "--json"]))[0].clone();
+    for same in ["process", "name", "refused_threads", "lanes"] {
+        assert_eq!(called[same], read[same], "{same}");
+    }
+    let of = |counters: &Value, name: &str| {
+        let operations = counters["operations"].as_array().unwrap().iter();
+        let mut found = operations.filter(|it| it["operation"] == name && it["side"] == "server");
+        let found = found.next().unwrap_or_else(|| panic!("{counters}"));
+        let counted = [
+            "calls",
+            "p50_ns",
+            "p99_ns",
+            "longest_ns",
+            "system_exceptions",
+        ];
+        counted.map(|name| found[name].clone())
+    };
+    // Since then, only `top` has called the service. The measured length of a tick differs a little from look to look.
+    let (here, there) = (of(&read, "list"), of(&called, "list"));
+    assert_eq!(here[0], there[0]);
+    for (here, there) in here.iter().zip(&there) {
+        let (here, there) = (here.as_f64().unwrap(), there.as_f64().unwrap());
+        assert!((here - there).abs() <= 0.01 * here + 2.0, "{here} {there}");
+    }
 }

@@ -16,6 +16,8 @@ struct WrongUse {
     status: i32,
     arguments: Vec<String>,
     said: &'static str,
+    /// What the answer must not contain; empty if there is no such text.
+    unsaid: &'static str,
 }
 
 #[test]
@@ -74,9 +76,14 @@ fn table() -> Vec<WrongUse> {
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     lines
         .map(|(index, line)| {
-            let parts: Vec<&str> = line.splitn(3, '|').map(str::trim).collect();
-            let [status, command, said] = parts[..] else {
-                panic!("line {}: STATUS | COMMAND | TEXT", index + 1)
+            let parts: Vec<&str> = line.split('|').map(str::trim).collect();
+            let (status, command, said, unsaid) = match parts[..] {
+                [status, command, said] => (status, command, said, ""),
+                [status, command, said, unsaid] => (status, command, said, unsaid),
+                _ => panic!(
+                    "line {}: STATUS | COMMAND | TEXT | NOT THIS TEXT",
+                    index + 1
+                ),
             };
             WrongUse {
                 line: index + 1,
@@ -84,6 +91,7 @@ fn table() -> Vec<WrongUse> {
                 status: status.trim_start_matches('@').parse().unwrap(),
                 arguments: command.split_whitespace().map(argument).collect(),
                 said,
+                unsaid,
             }
         })
         .collect()
@@ -126,6 +134,8 @@ fn write_files(folder: &Path) {
         "cycle.toml",
         b"[[operation]]\nname='a'\nperiod='5ms'\ncalls=[{to='b'}]\n[[operation]]\nname='b'\ncalls=[{to='a'}]\n",
     );
+    write("colour.toml", b"colour = \"red\"\n");
+    write("lane.toml", b"dispatch = \"lane\"\n");
     write("latin1", b"caf\xe9 = 1\n");
     let sparse = std::fs::File::create(folder.join("sparse")).unwrap();
     sparse.set_len(1 << 30).unwrap();
@@ -156,6 +166,8 @@ fn fault(one: &WrongUse, folder: &Path) -> Option<String> {
         )
     } else if !said.contains(one.said) {
         format!("does not say {:?}", one.said)
+    } else if !one.unsaid.is_empty() && said.contains(one.unsaid) {
+        format!("says {:?}", one.unsaid)
     } else if said.contains("panicked") {
         "panicked".to_owned()
     } else if output.stderr.len() > ANSWER_BYTES_MAX {

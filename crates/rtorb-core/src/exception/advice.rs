@@ -69,17 +69,7 @@ impl SystemException {
             (_, Some(Phase::Listen)) => {
                 Some("choose an address of this host and a port or path that is free")
             }
-            (ExceptionKind::Transient, _) if self.unsent_oneway().is_some() => self.unsent_oneway(),
-            (ExceptionKind::Transient, Some(Phase::Forward)) => {
-                Some("servers forward the call in a circle: check where each forwards it")
-            }
-            (ExceptionKind::Transient, Some(Phase::Connect)) => Some(
-                "check that the server runs, and that the reference is not from an earlier run of the server",
-            ),
-            (ExceptionKind::Transient, Some(Phase::AwaitReply)) => Some(
-                "the server refused the connection or ends: try again later; if it is full of busy connections, raise its \
-                 `connections_max` and its limit of open files",
-            ),
+            (ExceptionKind::Transient, phase) => self.transient(phase),
             (ExceptionKind::Timeout, Some(Phase::AwaitUnserved)) => Some(
                 "a callback waits for this ORB: call `Orb::run` in another thread before the call",
             ),
@@ -116,6 +106,29 @@ impl SystemException {
 }
 
 impl SystemException {
+    /// The remedy for TRANSIENT.
+    fn transient(&self, phase: Option<Phase>) -> Option<&'static str> {
+        let unsent = self.unsent_oneway();
+        if unsent.is_some() {
+            return unsent;
+        }
+        Some(match phase? {
+            Phase::Forward => "servers forward the call in a circle: check where each forwards it",
+            Phase::Handshake => {
+                "the server closed the connection in the handshake of TLS: check that it speaks TLS at this address, look at its log, \
+                 or try again later"
+            }
+            Phase::Connect => {
+                "check that the server runs, and that the reference is not from an earlier run of the server"
+            }
+            Phase::AwaitReply => {
+                "the server refused the connection or ends: try again later; if it is full of busy connections, raise its \
+                 `connections_max` and its limit of open files"
+            }
+            _ => return None,
+        })
+    }
+
     /// Returns true if the host refused it because a permission is missing.
     fn is_refused(&self) -> bool {
         let errno = self.cause.as_ref().and_then(|cause| cause.errno);

@@ -77,6 +77,8 @@ pub enum Phase {
     Connect,
     /// Applying policies and strategies to a new connection.
     SetUp,
+    /// The handshake of TLS.
+    Handshake,
     /// Encoding and sending the request.
     Send,
     /// Waiting for the reply.
@@ -99,6 +101,7 @@ impl fmt::Display for Phase {
             Self::Resolve => "resolving the host name of",
             Self::Connect => "connecting to",
             Self::SetUp => "setting up a connection to",
+            Self::Handshake => "in the TLS handshake with",
             Self::Send => "sending a request to",
             Self::AwaitReply => "awaiting a reply from",
             Self::AwaitUnserved => {

@@ -59,6 +59,8 @@ local! {
         WRONG_SEGMENT_NAME = RTORB | 0x1d, "the name of a scheduling segment has at most 255 bytes, and none of them is zero";
         /// An adapter shall have the manager of an adapter of another ORB.
         FOREIGN_MANAGER = RTORB | 0x1e, "the manager is that of adapters of another ORB: make one by an adapter of this ORB";
+        /// A request without a stub has another number of values than its operation has parameters.
+        WRONG_COUNT = RTORB | 0x1f, "the operation has another number of `in` and `inout` parameters: give a value for each";
     }
     ThreadCancelled {
         /// A distributable thread was cancelled.
@@ -78,6 +80,13 @@ local! {
         /// RTCurrent is read before it is set.
         CURRENT_UNSET = RTORB | 0x10,
             "this thread has no CORBA priority yet: call RTCurrent's set_the_priority first, or ask in a servant";
+        /// An endpoint needs TLS, and the ORB has none.
+        NO_TLS = RTORB | 0x11,
+            "an endpoint ssliop:// needs TLS: give -ORBTlsCertificate and -ORBTlsKey to a program that is built with rtorb-tls, or \
+             OrbBuilder::secure_transport";
+        /// An endpoint needs a certificate.
+        NO_SERVER_CERTIFICATE = RTORB | 0x12,
+            "a server over TLS needs a certificate with its key: give -ORBTlsCertificate and -ORBTlsKey (`rtorb keys server` makes both)";
     }
     ObjAdapter {
         /// The adapter's manager is inactive (the standard's code 1).
@@ -113,6 +122,14 @@ local! {
             "a distributable thread is at one place at a time: within a scheduling segment, call without `start`";
         /// A thread ends or changes a segment that it did not begin.
         NO_SEGMENT = RTORB | 0x13, "this thread is in no scheduling segment of its own: call begin_scheduling_segment first";
+        /// An interceptor does what is not permitted at its point (the standard's code 14).
+        WRONG_POINT = OMG | 14,
+            "an interceptor does what is not permitted at this point: the methods of its request say at which they work";
+        /// An interceptor adds a service context twice (the standard's code 15).
+        ADDED_BEFORE = OMG | 15, "a service context with this id was added to the message already: choose another id";
+        /// An ORB shall be shut down on signals twice.
+        SIGNALS_TAKEN = RTORB | 0x16,
+            "signals shut this ORB down already: call `shutdown_on_signals` once, and do all that comes before in its closure";
     }
     NoResources {
         /// `Limits::objects_max` is reached.
@@ -155,6 +172,41 @@ local! {
             "PriorityModel, Threadpool and ServerProtocol are policies of adapters: give them to `create_poa`";
         /// A context may not be destroyed.
         ROOT_CONTEXT = RTORB | 0x12, "the root context of a naming service cannot be destroyed";
+        /// A reference requires TLS, and this ORB has none.
+        NEEDS_TLS = RTORB | 0x20,
+            "the object is reached over TLS only, and this ORB has no TLS: give -ORBTlsCa FILE (and -ORBTlsCertificate and -ORBTlsKey if \
+             the server wants a certificate) to a program that is built with rtorb-tls, or OrbBuilder::secure_transport";
+        /// A server's certificate is of another time.
+        CERTIFICATE_EXPIRED = RTORB | 0x21,
+            "the peer's certificate is not valid at this time: make a new one for the peer (`rtorb keys server`), or set the clock of this host";
+        /// A server's certificate has another name.
+        CERTIFICATE_OF_OTHER_NAME = RTORB | 0x22,
+            "the server's certificate is for other names than the host of the reference: make one with that name (`rtorb keys server \
+             DIR HOST...`), or have the server publish a name that its certificate has";
+        /// A certificate is on a list of revoked ones.
+        CERTIFICATE_REVOKED = RTORB | 0x23,
+            "the peer's certificate has been revoked by its authority: do not trust this peer, or make a new certificate for it";
+        /// No trusted authority has signed a certificate.
+        CERTIFICATE_UNTRUSTED = RTORB | 0x24,
+            "no authority that this ORB trusts has signed the peer's certificate: add the certificate of its authority to -ORBTlsCa, or \
+             have this authority sign it";
+        /// A certificate cannot be used for another reason.
+        CERTIFICATE_UNUSABLE = RTORB | 0x25,
+            "the peer's certificate cannot be used: look at it with `openssl x509 -text -in FILE`, and make another (`rtorb keys`)";
+        /// The peer refuses the own certificate, or the lack of one.
+        OWN_CERTIFICATE_REFUSED = RTORB | 0x26,
+            "the peer does not accept this ORB's certificate or wants one that is not there: look at the peer's log for the reason, and give a \
+             certificate that it trusts with -ORBTlsCertificate and -ORBTlsKey";
+        /// The peer does not speak TLS.
+        PEER_IS_PLAIN = RTORB | 0x27,
+            "the peer does not speak TLS at this address, as a plain IIOP port: check the port, and whether the server listens at ssliop://";
+        /// The handshake failed for another reason.
+        HANDSHAKE_FAILED = RTORB | 0x28,
+            "the peers agree on no TLS connection: compare their versions of TLS (1.2 and 1.3 here) and their cipher suites";
+        /// A name may not call an adapter.
+        NAME_NOT_ALLOWED = RTORB | 0x29,
+            "the names of the client's certificate may not call this adapter: call with a certificate that may, or add its name to the \
+             server's access rule";
     }
     InvPolicy {
         /// A client asks for an impossible band.
@@ -176,6 +228,10 @@ local! {
             "the object was deactivated, and its servant has not ended yet: try again, and the server makes another one";
         /// A service has too many changes in progress.
         SERVICE_BUSY = RTORB | 0x10, "the service has as many changes in progress as it may: try again later";
+        /// The store that naming services share does not answer.
+        STORE_UNAVAILABLE = RTORB | 0x1d,
+            "the store that the naming service shares with others does not answer: try again later, and see that the store (etcd) runs; \
+             after COMPLETED_MAYBE, look whether the change has happened";
         /// A service is not connected yet.
         SERVICE_STARTING = RTORB | 0x11, "the service is about to connect: try again";
         /// A call came before the `@period` of its operation was over.
@@ -239,6 +295,8 @@ local! {
         TOO_MANY_ENTRIES = RTORB | 0x12, "the subscription or publication has more entries than the service allows";
         /// Scheduling segments are nested too deep.
         TOO_MANY_SEGMENTS = RTORB | 0x13, "the thread is in 64 scheduling segments: end those that are over";
+        /// The service contexts of a message are too large.
+        CONTEXTS_FULL = RTORB | 0x15, "interceptors have added more service contexts to the message than it may have: add fewer, or shorter ones";
         /// A message is larger than its operation states.
         BEYOND_LARGEST = exception::BEYOND_LARGEST,
             "the request or the reply is larger than the @largest_message of its operation: send less at a time, or state more";
@@ -273,6 +331,8 @@ local! {
         LOCATOR_PANICKED = RTORB | 0x13, "the server's locator of objects panicked: read its standard error";
         /// A servant activator panicked.
         ACTIVATOR_PANICKED = RTORB | 0x14, "the server's servant activator panicked: read its standard error";
+        /// A thread of a scheduling segment panicked.
+        THREAD_PANICKED = RTORB | 0x15, "the thread panicked: read the standard error of this program";
     }
     Internal {
         /// A state that cannot be.
@@ -281,6 +341,9 @@ local! {
         ANSWERS_CONTRADICT = RTORB | 0x11, "the answers of the service contradict each other: it may have changed meanwhile, so ask again";
         /// The host gives no random numbers.
         NO_RANDOM_NUMBERS = RTORB | 0x12, "the host gives no random numbers: see that a filter of system calls allows getrandom(2)";
+        /// A process cannot read its own recorder.
+        RECORDER_UNREADABLE = RTORB | 0x13,
+            "the process cannot read its own recorder: it needs /proc, and files that it may open (`ulimit -n`)";
     }
 }
 

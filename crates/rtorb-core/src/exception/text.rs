@@ -17,6 +17,7 @@ impl UnsentCharacter {
         let EncodeError::NotInCodeSet {
             character,
             code_set,
+            argument,
         } = error
         else {
             return None;
@@ -27,7 +28,13 @@ impl UnsentCharacter {
             TextCodeSet::Utf16WChar => 3,
             TextCodeSet::Latin9 => 4,
         };
-        match NonZeroU32::new(set << SET_SHIFT | character & CHARACTER_MASK) {
+        let argument = match argument {
+            Some(argument) => argument.get() as u32,
+            None => 0,
+        };
+        match NonZeroU32::new(
+            argument << ARGUMENT_SHIFT | set << SET_SHIFT | character & CHARACTER_MASK,
+        ) {
             Some(both) => Some(Self(both)),
             None => None,
         }
@@ -40,11 +47,20 @@ impl UnsentCharacter {
 
     /// Returns the code set that does not have the character.
     pub const fn code_set(self) -> TextCodeSet {
-        match self.0.get() >> SET_SHIFT {
+        match self.0.get() >> SET_SHIFT & SET_MASK {
             1 => TextCodeSet::Latin1,
             2 => TextCodeSet::Utf8Char,
             4 => TextCodeSet::Latin9,
             _ => TextCodeSet::Utf16WChar,
+        }
+    }
+
+    /// Returns the position of the argument that has the character, from 1, of those that the client sends; 255 stands for all beyond.
+    /// Calls that generated code makes know it.
+    pub const fn argument(self) -> Option<u8> {
+        match self.0.get() >> ARGUMENT_SHIFT {
+            0 => None,
+            argument => Some(argument as u8),
         }
     }
 
@@ -70,16 +86,27 @@ impl UnsentCharacter {
 impl fmt::Display for UnsentCharacter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let character = self.0.get() & CHARACTER_MASK;
+        if let Some(argument) = self.argument() {
+            write!(f, "argument {argument} has ")?;
+        }
         if let Some(shown) = char::from_u32(character).filter(|it| !it.is_control()) {
             write!(f, "{shown:?} ")?;
         }
-        write!(f, "U+{character:04X} {}", self.code_set().refusal())
+        let which = if self.argument().is_some() {
+            ", which"
+        } else {
+            ""
+        };
+        let refusal = self.code_set().refusal();
+        write!(f, "U+{character:04X}{which} {refusal}")
     }
 }
 
-/// A code point has 21 bits.
-const SET_SHIFT: u32 = 24;
+/// A code point has 21 bits, the number of a code set three, and the position of an argument eight.
+const SET_SHIFT: u32 = 21;
+const ARGUMENT_SHIFT: u32 = 24;
 const CHARACTER_MASK: u32 = (1 << SET_SHIFT) - 1;
+const SET_MASK: u32 = (1 << (ARGUMENT_SHIFT - SET_SHIFT)) - 1;
 
 /// The minor codes for text and values.
 pub const CODES: [(ExceptionKind, u32); 5] = [
@@ -126,8 +153,11 @@ pub(super) const fn advice(
 mod tests {
     use super::*;
     use crate::exception::{Cause, CompletionStatus, SystemException};
+    use alloc::borrow::ToOwned as _;
     use alloc::boxed::Box;
+    use alloc::format;
     use alloc::string::ToString as _;
+    use core::num::NonZeroU8;
 
     #[test]
     fn an_unsent_character_is_told_with_its_code_set_and_a_remedy() {
@@ -137,15 +167,29 @@ mod tests {
             (0xe9, TextCodeSet::Utf8Char, "U+00E9 is no char in UTF-8"),
             (0x1_f600, TextCodeSet::Utf16WChar, "U+1F600 is no wchar"),
         ] {
-            let exception = SystemException::from_encode(EncodeError::NotInCodeSet {
-                character,
-                code_set,
-            });
-            let text = exception.to_string();
-            assert!(text.contains(words) && text.contains("; "), "{text}");
-            let unsent = exception.unsent_character().expect("it is known");
-            assert_eq!(unsent.character(), char::from_u32(character));
-            assert_eq!(unsent.code_set(), code_set);
+            for argument in [0, 2, 255].map(NonZeroU8::new) {
+                let exception = SystemException::from_encode(EncodeError::NotInCodeSet {
+                    character,
+                    code_set,
+                    argument,
+                });
+                let text = exception.to_string();
+                let words = match argument {
+                    Some(_) => words.replacen(" is", ", which is", 1),
+                    None => words.to_owned(),
+                };
+                assert!(text.contains(&words) && text.contains("; "), "{text}");
+                let place = argument.map(|it| format!(": argument {it} has "));
+                assert_eq!(
+                    place.as_ref().map(|it| text.contains(it)),
+                    argument.map(|_| true),
+                    "{text}"
+                );
+                let unsent = exception.unsent_character().expect("it is known");
+                assert_eq!(unsent.character(), char::from_u32(character));
+                assert_eq!(unsent.code_set(), code_set);
+                assert_eq!(unsent.argument(), argument.map(NonZeroU8::get));
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rtorb::any::{Any, State, Value, find_state_type};
 use rtorb::ior::Ior;
-use rtorb::type_code::{Elements, Kind, Label, Scope, Shape, TypeCode, Union};
+use rtorb::type_code::{Elements, Kind, Scope, Shape, TypeCode, Union};
 use rtorb::url::{Location, ObjectUrl};
 use serde_json::{Map, Value as Json};
 
@@ -265,7 +265,7 @@ impl Reader<'_> {
         let mut members = Members::of(json).ok_or_else(|| self.wrong(json, scope))?;
         let discriminator_scope = scope.inside(&union.discriminator);
         let discriminator = self.member(&mut members, "d", &discriminator_scope, scope)?;
-        let discriminator = label(&discriminator).ok_or_else(|| self.no_values(scope))?;
+        let discriminator = discriminator.label().ok_or_else(|| self.no_values(scope))?;
         let value = match union.select(discriminator) {
             Some(member) => {
                 let member = scope.inside(&member.type_code);
@@ -499,23 +499,6 @@ fn length(value: &Value) -> usize {
         Value::Octets(bytes) => bytes.len(),
         _ => 0,
     }
-}
-
-/// The number of a discriminator.
-fn label(value: &Value) -> Option<Label> {
-    Some(match value {
-        Value::Boolean(value) => Label::from(*value),
-        Value::Octet(value) => Label::from(*value),
-        Value::Short(value) => Label::from(*value),
-        Value::UShort(value) => Label::from(*value),
-        Value::Long(value) => Label::from(*value),
-        Value::ULong(value) => Label::from(*value),
-        Value::LongLong(value) => *value,
-        Value::ULongLong(value) => value.cast_signed(),
-        Value::Char(value) | Value::WChar(value) => Label::from(u32::from(*value)),
-        Value::Enum(ordinal) => Label::from(*ordinal),
-        _ => return None,
-    })
 }
 
 /// The longest example in a message.

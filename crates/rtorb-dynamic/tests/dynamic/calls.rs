@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use rtorb::any::Value;
 use rtorb::type_code::TypeCode;
@@ -252,7 +253,15 @@ fn attributes_oneways_and_deferred_requests_are_calls() {
     let (_, note) = yard.request("note", &[json!(10)]);
     let mut note = note.defer();
     assert!(note.is_ready());
+    assert_eq!(note.wait_until(Instant::now()), Some(Ok(Results::NONE)));
     assert_eq!(note.wait(), Ok(Results::NONE));
+    let mut waiting = noted.defer();
+    let outcome = waiting.wait_until(Instant::now() + Duration::from_secs(30));
+    assert_eq!(outcome.unwrap().unwrap().returns, Value::Long(10));
+    let Some(Err(Failure::System(taken))) = waiting.wait_until(Instant::now()) else {
+        panic!("its reply was taken");
+    };
+    assert_eq!(taken.kind, ExceptionKind::BadInvOrder);
     assert_eq!(yard.crane.is_a("IDL:Yard/Party:1.0"), Ok(true));
     assert_eq!(yard.crane.is_a("IDL:Yard/Point:1.0"), Ok(false));
     let unknown = yard

@@ -24,6 +24,12 @@ pub struct CpuQuota {
     pub throttled_us: Option<u64>,
 }
 
+/// True if the control group of this process, in the hierarchy that has the `cpu` controller, is visible.
+pub(super) fn is_visible(system: &System) -> bool {
+    let group = CpuGroup::find(&system.root);
+    group.is_some_and(|group| system.exists(&group.folder))
+}
+
 impl CpuQuota {
     /// The smallest quota; `None` if there is none, or if control groups are not visible.
     pub(super) fn of(system: &System) -> Option<Self> {

@@ -59,7 +59,13 @@ fn quota(host: &Host) -> Finding {
               policy go on",
     };
     let Some(quota) = &host.cpu_quota else {
-        return SUBJECT.good("no CPU quota limits this process");
+        if host.cpu_groups_visible {
+            return SUBJECT.good("no CPU quota limits this process");
+        }
+        return SUBJECT.unknown(
+            "the control group of this process is not visible, and with it whether a CPU quota limits the process",
+            "look at `cpu.max` (or `cpu.cfs_quota_us`) of its group on the host itself, or mount /sys/fs/cgroup here",
+        );
     };
     let counted = match (quota.throttled_periods, quota.periods) {
         (Some(throttled), Some(periods)) => format!(

@@ -155,6 +155,7 @@ fn what_a_container_cannot_see_is_unknown_and_never_guessed() {
         "capabilities",
         "swap",
         "huge-pages",
+        "cpu-quota",
         "rcu-callbacks",
         "governor",
         "boost",
@@ -394,6 +395,18 @@ fn the_smallest_quota_of_the_groups_around_the_process_counts() {
     }
 }
 
+/// No quota is found in a group without one, and in a group that is not seen: the second may have one.
+#[test]
+fn a_group_that_is_not_visible_may_have_a_quota() {
+    let machine = Machine::laptop();
+    let quota = |machine: &Machine| find(&findings(&machine.describe()), "cpu-quota").clone();
+    assert_eq!(quota(&machine).severity, Severity::Good);
+    machine.file("/proc/self/cgroup", "0::/elsewhere\n");
+    assert_eq!(quota(&machine).severity, Severity::Unknown);
+    machine.file("/proc/self/cgroup", "");
+    assert_eq!(quota(&machine).severity, Severity::Unknown);
+}
+
 #[test]
 fn a_cpuset_isolates_as_the_command_line_does() {
     let machine = Machine::tuned_x86();
@@ -435,6 +448,7 @@ fn a_host_of_older_results_is_read() {
         "interrupts",
         "real_time_groups",
         "cpu_quota",
+        "cpu_groups_visible",
         "tsc_trusted",
         "stolen",
         "rttime_limit_us",
@@ -447,7 +461,7 @@ fn a_host_of_older_results_is_read() {
         assert!(fields.remove(name).is_some(), "{name}");
     }
     let host: Host = serde_json::from_value(host).unwrap();
-    assert!(!host.cpu_dma_latency_held);
+    assert!(!host.cpu_dma_latency_held && !host.cpu_groups_visible);
     let finding = r#"{"id": "fifo", "severity": "good", "what": "it is", "why": "so", "how": ""}"#;
     let finding: Finding = serde_json::from_str(finding).unwrap();
     assert_eq!(finding.topic, Topic::Other);
@@ -465,7 +479,7 @@ fn ids_are_unique_and_topics_known() {
 /// What is changed, and what is then found.
 type Change = (&'static str, Severity, fn(&mut Host));
 
-const CHANGES: [Change; 48] = [
+const CHANGES: [Change; 49] = [
     ("preempt-rt", Severity::Unfit, |host| {
         host.preempt_rt = false
     }),
@@ -511,6 +525,9 @@ const CHANGES: [Change; 48] = [
     }),
     ("isolation", Severity::Advice, |host| {
         host.cpus_isolated = "7".to_owned()
+    }),
+    ("cpu-quota", Severity::Unknown, |host| {
+        host.cpu_groups_visible = false
     }),
     ("governor", Severity::Advice, |host| {
         host.governor = Some("powersave".to_owned())

@@ -44,16 +44,13 @@ impl Checker<'_> {
 
     /// Like [`Self::lookup`], without a report and without any effect.
     pub(super) fn find_quietly(&self, name: &ScopedName) -> Option<Entity> {
-        let first = |scope| {
-            self.visible(scope, &name.first().text, true)
-                .into_iter()
-                .next()
-        };
-        let mut symbol = if name.absolute {
-            first(GLOBAL)?
+        let first = &name.first().text;
+        let found = if name.absolute {
+            self.visible(GLOBAL, first, true)
         } else {
-            self.enclosing().find_map(first)?
+            self.visible_outwards(first)?.0
         };
+        let mut symbol = found.into_iter().next()?;
         for part in &name.parts[1..] {
             let Entity::Item(id) = symbol.entity else {
                 return None;
@@ -64,16 +61,42 @@ impl Checker<'_> {
         Some(symbol.entity)
     }
 
+    /// The symbols that a name has in the closest scope that knows it. A symbol in another case counts only if no scope has the name itself.
+    fn visible_outwards(&self, name: &str) -> Option<(Vec<Symbol>, ScopeId)> {
+        let find = |is_meant: fn(&Symbol, &str) -> bool| {
+            let mut all = self
+                .enclosing()
+                .map(|scope| (self.known(scope, name, true, is_meant), scope));
+            all.find(|(found, _)| !found.is_empty())
+        };
+        find(is_spelled).or_else(|| find(is_spelled_or_declared))
+    }
+
     /// The symbols of a scope and its bases with this name; several if the name is ambiguous.
     fn visible(&self, scope: ScopeId, name: &str, with_introduced: bool) -> Vec<Symbol> {
+        let found = self.known(scope, name, with_introduced, is_spelled);
+        if !found.is_empty() {
+            return found;
+        }
+        self.known(scope, name, with_introduced, is_spelled_or_declared)
+    }
+
+    /// The symbols of a scope, or else of its bases, with this name in any case, of which `is_meant` is true.
+    fn known(
+        &self,
+        scope: ScopeId,
+        name: &str,
+        with_introduced: bool,
+        is_meant: fn(&Symbol, &str) -> bool,
+    ) -> Vec<Symbol> {
         let key = name.to_lowercase();
         let own = self.scopes[scope].names.get(&key);
         let own = own.filter(|own| with_introduced || !own.introduced);
-        if let Some(own) = own.filter(|own| !is_hidden_by_case(own, name)) {
+        if let Some(own) = own.filter(|own| is_meant(own, name)) {
             return vec![own.clone()];
         }
         let mut found = self.inherited_by(scope, &key);
-        found.retain(|symbol| !is_hidden_by_case(symbol, name));
+        found.retain(|symbol| is_meant(symbol, name));
         found
     }
 
@@ -88,13 +111,8 @@ impl Checker<'_> {
     }
 
     fn find_outwards(&mut self, name: &ScopedName) -> Option<(Symbol, ScopeId)> {
-        let visible = |scope| (self.visible(scope, &name.first().text, true), scope);
-        let found = self
-            .enclosing()
-            .map(visible)
-            .find(|(found, _)| !found.is_empty());
-        if let Some((found, scope)) = found {
-            self.check_case(name.first(), scope);
+        if let Some((found, scope)) = self.visible_outwards(&name.first().text) {
+            self.check_case(name.first(), &found, scope);
             return Some((self.only(found, name.first())?, scope));
         }
         if self.supply_first(name) {
@@ -104,19 +122,21 @@ impl Checker<'_> {
         None
     }
 
-    /// Warns about members, operations and parameters between the current scope and `declared_in` that differ from `used` in case
-    /// only. Declarations behind the use are reported where they stand.
-    fn check_case(&mut self, used: &Name, declared_in: ScopeId) {
+    /// Warns about declarations between the current scope and `declared_in` that differ from `used` in case only, and are not what is
+    /// found. Those behind the use are reported where they stand.
+    fn check_case(&mut self, used: &Name, found: &[Symbol], declared_in: ScopeId) {
         let key = used.text.to_lowercase();
         let mut hidden = Vec::new();
         for scope in self.enclosing() {
-            let own = self.scopes[scope].names.get(&key).cloned();
+            let own = self.scopes[scope].names.get(&key);
+            let own = own.filter(|own| !own.introduced).cloned();
             hidden.extend(own.into_iter().chain(self.inherited_by(scope, &key)));
             if scope == declared_in {
                 break;
             }
         }
-        hidden.retain(|symbol| is_hidden_by_case(symbol, &used.text));
+        let is_found = |symbol: &Symbol| found.iter().any(|it| it.location == symbol.location);
+        hidden.retain(|symbol| !is_spelled(symbol, &used.text) && !is_found(symbol));
         for Symbol { name, location, .. } in hidden {
             let declared = Name {
                 text: name,
@@ -245,19 +265,25 @@ impl Checker<'_> {
         None
     }
 
-    /// Enters a used name in the scope of the use and in the scopes around it, up to the outermost that is no module (7.20.3).
+    /// Enters a used name in the scope of the use and in the scopes around it, up to the outermost that is no module (7.20.3). A module
+    /// only notes it, because it may declare the name with another meaning.
     fn introduce(&mut self, part: &Name, symbol: &Symbol, declared_in: ScopeId) {
+        let introduced = Symbol {
+            introduced: true,
+            location: part.location,
+            ..symbol.clone()
+        };
+        let key = part.text.to_lowercase();
         let mut scope = self.current;
+        if self.scopes[scope].kind == ScopeKind::Module && scope != declared_in {
+            self.scopes[scope].used.entry(key).or_insert(introduced);
+            return;
+        }
         while self.scopes[scope].kind == ScopeKind::Closed {
-            let introduced = Symbol {
-                introduced: true,
-                location: part.location,
-                ..symbol.clone()
-            };
-            self.scopes[scope]
-                .names
-                .entry(part.text.to_lowercase())
-                .or_insert(introduced);
+            let names = &mut self.scopes[scope].names;
+            names
+                .entry(key.clone())
+                .or_insert_with(|| introduced.clone());
             match self.scopes[scope].parent {
                 Some(parent) if scope != declared_in => scope = parent,
                 _ => return,
@@ -314,9 +340,13 @@ impl Checker<'_> {
     }
 }
 
-/// True for a member `color` where the name `Color` is looked up: the member has another meaning, and does not hide the type.
-fn is_hidden_by_case(symbol: &Symbol, name: &str) -> bool {
-    symbol.name != name && !matches!(symbol.entity, Entity::Item(_) | Entity::Enumerator(..))
+fn is_spelled(symbol: &Symbol, name: &str) -> bool {
+    symbol.name == name
+}
+
+/// False for a member `color` where the name `Color` is looked up: the member has another meaning, and does not hide the type.
+fn is_spelled_or_declared(symbol: &Symbol, name: &str) -> bool {
+    is_spelled(symbol, name) || matches!(symbol.entity, Entity::Item(_) | Entity::Enumerator(..))
 }
 
 /// Types of other languages that users write in IDL.

@@ -22,6 +22,8 @@ pub(super) struct NameScope {
     pub(super) parent: Option<ScopeId>,
     /// The symbols by name in lower case: names are compared without case.
     pub(super) names: HashMap<String, Symbol>,
+    /// The names of outer scopes that a module itself uses, where it used them first, by name in lower case.
+    pub(super) used: HashMap<String, Symbol>,
     /// The scopes of the direct bases of an interface or valuetype.
     pub(super) bases: Vec<ScopeId>,
     /// The prefix of a `typeprefix`.
@@ -66,6 +68,7 @@ impl NameScope {
             item,
             parent,
             names: HashMap::new(),
+            used: HashMap::new(),
             bases: Vec::new(),
             type_prefix: None,
         }
@@ -110,7 +113,9 @@ impl Checker<'_> {
             entity,
             introduced: false,
         };
-        if let Some(known) = self.scopes[self.current].names.get(&key).cloned() {
+        let scope = &self.scopes[self.current];
+        let known = scope.names.get(&key).or_else(|| scope.used.get(&key));
+        if let Some(known) = known.cloned() {
             if known.introduced && !reported {
                 self.report_introduced(name, &known);
             } else if !known.introduced {
@@ -160,6 +165,11 @@ impl Checker<'_> {
             return self.warn_of_case(name, &used);
         }
         let outer = self.full_name(used);
+        let help = format!("choose another name, or write the outer name in full: `{outer}`");
+        if self.scopes[self.current].kind == ScopeKind::Module {
+            let what = "a name that its module has used with the meaning of an outer scope";
+            return self.warn_of_form(name.location, what, &help);
+        }
         let diagnostic =
             Diagnostic::error(format!("`{text}` is declared after its use in this scope"))
                 .at(name.location, "declared with another meaning here")
@@ -167,9 +177,7 @@ impl Checker<'_> {
                     used.location,
                     "used with the meaning of an outer scope here",
                 )
-                .help(format!(
-                    "choose another name, or write the outer name in full: `{outer}`"
-                ));
+                .help(help);
         self.diagnostics.push(diagnostic);
     }
 

@@ -16,7 +16,7 @@ impl Cycles {
     /// Tarjan's algorithm without recursion: it enters each item and follows each use of a type once.
     pub(super) fn of(tree: &Tree) -> Self {
         let count = tree.items.len();
-        let mut search = Search {
+        let mut search = CycleSearch {
             order: vec![UNSEEN; count],
             lowest: vec![UNSEEN; count],
             cycle: vec![UNSEEN; count],
@@ -48,7 +48,7 @@ impl Cycles {
 
 const UNSEEN: u32 = u32::MAX;
 
-struct Search {
+struct CycleSearch {
     /// The position at which an item was entered.
     order: Vec<u32>,
     /// The lowest position that is known to be in the cycle of the item.
@@ -62,7 +62,7 @@ struct Search {
     entered: u32,
 }
 
-impl Search {
+impl CycleSearch {
     fn from(&mut self, tree: &Tree, root: ItemId) {
         let mut path = vec![self.enter(tree, root)];
         while let Some((id, parts)) = path.last_mut() {

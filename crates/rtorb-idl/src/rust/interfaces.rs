@@ -138,7 +138,7 @@ fn method(scope: Scope<'_>, id: ItemId, call: &Call<'_>, place: Option<usize>) -
 /// The invocation of the untyped reference `object`.
 fn invocation(scope: Scope<'_>, call: &Call<'_>, object: &TokenStream) -> TokenStream {
     let wire_name = &call.wire_name;
-    let arguments = arguments(scope.tree, call);
+    let arguments = arguments(scope, call);
     let results = results(call);
     let servant_call = servant_call(scope, call, object);
     let invocation = if call.oneway {
@@ -176,13 +176,22 @@ fn servant_call(scope: Scope<'_>, call: &Call<'_>, object: &TokenStream) -> Toke
     }
 }
 
-/// The closure that writes the arguments.
-pub(super) fn arguments(tree: &Tree, call: &Call<'_>) -> TokenStream {
+/// The closure that writes the arguments. Those with text tell their positions when a character cannot be sent.
+pub(super) fn arguments(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
     let [w] = names::fresh(["w"], &call.argument_names());
-    let encode = call.arguments.iter().map(|argument| {
-        let value = lent_value(tree, argument);
-        quote!(::rtorb::codegen::Encode::encode(#value, #w))
-    });
+    let encode = call
+        .arguments
+        .iter()
+        .zip(1u32..)
+        .map(|(argument, position)| {
+            let value = lent_value(scope.tree, argument);
+            if scope.layouts.has_text(argument.ty) {
+                let position = u8::try_from(position).unwrap_or(u8::MAX);
+                quote!(::rtorb::codegen::encode_argument(#position, #value, #w))
+            } else {
+                quote!(::rtorb::codegen::Encode::encode(#value, #w))
+            }
+        });
     let context = call
         .context
         .iter()

@@ -18,6 +18,7 @@ pub(super) struct Layouts {
     not_eq: Vec<Option<ItemId>>,
     not_hash: Vec<Option<ItemId>>,
     not_plain: Vec<Option<ItemId>>,
+    with_text: Vec<Option<ItemId>>,
     kept_inside: Vec<Option<ItemId>>,
     has_default: Vec<bool>,
     /// Which types contain each other.
@@ -52,6 +53,7 @@ impl Layouts {
                 let kind = &tree.item(id).kind;
                 is_reference(kind) || matches!(kind, ItemKind::Native) || contains(id, &of_an_orb)
             }),
+            with_text: users.reached_from(|id| has_text_itself(&tree.item(id).kind)),
             has_default: defaults(tree, &cycles),
             cycles,
             kept_inside: users.reached_from(|id| {
@@ -69,6 +71,16 @@ impl Layouts {
             Type::Map { key, value, .. } => self.is_plain(key) && self.is_plain(value),
             Type::Named(id) => self.not_plain[id.0 as usize].is_none(),
             _ => true,
+        }
+    }
+
+    /// True if values of the type may contain characters, which the code set of a connection may not have.
+    pub(super) fn has_text(&self, ty: &Type) -> bool {
+        match ty {
+            Type::Sequence { element, .. } | Type::Array { element, .. } => self.has_text(element),
+            Type::Map { key, value, .. } => self.has_text(key) || self.has_text(value),
+            Type::Named(id) => self.with_text[id.0 as usize].is_some(),
+            ty => is_text_itself(ty),
         }
     }
 
@@ -158,6 +170,31 @@ fn is_copy_itself(tree: &Tree, id: ItemId) -> bool {
         | ItemKind::Alias { .. } => parts(kind).into_iter().all(copyable),
         _ => false,
     }
+}
+
+/// True if values of the type contain characters beside those of the named types inside it.
+fn has_text_itself(kind: &ItemKind) -> bool {
+    match kind {
+        // A value may be of a derived type, whose members are not known here.
+        ItemKind::Valuetype(_) => true,
+        ItemKind::Union(union) if is_text_itself(&union.discriminator) => true,
+        kind => parts(kind)
+            .into_iter()
+            .any(|part| is_text_itself(innermost(part))),
+    }
+}
+
+/// True for characters, strings, and what may contain them although its type does not say so.
+fn is_text_itself(ty: &Type) -> bool {
+    matches!(
+        ty,
+        Type::Char
+            | Type::WChar
+            | Type::String { .. }
+            | Type::WString { .. }
+            | Type::Any
+            | Type::ValueBase
+    )
 }
 
 /// True unless the type `id` has no fixed layout whatever the declared types inside it are.

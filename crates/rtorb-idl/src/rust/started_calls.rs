@@ -51,7 +51,7 @@ fn method(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
     let head = call.head(scope, &call.method, &quote!(&self));
     let (result, error) = (call.returned(scope), call.error(scope));
     let wire_name = &call.wire_name;
-    let arguments = interfaces::arguments(scope.tree, call);
+    let arguments = interfaces::arguments(scope, call);
     let results = interfaces::results(call);
     let started = if call.raises.is_empty() {
         quote!(self.0.start(#wire_name, #arguments, #results))

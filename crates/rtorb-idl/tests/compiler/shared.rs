@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rtorb_idl::{Options, OtherCompiler, Outcome, check};
+use rtorb_idl::{Options, OtherCompiler, Outcome, check, check_text};
 
 #[test]
 fn warns_of_each_construct_that_omniidl_refuses() {
@@ -63,6 +64,52 @@ fn omniidl_refuses_the_same() {
     }
 }
 
+/// A name that a scope uses, and that it declares in another case: both compilers object, whichever stands first.
+#[test]
+fn names_in_another_case_are_found_in_both_orders() {
+    let declarations = [
+        "const long command = 1;",
+        "struct command { long code; };",
+        "enum Kind { command };",
+        "interface command; interface command {};",
+    ];
+    let scopes = [
+        ("module N {", "typedef Command Own;", "};"),
+        ("module N {", "typedef Command Own; }; module N {", "};"),
+        ("interface N {", "void f(in Command what);", "};"),
+    ];
+    for (scope, declared) in scopes
+        .iter()
+        .flat_map(|scope| declarations.map(|declared| (scope, declared)))
+    {
+        let (begin, used, end) = scope;
+        if *begin == "interface N {" && declared.starts_with("interface") {
+            continue;
+        }
+        let behind = format!("{begin} {used} {declared} {end}");
+        let before = match used.split_once(" }; ") {
+            Some((used, again)) => format!("{begin} {declared} }}; {again} {used} {end}"),
+            None => format!("{begin} {declared} {used} {end}"),
+        };
+        for text in [behind, before] {
+            let text = format!("struct Command {{ long code; }};\n{text}\n");
+            let outcome = check_text("inline.idl", &text, &Options::default());
+            let warnings: Vec<&str> = outcome
+                .diagnostics
+                .iter()
+                .map(|one| one.message.as_str())
+                .collect();
+            assert_eq!(
+                warnings,
+                ["`command` differs in case only from `Command`, which is used here"],
+                "{text}"
+            );
+            assert!(outcome.tree.is_some(), "{text}");
+            assert_ne!(omniidl_accepts(&text), Some(true), "{text}");
+        }
+    }
+}
+
 /// Every file of the project without a warning for omniidl is accepted by omniidl.
 #[test]
 fn a_file_without_warnings_is_accepted_by_omniidl() {
@@ -109,9 +156,14 @@ fn refusals(outcome: &Outcome) -> impl Iterator<Item = u32> {
     all.filter_map(|one| one.location().map(|location| location.line))
 }
 
+/// How often omniidl was asked: each text has a folder of its own, because tests run beside each other.
+static ASKED: AtomicUsize = AtomicUsize::new(0);
+
 /// Nothing if omniidl is not installed.
 fn omniidl_accepts(text: &str) -> Option<bool> {
-    let folder = std::env::temp_dir().join(format!("rtorb-idl-shared-{}", std::process::id()));
+    let number = ASKED.fetch_add(1, Ordering::Relaxed);
+    let name = format!("rtorb-idl-shared-{}-{number}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
     std::fs::create_dir_all(&folder).expect("the temporary directory can be written");
     let file = folder.join("shared.idl");
     std::fs::write(&file, text).expect("it can be written");

@@ -54,7 +54,7 @@ pub(super) struct Evidence {
 }
 
 /// The processes of a system, ended when this is dropped.
-struct Running {
+struct RunningSystem {
     channels: Vec<Process>,
     components: Vec<Process>,
     watchers: Process,
@@ -77,8 +77,8 @@ pub(super) fn conduct(
     progress.step("opening connections");
     let asked_ns = monotonic_ns();
     running.connect(&peers)?;
-    // A host that is busy lets the processes hear of the start as slowly as of their peers.
-    let barrier_ns = (monotonic_ns() - asked_ns).clamp(BARRIER_NS, BARRIER_MAX_NS);
+    // A host that is busy lets the processes hear of the start as slowly as of their peers, or a little more slowly.
+    let barrier_ns = (2 * (monotonic_ns() - asked_ns)).clamp(BARRIER_NS, BARRIER_MAX_NS);
     let mut evidence = Evidence {
         scheduling: running.scheduling(),
         ..Evidence::default()
@@ -146,7 +146,7 @@ fn start(
     (system, plan): (&System, &Plan),
     places: &Places,
     (duration, context): (Duration, &Context),
-) -> Result<(Running, Peers), LabError> {
+) -> Result<(RunningSystem, Peers), LabError> {
     let mut peers = Peers {
         subscriptions: plan.subscriptions.clone(),
         ..Peers::default()
@@ -177,7 +177,7 @@ fn start(
     let mut role = vec!["model-watcher".to_owned(), room.to_string()];
     role.extend(places.cpus().iter().map(usize::to_string));
     let watchers = on(context, None).start("watchers", &role)?;
-    let running = Running {
+    let running = RunningSystem {
         channels,
         components,
         watchers,
@@ -210,7 +210,7 @@ fn start_channel(launcher: &Launcher, name: &str, lanes: &[u8]) -> Result<Proces
     launcher.start(&format!("channel {name}"), &role)
 }
 
-impl Running {
+impl RunningSystem {
     fn connect(&mut self, peers: &Peers) -> Result<(), LabError> {
         self.ask(&ComponentQuestion::Connect(peers.clone()))?;
         // One after the other: a thread that waits for others of its lane serves nobody meanwhile.

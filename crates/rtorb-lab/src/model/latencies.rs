@@ -102,17 +102,17 @@ impl StageJobs {
     }
 }
 
-/// What was seen of a chain.
+/// The data ages and the reaction times of a chain.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Seen {
+struct ChainTimes {
     data_ages_ns: Vec<u64>,
     reaction_times_ns: Vec<u64>,
 }
 
 /// Follows the data through the registers. If the cause releases the first stage, a reaction counts from its arrival.
-fn seen(stages: &[StageJobs], cause_releases_first: bool) -> Seen {
+fn seen(stages: &[StageJobs], cause_releases_first: bool) -> ChainTimes {
     let Some(first) = stages.first() else {
-        return Seen::default();
+        return ChainTimes::default();
     };
     // The writes of the register before: when, and when its input was read.
     let mut register: Option<Vec<(u64, u64)>> = None;
@@ -151,7 +151,7 @@ fn seen(stages: &[StageJobs], cause_releases_first: bool) -> Seen {
         while left.next_if(|(_, of_ns)| *of_ns < read_ns).is_some() {}
         left.peek().map(|(at_ns, _)| at_ns.saturating_sub(cause_ns))
     });
-    Seen {
+    ChainTimes {
         data_ages_ns: ages.collect(),
         reaction_times_ns: reactions.collect(),
     }
@@ -261,8 +261,8 @@ through = ["only.read", "only.act"]
 
     #[test]
     fn what_has_not_been_written_is_not_seen() {
-        assert_eq!(seen(&[], false), Seen::default());
+        assert_eq!(seen(&[], false), ChainTimes::default());
         let nothing = [StageJobs::default(), StageJobs::default()];
-        assert_eq!(seen(&nothing, true), Seen::default());
+        assert_eq!(seen(&nothing, true), ChainTimes::default());
     }
 }

@@ -238,10 +238,12 @@ impl Plan {
 
 /// Refuses executions beyond an enforced budget: the run draws the whole execution and enforces nothing.
 fn refuse_enforcement(system: &System) -> Result<(), String> {
-    let exceeds = |one: &&rtorb_sched::model::Behaviour| one.urgent_ns() < one.execution.worst_ns();
-    match system.behaviours.iter().find(exceeds) {
+    let each = system.behaviours.iter().enumerate();
+    let mut exceeding =
+        each.filter(|(index, one)| system.urgent_ns(*index) < one.execution.worst_ns());
+    match exceeding.next() {
         None => Ok(()),
-        Some(behaviour) => Err(format!(
+        Some((_, behaviour)) => Err(format!(
             "{} may execute beyond its budget, and a run enforces no budgets: shorten its execution to run the system",
             behaviour.name
         )),

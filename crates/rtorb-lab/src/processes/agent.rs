@@ -14,7 +14,7 @@ use rtorb_os::sync::Mutex;
 use rtorb_results::ObtainedScheduling;
 
 use crate::error::LabError;
-use protocol::{Lines, Question, Reading, Welcome};
+use protocol::{AgentQuestion, Lines, Reading, Welcome};
 
 pub mod protocol;
 pub mod server;
@@ -128,29 +128,29 @@ impl Agent {
 
     /// Waits until a server has ended by itself, ends it when that takes too long, and answers how it ended.
     pub(crate) fn end(&self, key: u32) -> Result<String, LabError> {
-        self.ask(&Question::End(key))
+        self.ask(&AgentQuestion::End(key))
     }
 
     /// As [`rtorb_host::placement::obtained`].
     pub(crate) fn obtained(&self, key: u32, process: &str) -> Option<ObtainedScheduling> {
-        self.scheduling(&Question::Obtained(key, process.to_owned()))
+        self.scheduling(&AgentQuestion::Obtained(key, process.to_owned()))
             .pop()
     }
 
     /// As [`rtorb_host::placement::obtained_by_priority`].
     pub(crate) fn obtained_by_priority(&self, key: u32, process: &str) -> Vec<ObtainedScheduling> {
-        self.scheduling(&Question::ObtainedByPriority(key, process.to_owned()))
+        self.scheduling(&AgentQuestion::ObtainedByPriority(key, process.to_owned()))
     }
 
     /// None when the agent is gone: nothing is known then.
-    fn scheduling(&self, question: &Question) -> Vec<ObtainedScheduling> {
+    fn scheduling(&self, question: &AgentQuestion) -> Vec<ObtainedScheduling> {
         let answer = self.ask(question).ok();
         answer
             .and_then(|line| serde_json::from_str(&line).ok())
             .unwrap_or_default()
     }
 
-    fn ask(&self, question: &Question) -> Result<String, LabError> {
+    fn ask(&self, question: &AgentQuestion) -> Result<String, LabError> {
         let mut control = self.control.lock();
         if let Some(why) = &control.lost {
             return Err(LabError::agent(&self.address, why.clone()));

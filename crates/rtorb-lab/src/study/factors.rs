@@ -11,12 +11,12 @@ use crate::experiment::Effort;
 pub struct Factor {
     /// The label.
     pub(crate) label: &'static str,
-    levels: Levels,
+    levels: FactorLevels,
 }
 
 /// The values of a factor, in the order in which they are measured.
 #[derive(Clone, Copy, Debug)]
-enum Levels {
+enum FactorLevels {
     Values(&'static [Value]),
     Texts(&'static [&'static str]),
     Numbers(&'static [i64]),
@@ -145,28 +145,28 @@ impl Value {
 impl Factor {
     /// A factor of any values.
     pub(crate) const fn of(label: &'static str, levels: &'static [Value]) -> Self {
-        let levels = Levels::Values(levels);
+        let levels = FactorLevels::Values(levels);
         Self { label, levels }
     }
 
     /// A factor of names.
     pub(crate) const fn texts(label: &'static str, levels: &'static [&'static str]) -> Self {
-        let levels = Levels::Texts(levels);
+        let levels = FactorLevels::Texts(levels);
         Self { label, levels }
     }
 
     /// A factor of whole numbers.
     pub(crate) const fn numbers(label: &'static str, levels: &'static [i64]) -> Self {
-        let levels = Levels::Numbers(levels);
+        let levels = FactorLevels::Numbers(levels);
         Self { label, levels }
     }
 
     /// Its values, in the order in which they are measured.
     pub(crate) fn levels(&self) -> Vec<Value> {
         match self.levels {
-            Levels::Values(values) => values.to_vec(),
-            Levels::Texts(texts) => texts.iter().copied().map(Value::Text).collect(),
-            Levels::Numbers(numbers) => numbers.iter().copied().map(Value::Number).collect(),
+            FactorLevels::Values(values) => values.to_vec(),
+            FactorLevels::Texts(texts) => texts.iter().copied().map(Value::Text).collect(),
+            FactorLevels::Numbers(numbers) => numbers.iter().copied().map(Value::Number).collect(),
         }
     }
 

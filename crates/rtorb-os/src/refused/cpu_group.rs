@@ -28,7 +28,11 @@ impl CpuGroup {
     pub fn find(root: &Path) -> Option<Self> {
         let groups = read(root, "/proc/self/cgroup")?;
         let mounts = read(root, "/proc/self/mountinfo").unwrap_or_default();
-        Self::first(&groups, &mounts).or_else(|| Self::second(root, &groups, &mounts))
+        match named_by_first(&groups) {
+            // If its hierarchy is not mounted here, its folder is not known: the other hierarchy does not have the controller.
+            Some(name) => Self::first(name, &mounts),
+            None => Self::second(root, &groups, &mounts),
+        }
     }
 
     /// Microseconds of each period that real-time threads of the group may use; `None` if the kernel gives groups none of their own.
@@ -63,13 +67,7 @@ impl CpuGroup {
         )
     }
 
-    fn first(groups: &str, mounts: &str) -> Option<Self> {
-        let name = groups.lines().find_map(|line| {
-            let mut parts = line.splitn(3, ':').skip(1);
-            let mut controllers = parts.next()?.split(',');
-            controllers.any(|name| name == "cpu").then_some(())?;
-            parts.next()
-        })?;
+    fn first(name: &str, mounts: &str) -> Option<Self> {
         let (mounted, mount) = mounts
             .lines()
             .find_map(|line| mount_of(line, Some("cpu")))?;
@@ -80,7 +78,8 @@ impl CpuGroup {
     fn second(root: &Path, groups: &str, mounts: &str) -> Option<Self> {
         let name = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
         let found = mounts.lines().find_map(|line| mount_of(line, None));
-        let (mounted, mount) = found.unwrap_or(("/", "/sys/fs/cgroup"));
+        // Where it is not mounted, its root is not seen either.
+        let (mounted, mount) = found.unwrap_or(("", "/sys/fs/cgroup"));
         let mut group = Self::mounted(2, name, mounted, mount);
         while group.folder.len() > mount.len() {
             let controllers = read(root, &format!("{}/cgroup.controllers", group.folder));
@@ -117,6 +116,16 @@ impl CpuGroup {
     }
 }
 
+/// The group with the `cpu` controller in the first hierarchy (cgroups(7), /proc/PID/cgroup).
+fn named_by_first(groups: &str) -> Option<&str> {
+    groups.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let mut controllers = parts.next()?.split(',');
+        controllers.any(|name| name == "cpu").then_some(())?;
+        parts.next()
+    })
+}
+
 /// Why the host refuses SCHED_FIFO and SCHED_RR, and what to do, if the reason is the control group of this process. `has_right` is
 /// true if the process may ask for real-time policies.
 pub(super) fn refusal(root: &Path, has_right: bool) -> Option<String> {
@@ -133,13 +142,29 @@ pub(super) fn refusal(root: &Path, has_right: bool) -> Option<String> {
     })
 }
 
-/// True if the effective capabilities have CAP_SYS_NICE.
-pub(super) fn holds_sys_nice(root: &Path) -> bool {
+/// True if nothing but a control group keeps this process from a real-time policy of that priority: it has CAP_SYS_NICE in the host's user
+/// namespace, where the kernel asks for it (sched(7)), or its RLIMIT_RTPRIO allows the priority.
+pub(super) fn may_have(root: &Path, priority: u8) -> bool {
     const CAP_SYS_NICE: u32 = 23;
     let status = read(root, "/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask & (1 << CAP_SYS_NICE) != 0)
+    let mask = after(&status, "CapEff:").and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    let users = read(root, "/proc/self/uid_map").unwrap_or_default();
+    let is_inner = !users.is_empty() && users.split_whitespace().ne(["0", "0", "4294967295"]);
+    if !is_inner && mask.is_some_and(|mask| mask & (1 << CAP_SYS_NICE) != 0) {
+        return true;
+    }
+    let limits = read(root, "/proc/self/limits").unwrap_or_default();
+    let limit = after(&limits, "Max realtime priority").unwrap_or("0");
+    limit == "unlimited"
+        || limit
+            .parse()
+            .is_ok_and(|limit: u64| limit >= priority.into())
+}
+
+/// Returns the first word behind `name` at the beginning of a line.
+fn after<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix(name));
+    lines.next()?.split_whitespace().next()
 }
 
 /// Which part of a hierarchy is mounted, and where (proc_pid_mountinfo(5)): of the first one with this controller, or of the second.
@@ -264,7 +289,43 @@ mod tests {
             &[("proc/self/status", "CapEff:\t0000000000800000\n")],
         );
         assert_eq!(refusal(&machine.0, true), None);
-        assert!(holds_sys_nice(&machine.0));
-        assert!(!holds_sys_nice(Path::new("/nowhere")));
+        assert!(may_have(&machine.0, 99));
+        assert!(!may_have(Path::new("/nowhere"), 1));
+    }
+
+    #[test]
+    fn a_right_is_the_hosts_capability_or_the_limit() {
+        let limits = "Max nice priority         0                    0\nMax realtime priority     50                   99\n";
+        let machine = Machine::new(
+            "right",
+            &[
+                ("proc/self/status", "CapEff:\t000001ffffffffff\n"),
+                ("proc/self/uid_map", "         0       1000          1\n"),
+                ("proc/self/limits", limits),
+            ],
+        );
+        assert!(may_have(&machine.0, 50));
+        assert!(
+            !may_have(&machine.0, 51),
+            "the capability is that of a user namespace of its own"
+        );
+        fs::write(machine.0.join("proc/self/uid_map"), "0 0 4294967295\n").expect("a file");
+        assert!(may_have(&machine.0, 51));
+    }
+
+    #[test]
+    fn a_hierarchy_that_is_not_mounted_names_no_file() {
+        let machine = Machine::new(
+            "unmounted",
+            &[
+                ("proc/self/cgroup", "4:cpu,cpuacct:/measure\n0::/name\n"),
+                ("proc/self/mountinfo", HYBRID),
+            ],
+        );
+        assert_eq!(refusal(&machine.0, true), None);
+        fs::write(machine.0.join("proc/self/cgroup"), "0::/name\n").expect("a file");
+        fs::write(machine.0.join("proc/self/mountinfo"), "").expect("a file");
+        let said = refusal(&machine.0, true).expect("the group is the cause");
+        assert!(!said.contains("cgroup.procs"), "{said}");
     }
 }

@@ -11,7 +11,7 @@ use super::messages::{
     AnnotationValue, EventType, FtraceEventBundle, PacketData, TracePacket, TrackDescriptor,
     TrackEvent,
 };
-use super::write::{CATEGORY, CPU_END, HOST, LOST, UNRECORDED, before_second};
+use super::write::{BOOT, CATEGORY, CPU_END, HOST, LOST, UNRECORDED, before_second};
 use crate::records::{
     CallOutcome, CallRecord, CallSide, HostRecord, ProcessRecord, Recording, ThreadRecord,
 };
@@ -153,11 +153,13 @@ impl Reader {
         let uuid = track.uuid();
         if let Some(name) = host_name(track) {
             let hosts = &mut self.recording.hosts;
-            let known = hosts.iter().position(|host| host.name == name);
+            let boot_id = track.description().strip_prefix(BOOT);
+            let known = hosts.iter().position(|host| host.is(name, boot_id));
             let host = known.unwrap_or(hosts.len());
             if known.is_none() {
                 hosts.push(HostRecord {
                     name: name.to_owned(),
+                    boot_id: boot_id.map(str::to_owned),
                     ahead_ns: 0,
                     processes: Vec::new(),
                     kernel: Err("the file does not say why".to_owned()),

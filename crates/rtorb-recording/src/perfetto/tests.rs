@@ -49,6 +49,7 @@ fn recording() -> Recording {
     Recording {
         hosts: vec![HostRecord {
             name: "host".to_owned(),
+            boot_id: Some("of the host".to_owned()),
             ahead_ns: 0,
             processes: vec![process(1, client), process(2, server)],
             kernel: Err("none".to_owned()),

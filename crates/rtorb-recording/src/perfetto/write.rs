@@ -20,8 +20,8 @@ pub(super) fn trace(recording: &Recording, joins: &Joins) -> (Trace, u64) {
     for (index, host) in recording.hosts.iter().enumerate() {
         let mut writer = Writer {
             host,
-            sequence: identity(&("sequence", &host.name)) as u32 | 1,
-            machine: (index > 0).then(|| identity(&("machine", &host.name)) as u32 | 1),
+            sequence: identity(&("sequence", of_host(host))) as u32 | 1,
+            machine: (index > 0).then(|| identity(&("machine", of_host(host))) as u32 | 1),
             tracks: Vec::new(),
             events: Vec::new(),
         };
@@ -57,11 +57,17 @@ fn identity(content: &impl Hash) -> u64 {
     hasher.finish().max(1)
 }
 
+/// What makes a host differ from all others.
+fn of_host(host: &HostRecord) -> (&str, Option<&str>) {
+    (&host.name, host.boot_id.as_deref())
+}
+
 /// The number of the arrow of each call that has one: equal at both ends, and another one in another recording.
 fn flows(recording: &Recording, joins: &Joins) -> BTreeMap<CallPlace, u64> {
     let pairs = joins.server_of.iter();
     let both = pairs.flat_map(|(client, server)| {
-        let (host, call) = (&recording.host(*client).name, recording.call(*client));
+        let host = of_host(recording.host(*client));
+        let call = recording.call(*client);
         let thread = (
             recording.process(*client).pid,
             recording.thread(*client).tid,
@@ -120,10 +126,11 @@ impl Writer<'_> {
     /// The track of the host, and what is known of it.
     fn host(&mut self) {
         let host = self.host;
-        let uuid = identity(&("host", &host.name));
+        let uuid = identity(&("host", of_host(host)));
         self.track(TrackDescriptor {
             uuid: Some(uuid),
             name: Some(format!("{HOST}{}", host.name)),
+            description: host.boot_id.as_ref().map(|id| format!("{BOOT}{id}")),
             ..TrackDescriptor::default()
         });
         let mut notes = vec![integer("ahead_ns", host.ahead_ns)];
@@ -155,7 +162,7 @@ impl Writer<'_> {
         process: &ProcessRecord,
         flows: &BTreeMap<CallPlace, u64>,
     ) -> u64 {
-        let uuid = identity(&("process", &self.host.name, process.pid));
+        let uuid = identity(&("process", of_host(self.host), process.pid));
         self.track(TrackDescriptor {
             uuid: Some(uuid),
             process: Some(ProcessDescriptor {
@@ -408,6 +415,8 @@ fn text(name: &str, value: &str) -> DebugAnnotation {
 pub(super) const CATEGORY: &str = "rtorb";
 /// The beginning of the name of a host's track.
 pub(super) const HOST: &str = "host ";
+/// The beginning of the description of a host's track, before its boot id.
+pub(super) const BOOT: &str = "boot ";
 /// The beginning of the annotation with the end of a CPU's record.
 pub(super) const CPU_END: &str = "kernel_end_ns_of_cpu_";
 /// The name of the instant that counts threads whose calls are not recorded.

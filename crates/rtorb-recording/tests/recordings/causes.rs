@@ -4,7 +4,7 @@ use rtorb_recording::joins::Joins;
 use rtorb_recording::late::{Judged, LateCall, late_calls};
 use rtorb_recording::limits::SystemBounds;
 use rtorb_recording::parts::{Cause, Divider, totals};
-use rtorb_recording::{CallOutcome, CallSide, Recording};
+use rtorb_recording::{CallOutcome, CallRecord, CallSide, Recording};
 use rtorb_sched::model::{CheckOptions, Platform, System};
 
 use crate::synthetic::{DELAY_NS, PLANTED, Planted, WORKER, call, recording, thread};
@@ -128,6 +128,32 @@ fn without_the_evidence_the_cause_is_unknown() {
     }
 }
 
+/// The thread that reads requests executed many short calls before it read this one.
+#[test]
+fn a_thousand_calls_of_the_reader_are_a_queue() {
+    let mut recording = recording(Planted::SlowNetwork);
+    let processes = &mut recording.hosts[0].processes;
+    let sent_ns = processes[0].threads[0].calls[6].second_ns;
+    let read_ns = processes[1].threads[1].calls[6].first_ns;
+    let each_ns = (read_ns - sent_ns) / 1_000;
+    for number in 0..1_000 {
+        let begin_ns = sent_ns + number * each_ns;
+        let times = [begin_ns, begin_ns, begin_ns + each_ns - 100];
+        let other = CallRecord {
+            connection: 9,
+            ..call(CallSide::Server, "bulk", times)
+        };
+        processes[1].threads[0].calls.push(other);
+    }
+    let found = one(&recording);
+    assert_eq!(found.cause, Cause::Queue, "{found:#?}");
+    let said = &found.evidence[0];
+    assert!(
+        said.contains("while its thread executed bulk") && said.contains("in 1000 pieces"),
+        "{said}"
+    );
+}
+
 /// Other calls of its thread are evidence of a queue, also without a record of the kernel.
 #[test]
 fn calls_alone_show_a_queue() {
@@ -166,14 +192,22 @@ fn a_timeout_is_late_without_a_limit() {
     given_up.last_ns = given_up.first_ns + 2_000_000;
     let deadline_ns = given_up.last_ns;
     let served_ns = processes[1].threads[1].calls[6].last_ns;
-    let found = late_calls(&recording, &Joins::of(&recording), &Judged::ByLimit(None));
-    let [found] = &found[..] else {
-        panic!("{found:#?}");
-    };
-    assert_eq!(found.late_by_ns, served_ns - deadline_ns);
-    assert_eq!(found.cause, Cause::Execution, "{found:#?}");
-    // The other calls say what is usual.
-    assert!(!found.evidence[0].contains("usually 0ns"), "{found:#?}");
+    // A limit that is longer than its deadline changes nothing.
+    for limit_ns in [None, Some(LIMIT_NS)] {
+        let found = late_calls(
+            &recording,
+            &Joins::of(&recording),
+            &Judged::ByLimit(limit_ns),
+        );
+        let [found] = &found[..] else {
+            panic!("{found:#?}");
+        };
+        assert_eq!(found.late_by_ns, served_ns - deadline_ns, "{limit_ns:?}");
+        assert_eq!(found.limit_ns, 2_000_000, "{limit_ns:?}");
+        assert_eq!(found.cause, Cause::Execution, "{found:#?}");
+        // The other calls say what is usual.
+        assert!(!found.evidence[0].contains("usually 0ns"), "{found:#?}");
+    }
 }
 
 /// A servant that calls another one: the time of the inner call is divided too.

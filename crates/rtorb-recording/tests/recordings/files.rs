@@ -59,6 +59,34 @@ fn files_of_several_hosts_are_one_after_another() {
     assert_eq!(sorted(again(&both)), sorted(both));
 }
 
+/// Boards that were made from one image have one name.
+#[test]
+fn hosts_of_one_name_are_told_apart_by_their_boot_ids() {
+    let near = recording(Planted::Nothing);
+    let mut far = recording(Planted::BusyNeighbour);
+    far.hosts[0].boot_id = Some("of another one".to_owned());
+    let mut bytes = near.to_bytes().0;
+    bytes.extend(far.to_bytes().0);
+    let mut both = near.clone();
+    both.add(far);
+    assert_eq!(both.hosts.len(), 2);
+    assert_eq!(
+        sorted(Recording::of_bytes(&bytes).unwrap()),
+        sorted(both.clone())
+    );
+    assert_eq!(sorted(again(&both)), sorted(both));
+    // An older file does not say it: the name decides.
+    let mut older = recording(Planted::FullQueue);
+    older.hosts[0].boot_id = None;
+    let older = again(&older);
+    assert_eq!(older.hosts[0].boot_id, None);
+    for (mut first, second) in [(older.clone(), near.clone()), (near.clone(), older)] {
+        first.add(second);
+        assert_eq!(first.hosts.len(), 1);
+        assert_eq!(first.hosts[0].boot_id, near.hosts[0].boot_id);
+    }
+}
+
 /// Files of one host are as if they were read apart and added.
 #[test]
 fn files_of_one_host_are_one_after_another() {
@@ -199,6 +227,7 @@ proptest! {
         let process = ProcessRecord { pid: 9, name: "process".to_owned(), threads, unrecorded_threads: 0 };
         let host = HostRecord {
             name: "host".to_owned(),
+            boot_id: None,
             ahead_ns: 0,
             processes: vec![process],
             kernel: Err("none".to_owned()),
@@ -250,6 +279,7 @@ fn odd_recordings_are_kept() {
     };
     let host = |name: &str, kernel| HostRecord {
         name: name.to_owned(),
+        boot_id: None,
         ahead_ns: 0,
         processes: vec![ProcessRecord {
             pid: 5,

@@ -19,6 +19,7 @@ fn joined(client: Vec<CallRecord>, server: Vec<CallRecord>) -> Recording {
     };
     let host = |name: &str, process| HostRecord {
         name: name.to_owned(),
+        boot_id: None,
         ahead_ns: 0,
         processes: vec![process],
         kernel: Err("none".to_owned()),

@@ -4,4 +4,5 @@
 mod causes;
 mod files;
 mod joining;
+mod own_process;
 mod synthetic;

@@ -146,6 +146,7 @@ impl Made {
         };
         let host = HostRecord {
             name: "plant".to_owned(),
+            boot_id: Some("of the plant".to_owned()),
             ahead_ns: 0,
             processes: vec![client, server],
             kernel: Ok(kernel),
@@ -185,6 +186,10 @@ impl Made {
         let read_ns = arrived_ns + 5_000;
         let mut handed_ns = read_ns;
         if planted == Planted::BusyNeighbourOfReader {
+            // The worker has ended another call just before.
+            self.event(1, read_ns - 20_000, woken(WORKER));
+            self.event(1, read_ns - 18_000, switched(0, false, WORKER));
+            self.event(1, read_ns - 1_000, switched(WORKER, false, 0));
             self.event(2, read_ns + 500, switched(READER, true, BUSY));
             handed_ns += DELAY_NS;
             self.event(2, handed_ns, switched(BUSY, false, READER));

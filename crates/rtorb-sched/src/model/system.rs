@@ -177,7 +177,7 @@ pub enum Enforcement {
     /// It is counted, and goes on.
     #[default]
     Count,
-    /// It goes on less urgently than all real-time work.
+    /// It goes on less urgently than all real-time work, and keeps its thread and level.
     Demote(Budget),
     /// It stops.
     Stop(Budget),
@@ -190,6 +190,13 @@ pub struct Budget {
     pub budget_ns: u64,
     /// The longest execution beyond the budget until it is enforced, in ns.
     pub granularity_ns: u64,
+}
+
+impl Budget {
+    /// Returns the longest execution until it is enforced, of a job that executes for `worst_ns`.
+    fn bound(self, worst_ns: u64) -> u64 {
+        worst_ns.min(self.budget_ns.saturating_add(self.granularity_ns))
+    }
 }
 
 /// An execution time.
@@ -439,22 +446,30 @@ impl Trigger {
     }
 }
 
-impl Behaviour {
-    /// Returns the longest execution of its own code at its own urgency, in ns: the budget and its granularity, if they are
-    /// enforced and less than the longest execution.
+impl System {
+    /// Returns the longest execution of a behaviour's own code for which others wait, in ns: the budget and its granularity, if they are
+    /// enforced and less than the longest execution. A demotion enforces them for a behaviour [with its own
+    /// thread](Self::has_own_thread) only: otherwise others wait until the demoted job ends.
     #[must_use]
-    pub fn urgent_ns(&self) -> u64 {
-        let worst_ns = self.execution.worst_ns();
-        match self.enforcement {
-            Enforcement::Count => worst_ns,
-            Enforcement::Demote(budget) | Enforcement::Stop(budget) => {
-                worst_ns.min(budget.budget_ns.saturating_add(budget.granularity_ns))
-            }
+    pub fn urgent_ns(&self, behaviour: usize) -> u64 {
+        let one = &self.behaviours[behaviour];
+        let worst_ns = one.execution.worst_ns();
+        match one.enforcement {
+            Enforcement::Demote(budget) if self.has_own_thread(behaviour) => budget.bound(worst_ns),
+            Enforcement::Stop(budget) => budget.bound(worst_ns),
+            Enforcement::Count | Enforcement::Demote(_) => worst_ns,
         }
     }
-}
 
-impl System {
+    /// Returns true if no other behaviour waits for the thread or the level of a behaviour: it is not called, and its CPU does not schedule
+    /// by deadline. A job keeps its level until it ends; a two-way caller waits for its callee; and a lane serves all its calls by the same
+    /// threads.
+    #[must_use]
+    pub fn has_own_thread(&self, behaviour: usize) -> bool {
+        self.behaviours[behaviour].trigger != Trigger::Called
+            && self.scheduling(self.placement(behaviour)) == SchedulingPolicy::FixedPriority
+    }
+
     /// Returns the scheduling policy of a CPU.
     #[must_use]
     pub fn scheduling(&self, place: Placement) -> SchedulingPolicy {

@@ -302,17 +302,39 @@ pub(super) fn mistake(text: &str, error: &Error) -> Mistake {
     }
 }
 
-/// Rewords an error of a reader about an unknown field. All known ones are many, so they are named only if none is similar.
+/// Rewords an error of a reader about an unknown field or word. All known ones are many: they are named only if none is similar, on
+/// lines of their own.
 fn clearer(reason: &str) -> String {
-    let Some(field) = quoted(reason, "unknown field ") else {
-        return reason.to_owned();
-    };
-    let known = reason.split('`').skip(3).step_by(2);
-    match nearest(field, known) {
-        Some(meant) => format!("unknown field `{field}`: did you mean `{meant}`?"),
-        None => reason.to_owned(),
+    for what in ["unknown field ", "unknown variant "] {
+        let known = reason.split('`').skip(3).step_by(2);
+        if let Some(wrong) = quoted(reason, what) {
+            return match nearest(wrong, known) {
+                Some(meant) => format!("{what}`{wrong}`: did you mean `{meant}`?"),
+                None => wrapped(reason),
+            };
+        }
     }
+    reason.to_owned()
 }
+
+/// Breaks a text that has a list into lines at its spaces.
+fn wrapped(text: &str) -> String {
+    let mut wrapped = String::new();
+    let mut line_begins = 0;
+    for word in text.split(' ') {
+        if wrapped.len() - line_begins + word.len() > LINE_BYTES_MAX {
+            line_begins = wrapped.len();
+            wrapped.push_str("\n  ");
+        } else if !wrapped.is_empty() {
+            wrapped.push(' ');
+        }
+        wrapped.push_str(word);
+    }
+    wrapped
+}
+
+/// The bytes of a line of a list, if no word is longer.
+const LINE_BYTES_MAX: usize = 90;
 
 /// Truncates a message: a quotation may be as long as the file.
 pub(crate) fn cut(mut reason: String) -> String {
@@ -410,7 +432,7 @@ mod tests {
             "7: `id`, `is_open` are missing here: write id = ..., is_open = ...",
             "8: invalid value: integer `900`, expected u8",
             "13: unknown field `not`",
-            "15: unknown variant `geer`",
+            "15: unknown variant `geer`: did you mean `gear`?",
         ];
         check(&found(from_toml::<Plant>(text).unwrap_err()), &expected);
     }

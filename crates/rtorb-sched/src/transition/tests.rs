@@ -152,6 +152,25 @@ fn deadlines_stay_the_order_where_both_modes_have_them() {
     );
 }
 
+#[test]
+fn another_deadline_makes_any_order_possible_during_the_change() {
+    let by_deadline = |a_deadline| {
+        let mut a = operation("a", 20, 10);
+        a.deadline_ns = Some(a_deadline);
+        Owned::new(
+            vec![a, operation("b", 30, 14)],
+            Strategy::EarliestDeadlineFirst,
+        )
+    };
+    let (old, new) = (by_deadline(20), by_deadline(19));
+    assert_eq!(between(&old, &old).refusal(), None);
+    let refused = between(&old, &new).refusal();
+    assert!(
+        refused.is_some(),
+        "a lane of two levels has jobs of three deadlines"
+    );
+}
+
 /// A job in the simulation.
 struct Job {
     task: usize,

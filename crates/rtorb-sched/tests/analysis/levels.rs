@@ -228,20 +228,82 @@ fn an_enforced_budget_bounds_what_others_wait_for() {
         "execution = \"8ms\"\n\n  [[component.behaviour]]\n  name = \"spindle\"",
     );
     assert_eq!(only_edf(&[longer]).standing, Standing::Misses);
-    for policy in ["demote", "stop"] {
-        let enforced = format!(
+    let enforced = |policy: &str| {
+        format!(
             "execution = \"8ms\"\n  enforcement = {{ policy = \"{policy}\", budget = \"3ms\", granularity = \"500us\" }}\n\n  [[component.behaviour]]\n  name = \"spindle\""
-        );
-        let report = only_edf(&[(longer.0, &enforced)]);
-        assert_eq!(report.standing, Standing::Holds, "{policy}");
-        assert_eq!(report.processors[0].utilisation_millionths, 980_000);
-        let mut assumptions = report.assumptions.iter();
-        assert!(assumptions.any(|one| one.what.contains("500us after its budget of 3ms")));
-    }
+        )
+    };
+    let report = only_edf(&[(longer.0, &enforced("stop"))]);
+    assert_eq!(report.standing, Standing::Holds);
+    assert_eq!(report.processors[0].utilisation_millionths, 980_000);
+    let mut assumptions = report.assumptions.iter();
+    assert!(assumptions.any(|one| one.what.contains("500us after its budget of 3ms")));
+    // A demoted job keeps its level, so that no job which waits begins before its end.
+    let report = only_edf(&[(longer.0, &enforced("demote"))]);
+    assert_eq!(report.standing, Standing::Misses);
+    let mut assumptions = report.assumptions.iter();
+    assert!(assumptions.any(|one| one.what.contains("write policy = \"stop\"")));
     let counted = longer
         .1
         .replace("8ms\"", "8ms\"\n  enforcement = { policy = \"count\" }");
     assert_eq!(only_edf(&[(longer.0, &counted)]).standing, Standing::Misses);
+}
+
+#[test]
+fn a_demotion_bounds_what_others_wait_for_if_the_thread_serves_nothing_else() {
+    let report = |policy: &str, calls: &str| {
+        let text = format!(
+            r#"
+name = "demoted"
+
+[[node]]
+name = "board"
+
+[[component]]
+name = "long"
+node = "board"
+
+  [[component.behaviour]]
+  name = "work"
+  {calls}
+  execution = "800ms"
+  priority = 20
+  enforcement = {{ policy = "{policy}", budget = "4ms", granularity = "1ms" }}
+
+[[component]]
+name = "near"
+node = "board"
+
+  [[component.behaviour]]
+  name = "step"
+  period = "10ms"
+  execution = "1ms"
+  priority = 10
+  {}
+"#,
+            if calls.is_empty() {
+                "calls = [{ to = \"long.work\", way = \"one-way\" }]"
+            } else {
+                ""
+            }
+        );
+        let no_idl = |_: &[PathBuf]| Ok(BTreeMap::new());
+        let system = System::parse(&text, Path::new("."), &no_idl).expect("it is right");
+        let platforms = vec![Platform::ideal(); system.nodes.len()];
+        check(&system, &platforms, &CheckOptions::default()).expect("it composes")
+    };
+    let own_thread = "minimum_gap = \"1s\"";
+    for (policy, calls, expected) in [
+        ("count", own_thread, Standing::Misses),
+        ("demote", own_thread, Standing::Holds),
+        ("stop", own_thread, Standing::Holds),
+        // A lane's thread serves other calls.
+        ("demote", "", Standing::Misses),
+        ("stop", "", Standing::Holds),
+    ] {
+        let standing = report(policy, calls).standing;
+        assert_eq!(standing, expected, "{policy} {calls}");
+    }
 }
 
 #[test]

@@ -46,6 +46,10 @@ pub(crate) struct ChannelCore {
     observers: Observers,
     /// True if the keeper has to update observers.
     has_changed: AtomicBool,
+    /// The events that the source of priorities has admitted. It is locked while the registry is.
+    admitted: Mutex<Vec<EventFlow>>,
+    /// True if the channel may have fewer events than were admitted.
+    may_have_fewer: AtomicBool,
     is_ending: AtomicBool,
     /// True while the configured key is bound to the channel's object.
     has_key: Mutex<bool>,
@@ -94,6 +98,8 @@ impl ChannelCore {
             reorders: AtomicU64::new(0),
             observers: Observers::new(OBSERVERS_MAX),
             has_changed: AtomicBool::new(false),
+            admitted: Mutex::default(),
+            may_have_fewer: AtomicBool::new(false),
             is_ending: AtomicBool::new(false),
             has_key: Mutex::new(false),
             received: AtomicU64::new(0),
@@ -225,10 +231,12 @@ impl ChannelCore {
             subscribed,
         } = plan(request, &placed);
         let mut registry = placed.registry;
-        self.admit(|| flows(&registry, Some((number, &subscribed)), None))?;
+        let slot = registry.take_slot(number)?;
+        let admitted = self.admit(|| flows(&registry, Some((number, &subscribed)), None));
+        admitted.inspect_err(|_| registry.give_slot_back(slot))?;
         let registration = Registration {
             number,
-            slot: registry.take_slot(number)?,
+            slot,
             lane: Arc::clone(self.lane_of(priority)),
         };
         let keeper = Arc::clone(&self.mailbox);
@@ -291,7 +299,7 @@ impl ChannelCore {
         }
         drop(registry);
         if subscriber.is_some() {
-            self.note_change();
+            self.note_fewer_events();
         }
         self.deactivate(proxy);
     }
@@ -299,7 +307,7 @@ impl ChannelCore {
     /// Removes a supplier and its proxy.
     pub(crate) fn forget_supplier(&self, number: u64) {
         let proxy = self.registry.lock().forget_supplier(number);
-        self.note_change();
+        self.note_fewer_events();
         self.deactivate(proxy);
     }
 
@@ -335,6 +343,31 @@ impl ChannelCore {
     /// The connected suppliers.
     pub(crate) fn suppliers(&self) -> Vec<Arc<ChannelSupplier>> {
         self.registry.lock().connected_suppliers()
+    }
+
+    /// Asks the keeper to update the observers, and the source of priorities, after a client has left.
+    fn note_fewer_events(&self) {
+        self.may_have_fewer.store(true, Ordering::SeqCst);
+        self.note_change();
+    }
+
+    /// Tells the source of priorities which events are left, if clients have left. May wait; the keeper calls it. If the source does not
+    /// answer, the keeper asks again later.
+    pub(crate) fn update_admission(&self) {
+        let has_left = self.may_have_fewer.swap(false, Ordering::SeqCst);
+        if !has_left || self.priorities.admission().is_none() {
+            return;
+        }
+        // Under the lock: no client connects between the question and the answer.
+        let registry = self.registry.lock();
+        let left = flows(&registry, None, None);
+        if *self.admitted.lock() == left {
+            return;
+        }
+        let told = rtorb::with_deadline(self.config.ping_timeout, || self.admit(|| left));
+        if told.is_err() {
+            self.may_have_fewer.store(true, Ordering::SeqCst);
+        }
     }
 
     /// Asks the keeper to update the observers.
@@ -423,7 +456,10 @@ impl ChannelCore {
             .map_err(ConnectSupplierError::System)?;
         let connected = supplier.connect(reference, qos, self.config.ping_timeout);
         drop(registry);
-        connected.map_err(ConnectSupplierError::AlreadyConnected)?;
+        if let Err(already) = connected {
+            self.note_fewer_events();
+            return Err(ConnectSupplierError::AlreadyConnected(already));
+        }
         self.note_change();
         Ok(())
     }
@@ -433,8 +469,22 @@ impl ChannelCore {
         let Some(admission) = self.priorities.admission() else {
             return Ok(());
         };
-        let admitted = admission.admit(&flows());
-        admitted.map_err(|reason| local::NOT_ADMITTED.with_detail(reason))
+        let flows = flows();
+        let admitted = admission.admit(&self.name(), &flows);
+        admitted.map_err(|reason| local::NOT_ADMITTED.with_detail(reason))?;
+        *self.admitted.lock() = flows;
+        Ok(())
+    }
+
+    /// Returns a name that no other running channel has, and that this one has again after a restart at the same endpoint: its key, its
+    /// endpoints and its host.
+    fn name(&self) -> String {
+        let endpoints: Vec<String> = (self.orb.endpoints().iter())
+            .map(ToString::to_string)
+            .collect();
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let (key, endpoints) = (&self.config.key, endpoints.join(" "));
+        format!("{key} at {endpoints} of {}", host.trim())
     }
 
     /// Finds out how urgent a subscription is. The source may take its time, so no lock is held meanwhile.

@@ -5,7 +5,7 @@
 //! do not subscribe to each other's events for ever. It forwards an event only while its `ttl` is above 0, and decreases it.
 
 mod config;
-mod link;
+mod connection;
 mod message;
 mod work_queue;
 
@@ -18,7 +18,7 @@ use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{JoinHandle, spawn};
 
-use link::{Link, LinkEnd};
+use connection::{ConnectionEnd, GatewayConnection};
 use work_queue::WorkQueue;
 
 /// A gateway from one channel to another. Dropping it stops it.
@@ -103,23 +103,23 @@ impl GatewayRun {
     fn run(&self, tell: &dyn Fn(&News)) {
         let mut tries = 0;
         while !self.work.shall_stop() {
-            match Link::open(&self.orb, &self.ends, &self.poa, &self.work) {
-                Ok(mut link) => {
+            match GatewayConnection::open(&self.orb, &self.ends, &self.poa, &self.work) {
+                Ok(mut connection) => {
                     self.work.count_connection();
                     tell(&News::Connected);
-                    let ended = link.serve(&self.config, tell);
-                    link.close();
+                    let ended = connection.serve(&self.config, tell);
+                    connection.close();
                     self.work.clear();
-                    if link.has_served() {
+                    if connection.has_served() {
                         tries = 0;
                     }
                     match ended {
-                        LinkEnd::Stopped => break,
-                        LinkEnd::Lost { end, exception } => {
-                            tries += u32::from(!link.has_served());
+                        ConnectionEnd::Stopped => break,
+                        ConnectionEnd::Lost { end, exception } => {
+                            tries += u32::from(!connection.has_served());
                             tell(&News::Lost { end, exception });
                         }
-                        LinkEnd::NotSubscribed(error) => {
+                        ConnectionEnd::NotSubscribed(error) => {
                             tries += 1;
                             let end = End::From;
                             tell(&News::Failed { end, error, tries });

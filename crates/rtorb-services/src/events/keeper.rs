@@ -52,6 +52,7 @@ pub(crate) fn work(core: &Arc<ChannelCore>) {
             open(&consumer);
             continue;
         }
+        core.update_admission();
         let has_called = core.update_an_observer();
         if let Some(consumer) = calls.disconnected.pop_front() {
             consumer.connection().notify_disconnected();
@@ -80,6 +81,7 @@ fn end(core: &ChannelCore) {
             supplier.notify_disconnected();
             core.forget_supplier(supplier.number());
         }
+        core.update_admission();
     });
     core.end_objects();
 }

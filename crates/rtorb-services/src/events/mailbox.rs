@@ -1,13 +1,13 @@
 //! The keeper's mailbox: the way in which other threads give it work.
 
 use super::wake_signal::WakeSignal;
+use rtorb_os::bounded_queue::BoundedQueue;
 use rtorb_os::sync::Mutex;
-use std::collections::VecDeque;
 
 /// A bounded queue of items for one thread, and the signal that wakes it.
 #[derive(Debug)]
 pub(crate) struct Mailbox<T> {
-    items: Mutex<VecDeque<T>>,
+    items: Mutex<BoundedQueue<T>>,
     signal: WakeSignal,
 }
 
@@ -15,7 +15,7 @@ impl<T> Mailbox<T> {
     /// Reserves memory for `items_max` items. Callers never post more.
     pub(crate) fn new(items_max: usize) -> Self {
         Self {
-            items: Mutex::new(VecDeque::with_capacity(items_max)),
+            items: Mutex::new(BoundedQueue::new(items_max, usize::MAX).with_memory()),
             signal: WakeSignal::default(),
         }
     }
@@ -26,14 +26,15 @@ impl<T> Mailbox<T> {
         if self.is_stopping() {
             return;
         }
-        items.push_back(item);
+        let refused = items.push(item, 0).err();
         drop(items);
+        debug_assert!(refused.is_none(), "no caller posts more than the bound");
         self.signal.wake();
     }
 
     /// Takes the oldest item.
     pub(crate) fn take(&self) -> Option<T> {
-        self.items.lock().pop_front()
+        self.items.lock().pop()
     }
 
     /// What the thread sleeps on.
@@ -44,7 +45,7 @@ impl<T> Mailbox<T> {
     /// Asks the thread to end after the work in progress. Forgets the items, which may hold the mailbox.
     pub(crate) fn stop(&self) {
         self.signal.stop();
-        let items = core::mem::take(&mut *self.items.lock());
+        let items: Vec<T> = self.items.lock().drain(usize::MAX).collect();
         drop(items);
     }
 

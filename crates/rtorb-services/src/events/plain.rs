@@ -11,7 +11,6 @@ mod config;
 mod consumer;
 mod consumer_proxy;
 mod counts;
-mod goodbyes;
 mod supplier_proxy;
 mod value;
 
@@ -49,9 +48,11 @@ impl PlainChannel {
     pub fn serve(
         poa: &Poa,
         channel: &rtec::EventChannel,
-        config: PlainConfig,
+        mut config: PlainConfig,
     ) -> Result<Self, PlainError> {
         config.check()?;
+        // A consumer's thread is created by the one that serves its connecting.
+        config.consumer_threads = config.consumer_threads.or_as_here();
         let core = Arc::new(PlainCore::new(poa.clone(), channel.clone(), config));
         let reference: EventChannel = poa.activate(Root(Arc::clone(&core)))?;
         let working = Arc::clone(&core);

@@ -22,13 +22,15 @@ pub trait PrioritySource: fmt::Debug + Send + Sync {
 
 /// Decides whether events may run the operations of their consumers as often as their suppliers send them.
 ///
-/// The channel asks when a consumer or a supplier connects, and connects no other one meanwhile.
+/// The channel asks when a consumer or a supplier connects, and connects no other one meanwhile. When one has disconnected, it says which
+/// events are left, and at its end that there are none.
 pub trait FlowAdmission {
-    /// Admits all events of a channel, or refuses the client that connects.
+    /// Admits all events of the channel of that name in place of those that it had, or refuses the client that connects. Fewer events are
+    /// always admitted, and a channel without events is forgotten.
     ///
     /// # Errors
     /// The deadline that would be missed first, and what would help.
-    fn admit(&self, flows: &[EventFlow]) -> Result<(), String>;
+    fn admit(&self, channel: &str, flows: &[EventFlow]) -> Result<(), String>;
 }
 
 /// The events of one supplier's operation that run the operation of one or several consumers.

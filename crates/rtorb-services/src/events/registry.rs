@@ -138,6 +138,11 @@ impl Registry {
         slot.ok_or(local::SERVICE_FULL)
     }
 
+    /// Frees a slot that was taken for a consumer which does not connect.
+    pub(crate) fn give_slot_back(&mut self, slot: usize) {
+        self.free_slots.push(slot);
+    }
+
     /// Notes that a consumer with a [slot](Self::take_slot) connected to its proxy.
     pub(crate) fn connected(
         &mut self,

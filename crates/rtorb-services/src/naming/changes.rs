@@ -7,14 +7,16 @@
 use super::config::NamingConfig;
 use super::draft::{Bounds, ChangeOutcome, Draft, Refusal, Request};
 use super::failure::StoreFailure;
+use super::replica::Replica;
+use super::shared_store::{WRITES_BYTES_MAX, WRITES_MAX};
 use super::tree::{Effect, Tree};
 use core::any::Any;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
-use rtorb::CompletionStatus;
+use rtorb::{CompletionStatus, CurrentCall};
+use rtorb_os::bounded_queue::BoundedQueue;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
@@ -26,10 +28,10 @@ use std::sync::{Arc, OnceLock};
 pub(super) struct Changes {
     tree: Arc<Mutex<Tree>>,
     storage: Mutex<Storage>,
+    is_shared: bool,
     /// A commit panicked, so no other is made.
     has_panicked: AtomicBool,
     bounds: Bounds,
-    waiting_max: usize,
     timeout_ns: u64,
     queue: Mutex<ChangeQueue>,
     led: Condvar,
@@ -39,9 +41,11 @@ pub(super) struct Changes {
 
 /// Where changes are kept. A commit shares the disk, so that the last user of the disk closes it.
 #[derive(Clone, Debug)]
-enum Storage {
+pub(super) enum Storage {
     Memory,
     Disk(Arc<dyn Disk>),
+    /// A store that other services change too.
+    Shared(Arc<Replica>),
     /// The service has ended: no change is made.
     Closed,
 }
@@ -79,9 +83,9 @@ pub(super) enum ChangeError {
     NotKept(CommitError),
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct ChangeQueue {
-    waiting: VecDeque<PendingChange>,
+    waiting: BoundedQueue<PendingChange>,
     is_led: bool,
 }
 
@@ -89,24 +93,24 @@ struct ChangeQueue {
 struct PendingChange {
     request: Request,
     answer: Arc<Answer>,
+    deadline_ns: u64,
 }
 
 type Answer = OnceLock<Result<ChangeOutcome, ChangeError>>;
 
 impl Changes {
-    pub(super) fn new(
-        tree: Arc<Mutex<Tree>>,
-        disk: Option<Arc<dyn Disk>>,
-        config: &NamingConfig,
-    ) -> Self {
+    pub(super) fn new(tree: Arc<Mutex<Tree>>, storage: Storage, config: &NamingConfig) -> Self {
         Self {
             tree,
-            storage: Mutex::new(disk.map_or(Storage::Memory, Storage::Disk)),
+            is_shared: matches!(storage, Storage::Shared(_)),
+            storage: Mutex::new(storage),
             has_panicked: AtomicBool::new(false),
             bounds: config.into(),
-            waiting_max: config.changes_waiting_max,
             timeout_ns: nanoseconds(config.change_timeout),
-            queue: Mutex::default(),
+            queue: Mutex::new(ChangeQueue {
+                waiting: BoundedQueue::new(config.changes_waiting_max, usize::MAX),
+                is_led: false,
+            }),
             led: Condvar::new(),
             made: AtomicU64::new(0),
             commits: AtomicU64::new(0),
@@ -115,16 +119,17 @@ impl Changes {
 
     /// Makes a change. When this returns, the change is on the disk, if there is one, and visible.
     pub(super) fn make(&self, request: Request) -> Result<ChangeOutcome, ChangeError> {
-        let deadline_ns = monotonic_ns().saturating_add(self.timeout_ns);
+        let deadline_ns = self.deadline_ns();
         let answer = Arc::new(Answer::new());
         let mut queue = self.queue.lock();
-        if queue.waiting.len() >= self.waiting_max {
-            return Err(ChangeError::Busy);
-        }
-        queue.waiting.push_back(PendingChange {
+        let change = PendingChange {
             request,
             answer: Arc::clone(&answer),
-        });
+            deadline_ns,
+        };
+        if queue.waiting.push(change, 0).is_err() {
+            return Err(ChangeError::Busy);
+        }
         loop {
             if let Some(answer) = answer.get() {
                 return answer.clone();
@@ -135,6 +140,15 @@ impl Changes {
                 return Err(queue.give_up(&answer));
             }
         }
+    }
+
+    /// When a change that begins now is given up. The disk answers or fails; a store elsewhere may do neither, so nobody waits for it
+    /// longer than the client does.
+    fn deadline_ns(&self) -> u64 {
+        let own_ns = self.timeout_ns;
+        let left = self.is_shared.then(CurrentCall::get).flatten();
+        let left_ns = left.and_then(|call| call.remaining()).map(nanoseconds);
+        monotonic_ns().saturating_add(left_ns.map_or(own_ns, |left_ns| left_ns.min(own_ns)))
     }
 
     /// Refuses all later changes, and closes the disk when the commit in progress has ended.
@@ -153,8 +167,7 @@ impl Changes {
     /// Commits a batch of waiting changes. It may lack the leader's own change if many were before it.
     fn lead<'q>(&'q self, mut queue: MutexGuard<'q, ChangeQueue>) -> MutexGuard<'q, ChangeQueue> {
         queue.is_led = true;
-        let count = queue.waiting.len().min(BATCH_MAX);
-        let batch: Vec<PendingChange> = queue.waiting.drain(..count).collect();
+        let batch: Vec<PendingChange> = queue.waiting.drain(BATCH_MAX).collect();
         drop(queue);
         // A guard, because other threads must not wait for ever if the log of the store panics.
         let leading = LeaderGuard(self);
@@ -174,12 +187,76 @@ impl Changes {
             let _ = waiting.answer.set(Err(ChangeError::NotKept(error)));
         }
         let storage = self.storage.lock().clone();
-        if let Storage::Disk(disk) = storage {
-            disk.report_panic(panic_message(panic));
+        match storage {
+            Storage::Disk(disk) => disk.report_panic(panic_message(panic)),
+            Storage::Shared(replica) => replica.report_panic(panic_message(panic)),
+            Storage::Memory | Storage::Closed => {}
         }
     }
 
     fn commit(&self, batch: &[PendingChange]) {
+        if !self.is_shared {
+            return self.commit_alone(batch);
+        }
+        let mut rest = batch;
+        while !rest.is_empty() {
+            let (portion, after) = rest.split_at(portion_len(rest));
+            rest = after;
+            if !self.commit_shared(portion) {
+                break;
+            }
+        }
+        let unavailable = CommitError {
+            failure: StoreFailure::Unavailable,
+            completed: CompletionStatus::No,
+        };
+        for waiting in rest {
+            let _ = waiting.answer.set(Err(ChangeError::NotKept(unavailable)));
+        }
+    }
+
+    /// Commits changes to a store that other services change too, which decides whether they are made. Returns false if the store does not
+    /// answer: the leader would wait for it longer than its own call.
+    fn commit_shared(&self, portion: &[PendingChange]) -> bool {
+        let storage = self.storage.lock().clone();
+        let made = match storage {
+            _ if self.has_panicked.load(Ordering::Relaxed) => {
+                Err(ChangeError::NotKept(panicked(CompletionStatus::No)))
+            }
+            Storage::Shared(replica) => {
+                let requests: Vec<_> = portion.iter().map(|waiting| &waiting.request).collect();
+                let deadline_ns = self.shared_deadline_ns(portion);
+                let made = replica.make(&requests, self.bounds, deadline_ns);
+                made.map_err(ChangeError::NotKept)
+            }
+            _ => Err(ChangeError::Ended),
+        };
+        if let Ok(outcomes) = &made {
+            let changes = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+            self.made.fetch_add(changes as u64, Ordering::Relaxed);
+            self.commits
+                .fetch_add(u64::from(changes > 0), Ordering::Relaxed);
+        }
+        for (index, waiting) in portion.iter().enumerate() {
+            let answer = match &made {
+                Ok(outcomes) => outcomes[index].clone().map_err(ChangeError::Refused),
+                Err(error) => Err(error.clone()),
+            };
+            // Only the leader sets it, once.
+            let _ = waiting.answer.set(answer);
+        }
+        let is_unavailable = |error: &CommitError| error.failure == StoreFailure::Unavailable;
+        !matches!(&made, Err(ChangeError::NotKept(error)) if is_unavailable(error))
+    }
+
+    /// When a commit to a shared store is given up: when nobody waits for it any more, and before others waited too long for it.
+    fn shared_deadline_ns(&self, portion: &[PendingChange]) -> u64 {
+        let latest_ns = portion.iter().map(|waiting| waiting.deadline_ns).max();
+        let most_ns = monotonic_ns().saturating_add(self.timeout_ns / SHARED_COMMIT_PART);
+        latest_ns.map_or(most_ns, |latest_ns| latest_ns.min(most_ns))
+    }
+
+    fn commit_alone(&self, batch: &[PendingChange]) {
         let mut draft = Draft::new(&self.tree, self.bounds);
         let decided: Vec<_> = batch
             .iter()
@@ -194,7 +271,7 @@ impl Changes {
             _ if has_panicked => Err(ChangeError::NotKept(panicked(CompletionStatus::No))),
             Storage::Memory => Ok(()),
             Storage::Disk(disk) => disk.commit(&effects).map_err(ChangeError::NotKept),
-            Storage::Closed => Err(ChangeError::Ended),
+            Storage::Shared(_) | Storage::Closed => Err(ChangeError::Ended),
         };
         if committed.is_ok() && !effects.is_empty() {
             self.made.fetch_add(made as u64, Ordering::Relaxed);
@@ -219,11 +296,8 @@ impl ChangeQueue {
     /// Removes a change from the queue if no leader has taken it.
     fn give_up(&mut self, answer: &Arc<Answer>) -> ChangeError {
         let is_it = |waiting: &PendingChange| Arc::ptr_eq(&waiting.answer, answer);
-        match self.waiting.iter().position(is_it) {
-            Some(index) => {
-                self.waiting.remove(index);
-                ChangeError::TooLate
-            }
+        match self.waiting.remove(is_it) {
+            Some(_) => ChangeError::TooLate,
             #[cfg(simulation)]
             None if rtorb_os::simulation::is_planted("late-change-denied") => ChangeError::TooLate,
             None => ChangeError::LateInCommit,
@@ -258,6 +332,25 @@ fn panic_message(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("a panic without a message")
 }
 
+/// The number of changes, one at least, that a commit to a shared store takes. A change writes at most twice: a context and its name.
+fn portion_len(waiting: &[PendingChange]) -> usize {
+    let mut bytes = 0;
+    let is_within = |waiting: &&PendingChange| {
+        let names = waiting.request.name.iter();
+        let name_bytes: usize = names.map(|it| it.id.len() + it.kind.len()).sum();
+        bytes += CHANGE_BYTES + 2 * name_bytes + 2 * waiting.request.change.bytes();
+        bytes <= WRITES_BYTES_MAX
+    };
+    let within = waiting.iter().take(WRITES_MAX / 2).take_while(is_within);
+    within.count().max(1)
+}
+
+/// Bytes of the keys of a change beside its name, and of the padding of its reference.
+const CHANGE_BYTES: usize = 256;
+
+/// The part of the time for changes that a commit to a shared store may take, after which clients get TRANSIENT.
+const SHARED_COMMIT_PART: u64 = 5;
+
 /// The greatest number of changes in a commit: it limits how long one thread works for others.
 const BATCH_MAX: usize = 256;
 
@@ -268,6 +361,8 @@ fn nanoseconds(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::super::draft::Change;
+    use super::super::memory_store::{Fault, MemoryStore};
+    use super::super::replica_tests::Service;
     use super::super::tree::{BindingKey, BindingTarget, ROOT, View};
     use super::*;
     use core::sync::atomic::{AtomicBool, AtomicUsize};
@@ -325,7 +420,8 @@ mod tests {
         disk.commits_before_panic
             .store(usize::MAX, Ordering::SeqCst);
         let tree = Arc::new(Mutex::new(Tree::new(config.bindings_max)));
-        let changes = Changes::new(tree, Some(Arc::new(Arc::clone(&disk))), config);
+        let storage = Storage::Disk(Arc::new(Arc::clone(&disk)));
+        let changes = Changes::new(tree, storage, config);
         (disk, changes)
     }
 
@@ -501,6 +597,27 @@ mod tests {
             assert_eq!(leader.join().expect("a"), Ok(ChangeOutcome::Changed));
         });
         assert!(is_bound(&changes, "a") && !is_bound(&changes, "b"));
+    }
+
+    #[test]
+    fn after_a_commit_to_a_shared_store_that_does_not_answer_its_leader_tries_no_other() {
+        let store = Arc::new(MemoryStore::default());
+        let service = Service::open(&store);
+        store.fail([Fault::Unsent]);
+        let pending = |index: usize| PendingChange {
+            request: bind(&index.to_string()),
+            answer: Arc::new(Answer::new()),
+            deadline_ns: u64::MAX,
+        };
+        let batch: Vec<_> = (0..WRITES_MAX).map(pending).collect();
+        service.changes.commit(&batch);
+        let error = CommitError {
+            failure: StoreFailure::Unavailable,
+            completed: CompletionStatus::No,
+        };
+        let not_kept = Err(ChangeError::NotKept(error));
+        assert!(batch.iter().all(|it| it.answer.get() == Some(&not_kept)));
+        assert_eq!(service.changes.counts(), (0, 0));
     }
 
     #[test]

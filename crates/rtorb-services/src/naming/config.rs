@@ -31,7 +31,8 @@ pub struct NamingConfig {
     /// Changes that wait for the disk: TRANSIENT. 1 to 65,536; 1,024.
     pub changes_waiting_max: usize,
     /// The time to wait for a change to be on the disk: TIMEOUT, COMPLETED_MAYBE if its commit had begun. The thread that makes a
-    /// commit waits as long as the disk takes. 1 ms to an hour; 10 s.
+    /// commit waits as long as the disk takes, and for a store that services share a fifth of this time, after which its clients get
+    /// TRANSIENT. 1 ms to an hour; 10 s.
     pub change_timeout: Duration,
     /// The timeout of a call to another server: CannotProceed, or TIMEOUT with COMPLETED_MAYBE for a change that the other server may
     /// have made. The ORB's `connect_timeout` limits connecting to it. 1 ms to an hour; 2 s.

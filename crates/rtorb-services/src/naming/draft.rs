@@ -32,6 +32,18 @@ pub(super) enum Change {
     Destroy,
 }
 
+impl Change {
+    /// Bytes of the reference that it binds.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Bind(target) | Self::RebindObject(target) | Self::RebindContext(target) => {
+                target.bytes()
+            }
+            Self::Unbind | Self::BindNewContext | Self::NewContext | Self::Destroy => 0,
+        }
+    }
+}
+
 /// The result of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChangeOutcome {
@@ -121,6 +133,11 @@ impl<'t> Draft<'t> {
             // The service checks that a name is not empty before it comes here.
             (None, _) => Err(Refusal::Stopped(Stop::MissingNode { at: 0 })),
         }
+    }
+
+    /// The id of the next context after the draft.
+    pub(super) fn next_context(&self) -> ContextId {
+        self.next_context
     }
 
     /// The effects to commit, in order.

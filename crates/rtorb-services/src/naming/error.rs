@@ -1,5 +1,7 @@
 //! Why a naming service cannot start.
 
+use super::failure::StoreFailure;
+use super::shared_store::SharedStoreError;
 use redb::{DatabaseError, StorageError, TableError};
 use rtorb::{ObjectKeyError, PoaError, SystemException};
 use std::io;
@@ -78,9 +80,26 @@ pub enum StoreError {
         /// Its value.
         max: usize,
     },
+    /// A store that several services share does not answer, or refuses.
+    #[error("{failure} ({why}): {}", failure.advice())]
+    Shared {
+        /// What fails.
+        failure: StoreFailure,
+        /// What the store or the operating system says.
+        why: String,
+    },
     /// An error of the operating system.
     #[error("{0}")]
     Io(#[from] io::Error),
+}
+
+impl From<SharedStoreError> for StoreError {
+    fn from(error: SharedStoreError) -> Self {
+        Self::Shared {
+            failure: error.failure,
+            why: error.why,
+        }
+    }
 }
 
 impl From<DatabaseError> for StoreError {

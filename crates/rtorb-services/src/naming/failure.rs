@@ -1,12 +1,12 @@
 //! Why the store keeps no more changes, as clients learn it from an exception.
 
 use core::fmt;
-use rtorb::exception::RTORB;
+use rtorb::exception::{RTORB, local};
 use rtorb::{ExceptionKind, SystemException};
 
 /// Why the store of a naming service did not keep a change.
 ///
-/// The minor code of PERSIST_STORE says it.
+/// The minor code of PERSIST_STORE says it, or of TRANSIENT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreFailure {
@@ -24,11 +24,19 @@ pub enum StoreFailure {
     Damaged,
     /// The program of the store has a fault: a commit panicked.
     Panicked,
+    /// The store is shared with other naming services, and does not answer. The exception is TRANSIENT.
+    Unavailable,
+    /// The store is shared with other naming services, and refuses the change.
+    Refused,
 }
 
 impl StoreFailure {
     /// The reason in an exception of a naming service, if it has one.
     pub fn of_exception(exception: &SystemException) -> Option<Self> {
+        let unavailable = local::STORE_UNAVAILABLE;
+        if (exception.kind, exception.minor) == (unavailable.kind, unavailable.minor) {
+            return Some(Self::Unavailable);
+        }
         let code = exception.minor.checked_sub(RTORB)?;
         let known = ALL.iter().find(|failure| failure.code() == code);
         known
@@ -54,6 +62,12 @@ impl StoreFailure {
             }
             Self::Damaged => "restore the store from a copy, then start the naming service again",
             Self::Panicked => "start the naming service again, and report the message of the panic",
+            Self::Unavailable => {
+                "see that the store runs and is reached from there; the naming service then goes on by itself"
+            }
+            Self::Refused => {
+                "read the reason in the warnings of the naming service; an etcd at its quota is compacted and defragmented, and its alarm disarmed"
+            }
         }
     }
 
@@ -66,6 +80,8 @@ impl StoreFailure {
             Self::Disk => 5,
             Self::Damaged => 6,
             Self::Panicked => 7,
+            Self::Unavailable => 8,
+            Self::Refused => 9,
         }
     }
 }
@@ -80,11 +96,13 @@ impl fmt::Display for StoreFailure {
             Self::Disk => "the disk of its store reports an error",
             Self::Damaged => "its store is damaged",
             Self::Panicked => "its store has panicked",
+            Self::Unavailable => "its shared store does not answer",
+            Self::Refused => "its shared store refuses the change",
         })
     }
 }
 
-const ALL: [StoreFailure; 7] = [
+const ALL: [StoreFailure; 9] = [
     StoreFailure::DiskFull,
     StoreFailure::QuotaExceeded,
     StoreFailure::FileTooLarge,
@@ -92,6 +110,8 @@ const ALL: [StoreFailure; 7] = [
     StoreFailure::Disk,
     StoreFailure::Damaged,
     StoreFailure::Panicked,
+    StoreFailure::Unavailable,
+    StoreFailure::Refused,
 ];
 
 #[cfg(all(test, feature = "naming-service"))]

@@ -1,16 +1,18 @@
 //! Random changes compared with a simple model, with restarts of the store in between.
 
-use super::changes::{ChangeError, Changes};
+use super::changes::{ChangeError, Changes, Storage};
 use super::config::NamingConfig;
 use super::draft::{Change, ChangeOutcome, Refusal, Request};
-use super::store::Store;
+use super::replica::Replica;
+use super::shared_store::SharedStore;
+use super::store_log::NoLog;
 use super::tree::{BindingKey, BindingTarget, ContextId, ROOT, Stop, Tree, View};
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use rtorb::ior::{Ior, TaggedProfile};
 use rtorb::url::NameComponent;
 use rtorb_os::sync::Mutex;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 /// One step of a test.
@@ -177,22 +179,33 @@ fn word(error: &ChangeError) -> &'static str {
     }
 }
 
-fn open(place: &Path) -> (Arc<Mutex<Tree>>, Changes) {
-    let config = NamingConfig {
-        bindings_max: 1000,
-        ..NamingConfig::default()
-    };
-    let (store, tree) = Store::open(place, &config).expect("a store");
-    let tree = Arc::new(Mutex::new(tree));
-    let changes = Changes::new(Arc::clone(&tree), Some(Arc::new(store)), &config);
-    (tree, changes)
+/// A naming service without references to its contexts.
+struct ModelledService {
+    tree: Arc<Mutex<Tree>>,
+    changes: Changes,
 }
 
-/// In memory if the host supports it, because of the ten thousands of commits.
-fn directory() -> tempfile::TempDir {
-    tempfile::tempdir_in("/dev/shm")
-        .or_else(|_| tempfile::tempdir())
-        .expect("a directory")
+impl ModelledService {
+    /// Waits until the tree has all that is in the store: the store confirms that a name is not bound.
+    fn catch_up(&self) {
+        let missing = self.changes.make(request(0, &["z"], Operation::Unbind));
+        let missing = missing.expect_err("nobody binds it");
+        assert_eq!(word(&missing), "missing");
+    }
+}
+
+fn config() -> NamingConfig {
+    NamingConfig {
+        bindings_max: 1000,
+        ..NamingConfig::default()
+    }
+}
+
+fn share(store: Arc<dyn SharedStore>) -> ModelledService {
+    let config = config();
+    let (replica, tree) = Replica::open(store, &config, Arc::new(NoLog)).expect("a store");
+    let changes = Changes::new(Arc::clone(&tree), Storage::Shared(replica), &config);
+    ModelledService { tree, changes }
 }
 
 /// Compares the tree with the model.
@@ -246,36 +259,109 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-proptest! {
-    #[test]
-    fn random_changes_agree_with_the_model(
-        actions in prop::collection::vec(action(), 1..60),
-    ) {
-        let directory = directory();
-        let place = directory.path().join("names");
-        let (mut tree, mut changes) = open(&place);
-        let mut model = Model::new();
-        for action in actions {
-            match action {
-                Action::Reopen => {
-                    drop((tree, changes));
-                    (tree, changes) = open(&place);
-                    compare(&tree.lock(), &model);
-                }
-                Action::Change { context, path, what } => {
-                    let wanted = model.make(context, &path, what);
-                    let made = changes.make(request(context, &path, what));
-                    let made = match &made {
-                        Ok(ChangeOutcome::Created(id)) => Ok(Some(id.0)),
-                        Ok(ChangeOutcome::Changed) => Ok(None),
-                        Err(error) => Err(word(error)),
-                    };
-                    prop_assert_eq!(made, wanted, "{:?} at {} {:?}", what, context, path);
-                }
+/// Carries out the actions, each by the next of the services, which are all opened anew for a restart.
+fn check(actions: &[Action], open: &dyn Fn() -> Vec<ModelledService>) -> Result<(), TestCaseError> {
+    let mut services = open();
+    let mut model = Model::new();
+    let compare_all = |services: &[ModelledService], model: &Model| {
+        for service in services {
+            service.catch_up();
+            compare(&service.tree.lock(), model);
+        }
+    };
+    for (index, action) in actions.iter().enumerate() {
+        match action {
+            Action::Reopen => {
+                drop(services);
+                services = open();
+                compare_all(&services, &model);
+            }
+            Action::Change {
+                context,
+                path,
+                what,
+            } => {
+                let wanted = model.make(*context, path, *what);
+                let service = &services[index % services.len()];
+                let made = service.changes.make(request(*context, path, *what));
+                let made = match &made {
+                    Ok(ChangeOutcome::Created(id)) => Ok(Some(id.0)),
+                    Ok(ChangeOutcome::Changed) => Ok(None),
+                    Err(error) => Err(word(error)),
+                };
+                prop_assert_eq!(made, wanted, "{:?} at {} {:?}", what, context, path);
             }
         }
-        compare(&tree.lock(), &model);
-        drop((tree, changes));
-        compare(&open(&place).0.lock(), &model);
+    }
+    compare_all(&services, &model);
+    drop(services);
+    compare_all(&open(), &model);
+    Ok(())
+}
+
+fn actions() -> impl Strategy<Value = Vec<Action>> {
+    prop::collection::vec(action(), 1..60)
+}
+
+/// Checks a kind of shared store: two services change it in turn, and each change has the outcome of a simple model. `place` makes an
+/// empty store, and what it returns opens it, for one service.
+///
+/// # Panics
+/// With the least sequence of changes that has another outcome.
+pub fn random_changes_agree_with_the_model<O>(cases: u32, place: impl Fn() -> O)
+where
+    O: Fn() -> Arc<dyn SharedStore>,
+{
+    let config = ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let checked = TestRunner::new(config).run(&actions(), |actions| {
+        let open = place();
+        check(&actions, &|| [(); 2].map(|()| share(open())).into())
+    });
+    if let Err(error) = checked {
+        panic!("{error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::memory_store::{Handle, MemoryStore};
+    use super::super::store::Store;
+    use super::*;
+    use std::path::Path;
+
+    fn open(place: &Path) -> ModelledService {
+        let (store, tree) = Store::open(place, &config()).expect("a store");
+        let tree = Arc::new(Mutex::new(tree));
+        let storage = Storage::Disk(Arc::new(store));
+        let changes = Changes::new(Arc::clone(&tree), storage, &config());
+        ModelledService { tree, changes }
+    }
+
+    /// In memory if the host supports it, because of the ten thousands of commits.
+    fn directory() -> tempfile::TempDir {
+        tempfile::tempdir_in("/dev/shm")
+            .or_else(|_| tempfile::tempdir())
+            .expect("a directory")
+    }
+
+    proptest! {
+        #[test]
+        fn random_changes_agree_with_the_model(actions in actions()) {
+            let directory = directory();
+            let place = directory.path().join("names");
+            check(&actions, &|| vec![open(&place)])?;
+        }
+    }
+
+    #[test]
+    fn random_changes_of_two_services_agree_with_the_model() {
+        super::random_changes_agree_with_the_model(256, || {
+            let store = Arc::<MemoryStore>::default();
+            move || Arc::new(Handle(Arc::clone(&store))) as Arc<dyn SharedStore>
+        });
     }
 }

@@ -1,17 +1,20 @@
 //! A naming service that an ORB serves.
 
 use super::bootstrap::Bootstrap;
-use super::changes::{Changes, Disk};
+use super::changes::{Changes, Storage};
 use super::config::NamingConfig;
 use super::context::{Naming, NamingStatistics, ROOT_KEY};
 use super::error::NamingError;
+use super::replica::Replica;
 use super::servant;
+use super::shared_store::SharedStore;
 use super::store::{self, Store};
 use super::store_log::{OrbWarnings, StoreLog};
 use super::tree::{ROOT, Tree};
 use crate::stubs::naming::cos_naming::NamingContextExt;
 use rtorb::Orb;
 use rtorb_os::sync::Mutex;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A naming service that an ORB serves.
@@ -61,21 +64,55 @@ impl NamingService {
         Self::start(orb, config, stored)
     }
 
+    /// Loads a store that several naming services share, and serves its contexts as [`serve`](Self::serve) does; `config.store` is not
+    /// used. The services serve the same contexts: their references differ only in their endpoints. Each service sees the changes of
+    /// the others as soon as the store tells it of them. While the store does not answer, names are resolved as they were, and
+    /// clients whose changes cannot be made get TRANSIENT. Give all of them the same bounds.
+    ///
+    /// # Errors
+    /// As [`serve`](Self::serve).
+    pub fn serve_shared(
+        orb: &Orb,
+        config: NamingConfig,
+        store: Arc<dyn SharedStore>,
+    ) -> Result<Self, NamingError> {
+        config.check()?;
+        orb.root_poa()?;
+        let place = PathBuf::from(store.place());
+        let log = Arc::new(OrbWarnings(orb.clone()));
+        let opened = Replica::open(store, &config, log);
+        let (replica, tree) = opened.map_err(|why| NamingError::Store { place, why })?;
+        let identity = replica.identity();
+        Self::start_on(orb, config, Storage::Shared(replica), tree, identity)
+    }
+
     /// Serves the contexts of an open store, or of none.
     pub(super) fn start(
         orb: &Orb,
         config: NamingConfig,
         stored: Option<(Store, Tree)>,
     ) -> Result<Self, NamingError> {
-        let (disk, tree, identity) = match stored {
+        let (storage, tree, identity) = match stored {
             Some((store, tree)) => {
                 let identity = store.identity();
-                (Some(Arc::new(store) as Arc<dyn Disk>), tree, identity)
+                (Storage::Disk(Arc::new(store)), tree, identity)
             }
-            None => (None, Tree::new(config.bindings_max), store::new_identity()?),
+            None => {
+                let tree = Tree::new(config.bindings_max);
+                (Storage::Memory, tree, store::new_identity()?)
+            }
         };
-        let tree = Arc::new(Mutex::new(tree));
-        let changes = Changes::new(Arc::clone(&tree), disk, &config);
+        Self::start_on(orb, config, storage, Arc::new(Mutex::new(tree)), identity)
+    }
+
+    fn start_on(
+        orb: &Orb,
+        config: NamingConfig,
+        storage: Storage,
+        tree: Arc<Mutex<Tree>>,
+        identity: u64,
+    ) -> Result<Self, NamingError> {
+        let changes = Changes::new(Arc::clone(&tree), storage, &config);
         let naming = Naming::new(orb, identity, tree, changes, config)?;
         let service = Self {
             orb: orb.clone(),

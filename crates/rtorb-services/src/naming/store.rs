@@ -4,13 +4,12 @@ use super::changes::{CommitError, Disk};
 use super::config::NamingConfig;
 use super::error::StoreError;
 use super::failure::StoreFailure;
+use super::record::{from_bytes, to_bytes};
 use super::store_log::{NoLog, StoreLog};
-use super::tree::{BindingKey, BindingTarget, ContextId, Effect, ROOT, Tree};
+use super::tree::{BindingKey, ContextId, Effect, ROOT, Tree};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use rtorb::CompletionStatus;
-use rtorb::cdr::{Decode, Encode, Reader, Writer};
 use rtorb::exception::local;
-use rtorb::ior::Ior;
 use rtorb::url::NameComponent;
 use rtorb_os::sync::Mutex;
 use std::fs::{self, File};
@@ -175,7 +174,7 @@ pub(super) fn new_identity() -> Result<u64, rtorb::SystemException> {
     random().map_err(internal)
 }
 
-fn random() -> io::Result<u64> {
+pub(super) fn random() -> io::Result<u64> {
     getrandom::u64().map_err(io::Error::from)
 }
 
@@ -322,7 +321,7 @@ fn load(database: &Database, config: &NamingConfig) -> Result<(Tree, u64), Store
     Ok((tree, identity))
 }
 
-fn check_bound(
+pub(super) fn check_bound(
     what: &'static str,
     there: usize,
     bound: &'static str,
@@ -339,7 +338,7 @@ fn check_bound(
     }
 }
 
-fn foreign(what: &str) -> StoreError {
+pub(super) fn foreign(what: &str) -> StoreError {
     StoreError::Foreign {
         why: format!("without {what}"),
     }
@@ -359,50 +358,11 @@ fn key(place: &BindingKey) -> (u64, &str, &str) {
     (place.context.0, id, kind)
 }
 
-/// The stored form of a target: one byte for its kind, then an id or the reference's encapsulation.
-fn to_bytes(target: &BindingTarget, reference_bytes_max: usize) -> io::Result<Vec<u8>> {
-    let (tag, ior) = match target {
-        BindingTarget::Object(ior) => (OBJECT, ior),
-        BindingTarget::Elsewhere(ior) => (ELSEWHERE, ior),
-        BindingTarget::Context(id) => return Ok([&[CONTEXT][..], &id.0.to_le_bytes()].concat()),
-    };
-    let mut w = Writer::new(Vec::new(), 2 * reference_bytes_max + OVERHEAD_BYTES);
-    let written = w.encapsulation(|w| ior.encode(w));
-    written.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-    // The encapsulation's length in front of it is not needed.
-    let bytes = w.to_bytes();
-    Ok([&[tag][..], &bytes[LENGTH_BYTES..]].concat())
-}
-
-fn from_bytes(bytes: &[u8]) -> Option<BindingTarget> {
-    let (tag, rest) = bytes.split_first()?;
-    if *tag == CONTEXT {
-        let id = u64::from_le_bytes(rest.try_into().ok()?);
-        return Some(BindingTarget::Context(ContextId(id)));
-    }
-    let mut r = Reader::encapsulated(rest).ok()?;
-    let ior = Arc::new(Ior::decode(&mut r).ok()?);
-    match *tag {
-        OBJECT => Some(BindingTarget::Object(ior)),
-        ELSEWHERE => Some(BindingTarget::Elsewhere(ior)),
-        _ => None,
-    }
-}
-
-const OBJECT: u8 = 0;
-const CONTEXT: u8 = 1;
-const ELSEWHERE: u8 = 2;
-
-/// The length in front of an encapsulation.
-const LENGTH_BYTES: usize = 4;
-
-/// Lengths and padding of a reference, beside its bytes.
-const OVERHEAD_BYTES: usize = 4096;
-
 #[cfg(test)]
 mod tests {
+    use super::super::tree::BindingTarget;
     use super::*;
-    use rtorb::ior::TaggedProfile;
+    use rtorb::ior::{Ior, TaggedProfile};
     use std::io::{Seek, SeekFrom, Write};
 
     fn stored(directory: &Path) -> (PathBuf, Vec<Effect>) {

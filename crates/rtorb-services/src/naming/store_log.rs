@@ -2,7 +2,7 @@
 
 use super::failure::StoreFailure;
 use core::fmt;
-use rtorb::exception::RTORB;
+use rtorb::exception::{RTORB, local};
 use rtorb::{CompletionStatus, ExceptionKind, Orb, SystemException, Warning};
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -28,6 +28,9 @@ impl StoreFailure {
 
     /// The exception that the client of a change gets.
     pub(super) fn exception(self, completed: CompletionStatus) -> SystemException {
+        if self == Self::Unavailable {
+            return local::STORE_UNAVAILABLE.with_completion(completed);
+        }
         SystemException::new(ExceptionKind::PersistStore, RTORB | self.code(), completed)
     }
 }
@@ -38,6 +41,9 @@ pub trait StoreLog: fmt::Debug + Send + Sync {
     ///
     /// The thread that made the commit calls it, so it should not wait.
     fn failed(&self, file: &Path, failure: StoreFailure, detail: &str);
+
+    /// Reports that a shared store, which failed before, works again.
+    fn recovered(&self, _store: &Path) {}
 }
 
 /// Makes each failure a warning of the ORB.
@@ -48,6 +54,14 @@ impl StoreLog for OrbWarnings {
     fn failed(&self, file: &Path, failure: StoreFailure, detail: &str) {
         self.0
             .warn(&Warning::Service(log_line(file, failure, detail)));
+    }
+
+    fn recovered(&self, store: &Path) {
+        let line = format!(
+            "the naming service stores changes in {} again",
+            store.display()
+        );
+        self.0.warn(&Warning::Service(line));
     }
 }
 
@@ -60,8 +74,12 @@ impl StoreLog for NoLog {
 }
 
 fn log_line(file: &Path, failure: StoreFailure, detail: &str) -> String {
+    let exception = match failure {
+        StoreFailure::Unavailable => "TRANSIENT",
+        _ => "PERSIST_STORE",
+    };
     format!(
-        "the naming service cannot store changes in {}: {failure} ({detail}); clients get PERSIST_STORE, names are still resolved; {}",
+        "the naming service cannot store changes in {}: {failure} ({detail}); clients get {exception}, names are still resolved; {}",
         file.display(),
         failure.advice()
     )

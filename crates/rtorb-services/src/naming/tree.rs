@@ -3,7 +3,7 @@
 use hashbrown::{Equivalent, HashMap};
 use rtorb::ior::Ior;
 use rtorb::url::NameComponent;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::hash::RandomState;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -177,6 +177,19 @@ impl Tree {
     /// The id of the next context.
     pub(super) fn next_context(&self) -> ContextId {
         self.next_context
+    }
+
+    /// All contexts and bindings.
+    pub(super) fn everything(
+        &self,
+    ) -> (
+        HashSet<ContextId>,
+        std::collections::HashMap<Arc<BindingKey>, BindingTarget>,
+    ) {
+        let contexts = self.contexts.keys().copied().collect();
+        let bindings = self.bindings.iter();
+        let bindings = bindings.map(|(place, it)| (Arc::clone(place), it.target.clone()));
+        (contexts, bindings.collect())
     }
 
     /// The number of contexts.

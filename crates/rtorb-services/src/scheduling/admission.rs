@@ -1,76 +1,240 @@
-//! The admission of a channel's events by the schedule in force.
+//! The admission of channels' events by the schedule in force.
 
-use rtorb_sched::{CallGraph, CallKind, OperationCall, Refusal, SearchLimits, admit};
+use core::fmt;
+use rtorb_sched::{CallGraph, CallKind, OperationCall, Refusal, SearchLimits, Verdict};
+use std::collections::BTreeMap;
 
+use super::description::Description;
 use super::published::{Analysis, PublishedSchedule};
 use super::service::Scheduling;
 use super::state::SchedulerState;
 use crate::events::{EventFlow, FlowAdmission};
 
-impl SchedulerState {
-    /// Checks that every deadline also holds with these events, if it held without them. Events of operations that the schedule
-    /// does not have, and those that it has as calls already, change nothing.
-    pub(super) fn admit(&self, flows: &[EventFlow]) -> Result<(), Refusal> {
-        let Ok(published) = self.published() else {
-            return Ok(());
-        };
-        if published.holds() != Some(true) {
-            return Ok(());
+/// The admitted events of each channel. They count in the admission of others, and in changes of the system.
+#[derive(Debug)]
+pub(super) struct AdmittedFlows {
+    channels: BTreeMap<String, Vec<EventFlow>>,
+    /// The number of changes.
+    changes: u64,
+    /// The largest number of flows of all channels together.
+    flows_max: usize,
+}
+
+impl AdmittedFlows {
+    pub(super) fn new(flows_max: usize) -> Self {
+        Self {
+            channels: BTreeMap::new(),
+            changes: 0,
+            flows_max,
         }
-        let Some(graph) = published.with_events(flows) else {
-            return Ok(());
+    }
+
+    /// The flows of all channels, and the number of changes so far.
+    pub(super) fn all(&self) -> (Vec<EventFlow>, u64) {
+        let flows = self.channels.values().flatten();
+        (flows.copied().collect(), self.changes)
+    }
+
+    /// True if nothing has changed since [`Self::all`] had that number.
+    pub(super) fn are_as_of(&self, changes: u64) -> bool {
+        self.changes == changes
+    }
+
+    /// The flows of all other channels.
+    fn of_others(&self, channel: &str) -> impl Iterator<Item = &EventFlow> {
+        let others = self
+            .channels
+            .iter()
+            .filter(move |(name, _)| *name != channel);
+        others.flat_map(|(_, flows)| flows)
+    }
+
+    /// True if the channel has each of these flows already, as often.
+    fn have(&self, channel: &str, flows: &[EventFlow]) -> bool {
+        let known = self.channels.get(channel).map_or(&[][..], Vec::as_slice);
+        let is_known = |flow: &EventFlow| {
+            let same = |other: &EventFlow| {
+                (other.supplier, other.consumer) == (flow.supplier, flow.consumer)
+            };
+            known
+                .iter()
+                .any(|other| same(other) && other.count >= flow.count)
         };
-        let admitted = match &published.analysis {
-            Analysis::System(_) => Err(undeclared(&published.description.graph, &graph)),
-            Analysis::Operations(analysis) => {
-                match analysis.reanalysed(&graph, SearchLimits::default()) {
-                    Ok(analysed) => admit(&graph, &analysed),
-                    Err(error) => Err(Refusal {
-                        operation: "the system with these events".to_owned(),
-                        reason: format!("has no schedule: {error}"),
-                        remedies: Vec::new(),
-                    }),
+        flows.iter().all(is_known)
+    }
+
+    /// Checks the bounds of the table.
+    fn check_room(&self, channel: &str, flows: &[EventFlow]) -> Result<(), Refusal> {
+        let count = self.of_others(channel).count();
+        let refuse = |reason| {
+            Err(Refusal {
+                operation: "a channel".to_owned(),
+                reason,
+                remedies: Vec::new(),
+            })
+        };
+        if channel.len() > NAME_BYTES_MAX {
+            return refuse(format!("has a name of more than {NAME_BYTES_MAX} bytes"));
+        }
+        if count.saturating_add(flows.len()) > self.flows_max {
+            return refuse(format!(
+                "has more events than the service keeps: {} for all channels (dependencies_max)",
+                self.flows_max
+            ));
+        }
+        Ok(())
+    }
+
+    fn replace(&mut self, channel: &str, flows: &[EventFlow]) {
+        self.changes += 1;
+        if flows.is_empty() {
+            self.channels.remove(channel);
+        } else {
+            self.channels.insert(channel.to_owned(), flows.to_vec());
+        }
+    }
+}
+
+impl SchedulerState {
+    /// Checks that every deadline also holds with these events of a channel beside those of all others, if it held without them, and
+    /// keeps them in place of the channel's former ones. Events of operations that the schedule does not have, and those that it has as
+    /// calls already, change nothing.
+    pub(super) fn admit(&self, channel: &str, flows: &[EventFlow]) -> Result<(), Refusal> {
+        let mut known = self.flows.lock();
+        if !known.have(channel, flows) {
+            let all: Vec<EventFlow> = known.of_others(channel).chain(flows).copied().collect();
+            let admitted = known
+                .check_room(channel, flows)
+                .and_then(|()| self.check_flows(&known, &all));
+            admitted.inspect_err(|refused| self.note_refusal(refused))?;
+        }
+        known.replace(channel, flows);
+        Ok(())
+    }
+
+    /// Does the same for a channel without a name, and forgets its events.
+    pub(super) fn admit_once(&self, flows: &[EventFlow]) -> Result<(), Refusal> {
+        let known = self.flows.lock();
+        let (mut all, _) = known.all();
+        all.extend(flows);
+        let admitted = self.check_flows(&known, &all);
+        admitted.inspect_err(|refused| self.note_refusal(refused))
+    }
+
+    /// Checks that every deadline holds with these events, if it does with those that are known.
+    fn check_flows(&self, known: &AdmittedFlows, flows: &[EventFlow]) -> Result<(), Refusal> {
+        match self.published() {
+            Ok(published) if published.holds() == Some(true) => {
+                match published.refusal_with(flows) {
+                    Some(refusal) if published.refusal_with(&known.all().0).is_none() => {
+                        Err(refusal)
+                    }
+                    _ => Ok(()),
                 }
             }
-        };
-        admitted.inspect_err(|refused| self.note_refusal(refused))
+            _ => Ok(()),
+        }
+    }
+
+    /// Remembers a refusal for clients.
+    pub(super) fn note_refusal(&self, refused: &dyn fmt::Display) {
+        *self.last_refusal.lock() = refused.to_string();
     }
 }
 
 impl PublishedSchedule {
-    /// The operations with these events as calls; `None` if there are none that it does not have.
-    fn with_events(&self, flows: &[EventFlow]) -> Option<CallGraph> {
-        let index = |handle: i32| {
-            self.description
-                .handles
-                .iter()
-                .position(|one| *one == handle)
+    /// The first deadline that is not proven to hold with these events of channels.
+    pub(super) fn refusal_with(&self, flows: &[EventFlow]) -> Option<Refusal> {
+        match self.with_events(flows) {
+            Ok(with_events) => with_events.as_ref().unwrap_or(self).refusal(),
+            Err(refusal) => Some(refusal),
+        }
+    }
+
+    /// The same levels under these events of channels; `None` if the operations have them all as calls.
+    ///
+    /// # Errors
+    /// The consumer that they may not run.
+    pub(super) fn with_events(&self, flows: &[EventFlow]) -> Result<Option<Self>, Refusal> {
+        let Analysis::Operations(analysis) = &self.analysis else {
+            let graph = self.graph_with(flows);
+            return graph.map_or(Ok(None), |graph| {
+                Err(undeclared(&self.description.graph, &graph))
+            });
         };
+        if let Some(consumer) = self.consumer_that_preempts(analysis, flows) {
+            return Err(Refusal {
+                operation: self.description.graph.operations[consumer].name.clone(),
+                reason: "shares a level whose deadlines hold only in a lane that preempts, which that of a channel does not"
+                    .to_owned(),
+                remedies: Vec::new(),
+            });
+        }
+        let Some(graph) = self.graph_with(flows) else {
+            return Ok(None);
+        };
+        match analysis.reanalysed(&graph, SearchLimits::default()) {
+            Ok(analysed) => Ok(Some(Self {
+                description: Description {
+                    graph,
+                    ..self.description.clone()
+                },
+                analysis: Analysis::Operations(analysed),
+                schedule: self.schedule.clone(),
+            })),
+            Err(error) => Err(Refusal {
+                operation: "the system with these events".to_owned(),
+                reason: format!("has no schedule: {error}"),
+                remedies: Vec::new(),
+            }),
+        }
+    }
+
+    /// The first consumer in a level in which a deadline holds only by preemption.
+    fn consumer_that_preempts(
+        &self,
+        analysis: &rtorb_sched::Schedule,
+        flows: &[EventFlow],
+    ) -> Option<usize> {
+        let preempts = |level: Option<u32>| {
+            let mut operations = analysis.operations.iter();
+            operations.any(|it| it.level == level && it.verdict == Verdict::MeetsIfPreempted)
+        };
+        let mut consumers = flows.iter().filter_map(|flow| self.index(flow.consumer));
+        consumers.find(|&consumer| preempts(analysis.operations[consumer].level))
+    }
+
+    fn index(&self, handle: i32) -> Option<usize> {
+        let mut handles = self.description.handles.iter();
+        handles.position(|one| *one == handle)
+    }
+
+    /// The operations with these events as calls; `None` if there are none that it does not have.
+    fn graph_with(&self, flows: &[EventFlow]) -> Option<CallGraph> {
+        let mut counts: BTreeMap<(usize, usize), u32> = BTreeMap::new();
+        for flow in flows {
+            if let Some(both) = self.index(flow.supplier).zip(self.index(flow.consumer)) {
+                let count = counts.entry(both).or_default();
+                *count = count.saturating_add(flow.count);
+            }
+        }
         let mut graph = self.description.graph.clone();
         let mut has_more = false;
-        for flow in flows {
-            let (Some(caller), Some(callee)) = (index(flow.supplier), index(flow.consumer)) else {
-                continue;
-            };
+        for ((caller, callee), count) in counts {
             let declared = graph.calls.iter_mut().find(|call| {
                 (call.caller, call.callee, call.kind) == (caller, callee, CallKind::OneWay)
             });
             match declared {
-                Some(declared) if declared.count >= flow.count => {}
-                Some(declared) => {
-                    declared.count = flow.count;
-                    has_more = true;
-                }
-                None => {
-                    graph.calls.push(OperationCall {
-                        caller,
-                        callee,
-                        count: flow.count,
-                        kind: CallKind::OneWay,
-                    });
-                    has_more = true;
-                }
+                Some(declared) if declared.count >= count => continue,
+                Some(declared) => declared.count = count,
+                None => graph.calls.push(OperationCall {
+                    caller,
+                    callee,
+                    count,
+                    kind: CallKind::OneWay,
+                }),
             }
+            has_more = true;
         }
         has_more.then_some(graph)
     }
@@ -94,8 +258,11 @@ fn undeclared(declared: &CallGraph, wanted: &CallGraph) -> Refusal {
 }
 
 impl FlowAdmission for Scheduling {
-    fn admit(&self, flows: &[EventFlow]) -> Result<(), String> {
-        let admitted = self.shared.admit(flows);
+    fn admit(&self, channel: &str, flows: &[EventFlow]) -> Result<(), String> {
+        let admitted = self.shared.admit(channel, flows);
         admitted.map_err(|refusal| refusal.to_string())
     }
 }
+
+/// The longest name of a channel: a host, an object key and some endpoints.
+const NAME_BYTES_MAX: usize = 4_096;

@@ -1,6 +1,6 @@
 //! The change of a running system to another description: the analysis of the new system and of the change, and the switch.
 
-use rtorb::SystemException;
+use rtorb::{CurrentCall, ExceptionKind, SystemException};
 use rtorb_sched::{Refusal, Strategy};
 use std::sync::{Arc, Weak};
 
@@ -12,7 +12,7 @@ use super::published::PublishedSchedule;
 use super::schedule::ComputeError;
 use super::server_scheduler::ServerChange;
 use super::state::SchedulerState;
-use crate::events::CannotReorder;
+use crate::events::{CannotReorder, EventFlow};
 
 /// A change that took place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct SystemChange {
     pub operations_changed: u32,
     /// Why it is not proven that every deadline holds, in the new system and during the change; `None` if it is.
     pub unproven: Option<NotAdmitted>,
+    /// True if a deadline holds only in a lane that [preempts](super::Scheduling::needs_preemption).
+    pub needs_preemption: bool,
     /// The longest time for which work of the old system may go on, in ns; `None` if that is unknown.
     pub longest_old_job_ns: Option<u64>,
 }
@@ -105,6 +107,14 @@ impl NotAdmitted {
             }),
         }
     }
+
+    /// The refusal of a system that holds without the events of channels.
+    pub(super) fn with_events(refusal: Refusal) -> Self {
+        Self {
+            during: "the system is not admitted with the events of the channels that are connected",
+            refusal,
+        }
+    }
 }
 
 impl SchedulerState {
@@ -122,7 +132,7 @@ impl SchedulerState {
             handles: reserved.handles.clone(),
             ..described
         };
-        let changed = self.change(new, described, admission);
+        let changed = self.change(&new, &described, admission);
         if let Err(refused) = &changed {
             self.table.lock().release(&reserved);
             self.note_refusal(refused);
@@ -130,51 +140,76 @@ impl SchedulerState {
         changed
     }
 
-    /// Remembers a refusal for clients.
-    pub(super) fn note_refusal(&self, refused: &dyn core::fmt::Display) {
-        *self.last_refusal.lock() = refused.to_string();
-    }
-
     fn change(
         &self,
-        new: DescribedSystem,
-        description: Description,
+        new: &DescribedSystem,
+        description: &Description,
         admission: Admission,
     ) -> Result<SystemChange, SystemChangeError> {
-        let computed = PublishedSchedule::of(new, description)?;
+        for _ in 0..ATTEMPTS {
+            let computed = PublishedSchedule::of(new.clone(), description.clone())?;
+            let (flows, changes) = self.flows.lock().all();
+            let change = self.analyse(&computed, &flows)?;
+            if let Some(refused) = &change.unproven
+                && admission == Admission::RefuseUnproven
+            {
+                return Err(refused.clone().into());
+            }
+            check_caller().map_err(SystemChangeError::System)?;
+            if self.switch(computed, changes)? {
+                return Ok(change);
+            }
+        }
+        Err(SystemChangeError::Fixed(
+            "channels admitted other events during each analysis: apply it again".to_owned(),
+        ))
+    }
+
+    /// Analyses the new system and the change to it, with these events of channels.
+    fn analyse(
+        &self,
+        computed: &PublishedSchedule,
+        flows: &[EventFlow],
+    ) -> Result<SystemChange, SystemChangeError> {
         let before = self.published().ok();
+        let with_events = computed.with_events(flows);
+        let refused_with_events = match &with_events {
+            Ok(it) => it.as_ref().and_then(PublishedSchedule::refusal),
+            Err(refusal) => Some(refusal.clone()),
+        };
+        let refused_with_events = refused_with_events.map(NotAdmitted::with_events);
         let mut change = SystemChange {
             operations_changed: computed.changed_since(before.as_deref()),
-            unproven: NotAdmitted::check(&computed).err(),
+            unproven: NotAdmitted::check(computed).err().or(refused_with_events),
+            needs_preemption: computed.needs_preemption(),
             longest_old_job_ns: None,
         };
         if let Some(before) = &before {
-            before.check_kind(&computed)?;
+            before.check_kind(computed)?;
         }
-        // A system that misses deadlines has none that the change could break.
-        let proven_before = before.filter(|before| before.holds() == Some(true));
-        if let Some(before) = proven_before
-            && change.unproven.is_none()
-        {
-            let transition = before.transition_to(&computed)?;
-            change.longest_old_job_ns = transition.longest_ns;
-            change.unproven = transition.refusal.map(|refusal| NotAdmitted {
-                during: "the new system holds, but not the change to it",
-                refusal,
-            });
+        let Some(before) = before else {
+            return Ok(change);
+        };
+        let before_with_events = before.with_events(flows);
+        if let (Ok(old), Ok(new), None) = (&before_with_events, &with_events, &change.unproven) {
+            let old = old.as_ref().unwrap_or(&before);
+            // A system that misses deadlines has none that the change could break.
+            if old.holds() == Some(true) {
+                let transition = old.transition_to(new.as_ref().unwrap_or(computed))?;
+                change.longest_old_job_ns = transition.longest_ns;
+                change.unproven = transition.refusal.map(|refusal| NotAdmitted {
+                    during: "the new system holds, but not the change to it",
+                    refusal,
+                });
+            }
         }
-        if let Some(refused) = &change.unproven
-            && admission == Admission::RefuseUnproven
-        {
-            return Err(refused.clone().into());
-        }
-        self.switch(computed)?;
         Ok(change)
     }
 
     /// Publishes a schedule, changes the servers and reorders the channels. If one cannot change, only the lanes that were added
-    /// stay. No client connects to a channel meanwhile, and no server schedules an object.
-    fn switch(&self, computed: PublishedSchedule) -> Result<(), SystemChangeError> {
+    /// stay. No client connects to a channel meanwhile, and no server schedules an object. Returns false and changes nothing if the events of
+    /// channels have changed since their number of changes was `changes`.
+    fn switch(&self, computed: PublishedSchedule, changes: u64) -> Result<bool, SystemChangeError> {
         let mut channels = self.channels.lock();
         let channels = living(&mut channels);
         let mut reorders = Vec::with_capacity(channels.len());
@@ -191,15 +226,34 @@ impl SchedulerState {
         let prepared: Vec<ServerChange<'_>> = prepared
             .collect::<Result<_, _>>()
             .map_err(SystemChangeError::Fixed)?;
+        let flows = self.flows.lock();
+        if !flows.are_as_of(changes) {
+            return Ok(false);
+        }
         let described = self.table.lock().replace(&computed.description);
         described.map_err(system)?;
         self.publish(computed);
+        drop(flows);
         prepared.into_iter().for_each(ServerChange::carry_out);
         for (channel, reorder) in channels.iter().zip(reorders) {
             channel.carry_out(reorder);
         }
-        Ok(())
+        Ok(true)
     }
+}
+
+/// How often a change is analysed with the events of channels that connect meanwhile.
+const ATTEMPTS: usize = 4;
+
+/// Checks that the client of the call that this thread executes, if it executes one, still awaits its result.
+fn check_caller() -> Result<(), SystemException> {
+    let Some(call) = CurrentCall::get() else {
+        return Ok(());
+    };
+    if call.remaining().is_some_and(|left| left.is_zero()) {
+        return Err(ExceptionKind::Timeout.into());
+    }
+    call.check()
 }
 
 /// Returns those that still exist, in order, and removes the others.
@@ -213,4 +267,60 @@ fn system(exception: SchedulerException) -> SystemChangeError {
         SchedulerException::System(exception) => exception,
         _ => rtorb::exception::local::CONTRADICTION,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduling::{Scheduling, SchedulingConfig};
+    use crate::stubs::rtec_scheduler::rtorb_scheduling::{
+        Admission as IfUnproven, ChangeableScheduler, ChangeableSchedulerApplyError,
+    };
+    use rtorb::Orb;
+    use rtorb_os::clock::{monotonic_ns, sleep_until};
+    use rtorb_tests::relay::Served;
+    use std::time::Duration;
+
+    const TEXT: &str = r#"operation = [{ name = "a", period = "5ms", worst = "10us" }]"#;
+
+    #[test]
+    fn a_caller_that_has_given_up_changes_nothing() {
+        let served = Served::by(Orb::builder());
+        let system = Description::of_text("the test", TEXT).expect("it is right");
+        let config = SchedulingConfig {
+            system: Some(system.into()),
+            ..SchedulingConfig::default()
+        };
+        let service = Scheduling::serve(&served.orb, config).expect("it holds");
+        served.root.manager().activate();
+        let text = service.reference().as_object().to_string();
+        let scheduler = |timeout| {
+            let client = Orb::builder().round_trip_timeout(timeout).build();
+            let client = client.expect("an ORB");
+            let object = client.string_to_object(&text).expect("a reference");
+            ChangeableScheduler::narrow(&object).expect("it answers")
+        };
+        // The server begins with the call within this time.
+        let hasty = scheduler(Some(Duration::from_secs(1)));
+        let before = service.schedule();
+        // An analysis that takes long.
+        let long = service.shared.computing.lock();
+        let new = TEXT.replace("5ms", "7ms");
+        match hasty.apply(&new, IfUnproven::RefuseUnproven) {
+            Err(ChangeableSchedulerApplyError::System(late)) => {
+                assert_eq!(late.kind, ExceptionKind::Timeout);
+            }
+            other => panic!("{other:?}"),
+        }
+        drop(long);
+        let late_ns = monotonic_ns() + 30_000_000_000;
+        while service.shared.last_refusal.lock().is_empty() {
+            assert!(monotonic_ns() < late_ns, "it has not ended");
+            sleep_until(monotonic_ns() + 1_000_000);
+        }
+        assert_eq!(service.schedule(), before);
+        let patient = scheduler(None);
+        assert!(patient.apply(&new, IfUnproven::RefuseUnproven).is_ok());
+        assert_ne!(service.schedule(), before);
+    }
 }

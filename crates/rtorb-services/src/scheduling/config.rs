@@ -17,7 +17,8 @@ pub struct SchedulingConfig {
     pub admission: Admission,
     /// The greatest number of operations: NO_RESOURCES. 1 to 100,000; 10,000. Analysing 100,000 takes seconds.
     pub infos_max: usize,
-    /// The greatest number of dependencies: NO_RESOURCES. 1 to 1,000,000; 40,000.
+    /// The greatest number of dependencies, and of flows of events that all channels together may have: NO_RESOURCES. 1 to 1,000,000;
+    /// 40,000.
     pub dependencies_max: usize,
 }
 

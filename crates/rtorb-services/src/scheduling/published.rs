@@ -98,6 +98,14 @@ impl PublishedSchedule {
         }
     }
 
+    /// True if a deadline holds only in a lane that preempts.
+    pub(super) fn needs_preemption(&self) -> bool {
+        match &self.analysis {
+            Analysis::Operations(analysis) => analysis.needs_preemption(),
+            Analysis::System(_) => false,
+        }
+    }
+
     /// The first deadline that is not proven to hold.
     pub(super) fn refusal(&self) -> Option<Refusal> {
         match &self.analysis {

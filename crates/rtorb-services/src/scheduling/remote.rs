@@ -3,7 +3,7 @@
 use rtorb::exception::local;
 use rtorb::rt::Priority;
 use rtorb::timing::{MissRatio, MissRatios};
-use rtorb::{ExceptionKind, SystemException, with_deadline};
+use rtorb::{ExceptionKind, SystemException};
 use rtorb_sched::Dispatching;
 use std::time::Duration;
 
@@ -17,16 +17,17 @@ use crate::stubs::rtec_scheduler::rtec_scheduler::{
     SchedulerGetRtInfoSetError, SchedulerPriorityError,
 };
 use crate::stubs::rtec_scheduler::rtorb_scheduling::{
-    self, ChangeableScheduler, ChangeableSchedulerAdmitError,
+    self, ChangeableScheduler, ChangeableSchedulerAdmitChannelError, ChangeableSchedulerAdmitError,
+    NotAdmitted,
 };
 
-/// A Scheduler in another process, ours or TAO's. A timeout that the application chose bounds each query, which makes several calls.
+/// A Scheduler in another process, ours or TAO's. The timeout of one call bounds each query, which makes several.
 #[derive(Clone, Debug)]
 pub struct RemoteScheduler(pub Scheduler);
 
 impl PrioritySource for RemoteScheduler {
     fn urgency(&self, rt_info: i32) -> Result<Urgency, UrgencyError> {
-        let (number, dispatching, info) = with_deadline(timeout(&self.0), || {
+        let (number, dispatching, info) = self.0.as_object().within_timeout(|| {
             let (number, _, level) = self.0.priority(rt_info).map_err(|error| match error {
                 SchedulerPriorityError::UnknownTask(_) => UrgencyError::UnknownRtInfo(rt_info),
                 other => not_told(rt_info, other),
@@ -60,13 +61,15 @@ impl PrioritySource for RemoteScheduler {
 
 /// A Scheduler of rtorb admits events; another one, such as TAO's, admits all.
 impl FlowAdmission for RemoteScheduler {
-    fn admit(&self, flows: &[EventFlow]) -> Result<(), String> {
-        with_deadline(timeout(&self.0), || self.admit_flows(flows))
+    fn admit(&self, channel: &str, flows: &[EventFlow]) -> Result<(), String> {
+        self.0
+            .as_object()
+            .within_timeout(|| self.admit_flows(channel, flows))
     }
 }
 
 impl RemoteScheduler {
-    fn admit_flows(&self, flows: &[EventFlow]) -> Result<(), String> {
+    fn admit_flows(&self, channel: &str, flows: &[EventFlow]) -> Result<(), String> {
         let scheduler = changeable(&self.0).map_err(|exception| exception.to_string())?;
         let Some(scheduler) = scheduler else {
             return Ok(());
@@ -77,23 +80,37 @@ impl RemoteScheduler {
             count: flow.count,
         };
         let flows: Vec<_> = flows.iter().map(flow).collect();
-        scheduler.admit(&flows).map_err(|refused| match refused {
-            ChangeableSchedulerAdmitError::NotAdmitted(refused) => {
-                format!("{} {}", refused.operation, refused.reason)
+        let refusal = |refused: NotAdmitted| format!("{} {}", refused.operation, refused.reason);
+        match scheduler.admit_channel(channel, &flows) {
+            Ok(()) => Ok(()),
+            Err(ChangeableSchedulerAdmitChannelError::NotAdmitted(refused)) => {
+                Err(refusal(refused))
             }
-            ChangeableSchedulerAdmitError::System(exception) => exception.to_string(),
-        })
+            Err(ChangeableSchedulerAdmitChannelError::System(older))
+                if older.kind == ExceptionKind::BadOperation =>
+            {
+                scheduler.admit(&flows).map_err(|error| match error {
+                    ChangeableSchedulerAdmitError::NotAdmitted(refused) => refusal(refused),
+                    ChangeableSchedulerAdmitError::System(exception) => exception.to_string(),
+                })
+            }
+            Err(ChangeableSchedulerAdmitChannelError::System(exception)) => {
+                Err(exception.to_string())
+            }
+        }
     }
 }
 
 impl Schedule {
     /// Reads the schedule of a Scheduler, ours or another. The deadline of an operation with neither quantum nor period is the
-    /// shortest period of its level. A timeout that the application chose bounds all the calls together.
+    /// shortest period of its level. The timeout of one call bounds all the calls together.
     ///
     /// # Errors
     /// The exceptions of the calls; INTERNAL if the answers contradict each other; BAD_INV_ORDER if nothing is scheduled.
     pub fn ask(scheduler: &Scheduler) -> Result<Self, SystemException> {
-        with_deadline(timeout(scheduler), || Self::read_from(scheduler))
+        scheduler
+            .as_object()
+            .within_timeout(|| Self::read_from(scheduler))
     }
 
     fn read_from(scheduler: &Scheduler) -> Result<Self, SystemException> {
@@ -171,11 +188,6 @@ fn miss_ratios(scheduler: &Scheduler) -> Result<MissRatios, SystemException> {
         }
     };
     told.into_iter().map(ratio).collect()
-}
-
-/// The timeout of a query, if the application chose one.
-fn timeout(scheduler: &Scheduler) -> Option<Duration> {
-    scheduler.as_object().chosen_timeout()
 }
 
 /// True if an operation is in the schedule. It calls the Scheduler only if the numbers may be the initial ones.

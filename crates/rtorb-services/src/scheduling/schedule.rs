@@ -1,14 +1,14 @@
 //! Computed priorities for ORBs, channels and their threads.
 
 use core::fmt::Write as _;
-use rtorb::rt::{Priority, ThreadpoolLane};
+use rtorb::rt::{Priority, RequestOrder, ThreadpoolLane};
 use rtorb::timing::{MissRatio, MissRatios};
 use rtorb_sched::model::{CheckReport, LaneOrder, Loading, ModelError, System};
 use rtorb_sched::text_file::{FileErrors, Mistake, from_toml, read_text};
 use rtorb_sched::times::{parse_ns, text_of_ns};
 use rtorb_sched::{Dispatching, GraphError, InsufficientLevels, SearchLimits, Strategy};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use super::description::{Description, check_name};
@@ -33,7 +33,8 @@ pub struct Level {
     pub dispatching: Dispatching,
     /// The different periods in it, in ns, the shortest first.
     pub periods_ns: Vec<u64>,
-    /// The number of threads of its operations, at least 1.
+    /// The number of threads of its operations, at least 1; of the most urgent level, if it is not static, one for each different deadline
+    /// or laxity.
     pub threads: u32,
 }
 
@@ -112,7 +113,10 @@ impl Schedule {
             priority,
             dispatching: info.dispatching,
             periods_ns: info.periods_ns.clone(),
-            threads: threads(level),
+            threads: match info.dispatching {
+                Dispatching::Deadline | Dispatching::Laxity if level == 0 => info.preemption_levels,
+                _ => threads(level),
+            },
         });
         let named = description
             .graph
@@ -327,16 +331,43 @@ impl Schedule {
 
     /// A lane for each level with the threads of its operations: for [`OrbBuilder::lanes`](rtorb::OrbBuilder::lanes) and for
     /// thread pools. Levels without a CORBA priority are omitted.
+    ///
+    /// The lane of the most urgent level has the order of the level, and preempts: it has a thread for each different deadline or
+    /// laxity, and needs so many native priorities above its own. It orders requests by the times of their IDL or of their callers,
+    /// so these must be those of the schedule. Less urgent lanes are fifo, because the level above has the native priorities that an
+    /// order needs; the bounds of their operations hold in any order.
     #[must_use]
     pub fn lanes(&self) -> Vec<ThreadpoolLane> {
-        let lane = |level: &Level| {
+        let lane = |(place, level): (u32, &Level)| {
+            let order = match level.dispatching {
+                Dispatching::Deadline if place == 0 => RequestOrder::EarliestDeadline,
+                Dispatching::Laxity if place == 0 => RequestOrder::LeastLaxity,
+                _ => RequestOrder::Fifo,
+            };
             Some(ThreadpoolLane {
                 lane_priority: corba(level.priority)?,
-                static_threads: level.threads,
+                static_threads: match order {
+                    RequestOrder::Fifo => level.threads,
+                    _ => level.threads.max(self.different_urgencies(place)),
+                },
+                order,
                 ..ThreadpoolLane::default()
             })
         };
-        self.levels.iter().filter_map(lane).collect()
+        (0..).zip(&self.levels).filter_map(lane).collect()
+    }
+
+    /// Returns the number of different deadlines in a level, or laxities if it dispatches by them.
+    fn different_urgencies(&self, place: u32) -> u32 {
+        let level = self.levels.get(place as usize);
+        let by_laxity = level.is_some_and(|level| level.dispatching == Dispatching::Laxity);
+        let operations = self.operations.iter().filter(|it| it.level == place);
+        let urgency = |it: &ScheduledOperation| {
+            let worst_ns = if by_laxity { it.worst_ns } else { 0 };
+            it.deadline_ns.saturating_sub(worst_ns)
+        };
+        let different: BTreeSet<u64> = operations.map(urgency).collect();
+        u32::try_from(different.len()).unwrap_or(u32::MAX)
     }
 
     /// Returns the priorities of [`Self::lanes`], the most urgent first: those of a channel's lanes.
@@ -505,7 +536,7 @@ const HEAD: &str = "\
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rtorb_sched::{CallGraph, Operation, PriorityRange};
+    use rtorb_sched::{CallGraph, Criticality, Operation, PriorityRange};
 
     fn description() -> Description {
         let operation = |name: &str, period_ns| Operation {
@@ -553,6 +584,47 @@ mod tests {
             .map(|lane| (lane.lane_priority.get(), lane.static_threads))
             .collect();
         assert_eq!(lanes, [(12, 1), (11, 3)]);
+    }
+
+    #[test]
+    fn the_lane_of_the_most_urgent_level_preempts_in_the_order_of_the_level() {
+        let lanes = |strategy, periods: [u64; 3], criticalities: [Criticality; 3]| {
+            let mut description = description();
+            description.strategy = strategy;
+            let operations = description.graph.operations.iter_mut();
+            for ((operation, period), criticality) in operations.zip(periods).zip(criticalities) {
+                operation.period_ns = Some(period);
+                operation.criticality = criticality;
+            }
+            let computed = Schedule::compute(&description)
+                .expect("a schedule")
+                .schedule;
+            let read = Schedule::parse(&computed.to_toml()).expect("the same schedule");
+            assert_eq!(read.lanes(), computed.lanes());
+            let lanes = read.lanes().into_iter();
+            lanes
+                .map(|it| (it.lane_priority.get(), it.static_threads, it.order))
+                .collect::<Vec<_>>()
+        };
+        let periods = [1_000_000, 25_000, 25_000];
+        let equal = [Criticality::Medium; 3];
+        assert_eq!(
+            lanes(Strategy::EarliestDeadlineFirst, periods, equal),
+            [(12, 2, RequestOrder::EarliestDeadline)]
+        );
+        assert_eq!(
+            lanes(Strategy::MinimumLaxityFirst, periods, equal),
+            [(12, 2, RequestOrder::LeastLaxity)]
+        );
+        // The more urgent lane has the native priorities above the other.
+        let [low, high] = [Criticality::Low, Criticality::High];
+        assert_eq!(
+            lanes(Strategy::MaximumUrgencyFirst, periods, [low, high, high]),
+            [
+                (12, 1, RequestOrder::LeastLaxity),
+                (11, 3, RequestOrder::Fifo)
+            ]
+        );
     }
 
     #[test]

@@ -15,7 +15,8 @@ use crate::stubs::rtec_scheduler::rtec_base::{
 use crate::stubs::rtec_scheduler::rtec_scheduler::*;
 use crate::stubs::rtec_scheduler::rtorb_scheduling as idl;
 use crate::stubs::rtec_scheduler::rtorb_scheduling::{
-    Admission, CannotChange, Change, ChangeableSchedulerAdmitError, ChangeableSchedulerApplyError,
+    Admission, CannotChange, Change, ChangeableSchedulerAdmitChannelError,
+    ChangeableSchedulerAdmitError, ChangeableSchedulerApplyError,
     ChangeableSchedulerApplySystemError, ChangeableSchedulerServant, EventFlow, NotAdmitted,
     OperationMissRatio, SystemFile, WrongFile,
 };
@@ -343,13 +344,17 @@ impl ChangeableSchedulerServant for SchedulerObject {
     }
 
     fn admit(&self, flows: &[EventFlow]) -> Result<(), ChangeableSchedulerAdmitError> {
-        let flow = |flow: &EventFlow| crate::events::EventFlow {
-            supplier: flow.supplier,
-            consumer: flow.consumer,
-            count: flow.count,
-        };
-        let flows: Vec<_> = flows.iter().map(flow).collect();
-        Ok(self.0.admit(&flows).map_err(not_admitted)?)
+        let admitted = self.0.admit_once(&event_flows(flows));
+        Ok(admitted.map_err(not_admitted)?)
+    }
+
+    fn admit_channel(
+        &self,
+        channel: &str,
+        flows: &[EventFlow],
+    ) -> Result<(), ChangeableSchedulerAdmitChannelError> {
+        let admitted = self.0.admit(channel, &event_flows(flows));
+        Ok(admitted.map_err(not_admitted)?)
     }
 
     fn last_refusal(&self) -> Result<String, SystemException> {
@@ -383,6 +388,15 @@ impl From<ChangeableSchedulerApplyError> for ChangeableSchedulerApplySystemError
             ChangeableSchedulerApplyError::System(exception) => exception.into(),
         }
     }
+}
+
+fn event_flows(flows: &[EventFlow]) -> Vec<crate::events::EventFlow> {
+    let flow = |flow: &EventFlow| crate::events::EventFlow {
+        supplier: flow.supplier,
+        consumer: flow.consumer,
+        count: flow.count,
+    };
+    flows.iter().map(flow).collect()
 }
 
 fn not_admitted(refusal: rtorb_sched::Refusal) -> NotAdmitted {

@@ -13,7 +13,8 @@ use super::schedule::ComputeError;
 ///
 /// A servant is admitted if every deadline holds with its operations too, in an order by the strategy of the system. Each operation with
 /// `@period` and `@worst_case_time` counts, for each servant; `@deadline` is its period if it has none. An operation that the
-/// system's file has by its name, `Module::Interface::operation`, counts as the file says. Give it to
+/// system's file has by its name, `Module::Interface::operation`, counts as the file says. It knows neither the events of channels nor a later
+/// change of a scheduling service. A system by deadline or laxity is served by the lanes of [`Schedule::lanes`](super::Schedule::lanes). Give it to
 /// [`OrbBuilder::servant_admission`](rtorb::OrbBuilder::servant_admission).
 #[derive(Clone, Debug)]
 pub struct ServantSchedule(Arc<Mutex<Admitted>>);

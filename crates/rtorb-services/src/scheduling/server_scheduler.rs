@@ -63,6 +63,8 @@ struct LackingLanes {
     missing: Vec<ThreadpoolLane>,
     /// Lanes with too few threads, with the number that their level needs.
     small: Vec<ThreadpoolLane>,
+    /// Lanes with another order, with the order that their level needs.
+    differing: Vec<ThreadpoolLane>,
 }
 
 impl ServerScheduler {
@@ -85,7 +87,7 @@ impl ServerScheduler {
     /// [`OrbBuilder::lanes`](rtorb::OrbBuilder::lanes) with [`Schedule::lanes`]. The ORB begins to listen.
     ///
     /// # Errors
-    /// BAD_PARAM if a level has no lane with enough threads; the errors of [`Orb::root_poa`].
+    /// BAD_PARAM if a level has no lane of its order with enough threads; the errors of [`Orb::root_poa`].
     pub fn with_lanes_of_orb(
         orb: &Orb,
         schedule: impl Into<Arc<Schedule>>,
@@ -94,11 +96,14 @@ impl ServerScheduler {
         let schedule = schedule.into();
         let scheduler = Self::with_pool(orb, None, schedule.clone());
         let known = scheduler.0.rt_orb.lanes(None);
-        let LackingLanes { missing, small } = LackingLanes::of(&known, &schedule);
-        if let Some(lane) = missing.iter().chain(&small).next() {
+        let lacking = LackingLanes::of(&known, &schedule);
+        let mut lacking = [lacking.missing, lacking.small, lacking.differing]
+            .into_iter()
+            .flatten();
+        if let Some(lane) = lacking.next() {
             return Err(local::WRONG_LANES.with_detail(format_args!(
-                "the ORB has no lane of priority {} with {} static threads: build it with the lanes of the schedule",
-                lane.lane_priority, lane.static_threads
+                "the ORB has no lane of priority {} with {} static threads and the order {}: build it with the lanes of the schedule",
+                lane.lane_priority, lane.static_threads, lane.order
             )));
         }
         orb.set_miss_ratios(schedule.miss_ratios().clone())?;
@@ -191,8 +196,9 @@ impl ServerScheduler {
     /// A [`Scheduling`](super::Scheduling) service of this process does it [by itself](super::Scheduling::change_server).
     ///
     /// # Errors
-    /// [`CosSchedulingError::CannotChange`] if the schedule lacks an active object's name, or if a lane or a thread cannot be added.
-    /// Nothing has changed then, except that lanes which were already added stay, idle.
+    /// [`CosSchedulingError::CannotChange`] if the schedule lacks an active object's name, if a lane or a thread cannot be added, or if a
+    /// lane has another order than its level: a lane keeps its order, and one with an order by deadlines its threads. Nothing has
+    /// changed then, except that lanes which were already added stay, idle.
     pub fn change(&self, schedule: impl Into<Arc<Schedule>>) -> Result<(), CosSchedulingError> {
         let change = self.0.prepare(schedule.into());
         change
@@ -238,6 +244,12 @@ impl ScheduledServer {
         }
         let lanes = self.rt_orb.lanes(self.pool);
         let lacking = LackingLanes::of(&lanes, &schedule);
+        if let Some(lane) = lacking.differing.first() {
+            return Err(format!(
+                "the lane of priority {} has another order than {}, which its level needs: restart the server",
+                lane.lane_priority, lane.order
+            ));
+        }
         let change = ServerChange {
             server: self,
             known,
@@ -277,6 +289,7 @@ impl LackingLanes {
             let mut known = known.iter();
             match known.find(|known| known.lane_priority == lane.lane_priority) {
                 None => lacking.missing.push(lane),
+                Some(known) if known.order != lane.order => lacking.differing.push(lane),
                 Some(known) if known.static_threads < lane.static_threads => {
                     lacking.small.push(lane);
                 }
@@ -348,6 +361,7 @@ fn least_urgent(schedule: &Schedule) -> Priority {
 mod tests {
     use super::*;
     use crate::scheduling::Description;
+    use rtorb::DispatchStrategy;
     use rtorb_tests::relay::{Served, has_priorities};
     use rtorb_tests::scratch::Scratch;
     use rtorb_tests::stubs::Relay;
@@ -404,6 +418,37 @@ mod tests {
         let refused = scheduler.change(schedule([5, 2000]));
         refused.expect_err("`pool_threads_max` is smaller");
         assert_eq!(lanes(), [(30, 1), (29, 3)]);
+    }
+
+    #[test]
+    fn a_lane_keeps_its_order() {
+        if !has_priorities() {
+            return;
+        }
+        let by = |strategy: &str| {
+            let text = format!(
+                r#"
+strategy = "{strategy}"
+priorities = {{ least_urgent = 30, most_urgent = 30 }}
+operation = [{{ name = "a", period = "5ms", worst = "10us" }}]
+"#
+            );
+            let described = Description::of_text("the test", &text).expect("it is right");
+            let computed = Schedule::compute(&described).expect("it can be met");
+            computed.schedule
+        };
+        let served = Served::by(Orb::builder());
+        let scheduler = ServerScheduler::new(&served.orb, by("rms")).expect("a pool");
+        let refused = scheduler
+            .change(by("edf"))
+            .expect_err("it is fifo")
+            .to_string();
+        assert!(refused.contains("earliest_deadline"), "{refused}");
+        let rate = Orb::builder().lanes(by("rms").lanes());
+        let own = Served::by(rate.dispatch(DispatchStrategy::Lanes));
+        let refused = ServerScheduler::with_lanes_of_orb(&own.orb, by("edf"));
+        let reason = refused.expect_err("it is fifo").detail().map(str::to_owned);
+        assert!(reason.is_some_and(|reason| reason.contains("earliest_deadline")));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use rtorb_os::sync::Mutex;
 use rtorb_sched::Strategy;
 use std::sync::Arc;
 
+use super::admission::AdmittedFlows;
 use super::change::{DescribedSystem, NotAdmitted, SystemChange, SystemChangeError};
 use super::config::{Admission, SchedulingConfig, SchedulingError};
 use super::published::PublishedSchedule;
@@ -74,6 +75,7 @@ impl Scheduling {
             published: ArcSwapOption::empty(),
             channels: Mutex::default(),
             servers: Mutex::default(),
+            flows: Mutex::new(AdmittedFlows::new(config.dependencies_max)),
             last_refusal: Mutex::default(),
         });
         if let Some((system, described)) = system.zip(described) {
@@ -109,10 +111,22 @@ impl Scheduling {
         self.shared.apply(system.into(), admission)
     }
 
-    /// Why it is not proven that every deadline of the system in force holds; `None` if it is, and before there is a system.
+    /// Why it is not proven that every deadline of the system in force holds, also with the events of the channels that ask it; `None` if
+    /// it is, and before there is a system.
     #[must_use]
     pub fn unproven(&self) -> Option<NotAdmitted> {
-        NotAdmitted::check(&*self.shared.published().ok()?).err()
+        let published = self.shared.published().ok()?;
+        let alone = NotAdmitted::check(&published).err();
+        let (flows, _) = self.shared.flows.lock().all();
+        alone.or_else(|| Some(NotAdmitted::with_events(published.refusal_with(&flows)?)))
+    }
+
+    /// Returns true if a deadline of the system in force holds only in a lane that preempts a running job for a more urgent one of
+    /// its level: the first one of [`Schedule::lanes`] does, and the lane of a channel does not.
+    #[must_use]
+    pub fn needs_preemption(&self) -> bool {
+        let published = self.shared.published();
+        published.is_ok_and(|published| published.needs_preemption())
     }
 
     /// Has every change of this service reorder a channel of this process too, whose source of priorities is this service: its

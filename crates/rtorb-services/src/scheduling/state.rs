@@ -5,6 +5,7 @@ use rtorb_os::sync::Mutex;
 use rtorb_sched::{Dispatching, PriorityRange, Severity, Strategy};
 use std::sync::{Arc, Weak};
 
+use super::admission::AdmittedFlows;
 use super::exception::SchedulerException;
 use super::published::{Analysis, PublishedSchedule};
 use super::schedule::{ComputeError, Level, Schedule};
@@ -27,6 +28,8 @@ pub(super) struct SchedulerState {
     pub(super) channels: Mutex<Vec<Weak<ChannelCore>>>,
     /// The servers whose objects a change moves.
     pub(super) servers: Mutex<Vec<Weak<ScheduledServer>>>,
+    /// The events of channels that were admitted. It is taken after the registry of a channel.
+    pub(super) flows: Mutex<AdmittedFlows>,
     /// What was refused last, in words.
     pub(super) last_refusal: Mutex<String>,
 }

@@ -18,8 +18,8 @@ use rtorb_services::scheduling::{
     SchedulingError, ServantSchedule, SystemChangeError,
 };
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::{
-    ProxyPushConsumerConnectPushSupplierError, ProxyPushSupplierConnectPushConsumerError,
-    SupplierQos,
+    ProxyPushConsumerConnectPushSupplierError, ProxyPushSupplier,
+    ProxyPushSupplierConnectPushConsumerError, SupplierQos,
 };
 use rtorb_services::stubs::rtec_event::rtec_event_comm::{
     Event, PushConsumer, PushConsumerServant,
@@ -118,16 +118,7 @@ impl System {
         dispatching: Dispatching,
         source: impl FnOnce(&Scheduling) -> Arc<dyn PrioritySource>,
     ) -> Self {
-        let config = ChannelConfig {
-            dispatching,
-            lanes: [30, 29, 28]
-                .map(|it| Priority::new(it).expect("a priority"))
-                .to_vec(),
-            when_full: WhenFull::Wait {
-                at_most: Duration::from_secs(30),
-            },
-            ..ChannelConfig::default()
-        };
+        let config = config(dispatching);
         let orb = orb_for(&config);
         let scheduling = SchedulingConfig {
             system: Some(description.into()),
@@ -139,6 +130,20 @@ impl System {
             service,
             served: Served {
                 channel,
+                serving: Serving::new(orb),
+            },
+        }
+    }
+
+    /// Another channel that asks the same service.
+    fn beside(&self, source: impl FnOnce(&Scheduling) -> Arc<dyn PrioritySource>) -> Self {
+        let config = config(Dispatching::Lanes);
+        let orb = orb_for(&config);
+        let source = source(&self.service);
+        Self {
+            service: self.service.clone(),
+            served: Served {
+                channel: Channel::serve_with(&orb, config, source).expect("a channel"),
                 serving: Serving::new(orb),
             },
         }
@@ -202,8 +207,22 @@ impl System {
         })?;
         Ok(TimedConsumer {
             arrivals,
+            proxy,
             _serving: serving,
         })
+    }
+}
+
+fn config(dispatching: Dispatching) -> ChannelConfig {
+    ChannelConfig {
+        dispatching,
+        lanes: [30, 29, 28]
+            .map(|it| Priority::new(it).expect("a priority"))
+            .to_vec(),
+        when_full: WhenFull::Wait {
+            at_most: Duration::from_secs(30),
+        },
+        ..ChannelConfig::default()
     }
 }
 
@@ -226,6 +245,7 @@ impl PushConsumerServant for Arrivals {
 
 struct TimedConsumer {
     arrivals: Arc<Arrivals>,
+    proxy: ProxyPushSupplier,
     _serving: Serving,
 }
 
@@ -385,6 +405,114 @@ fn events_that_would_break_a_deadline_are_refused() {
         let refused = system.supplier(17, sensor).expect_err("8 ms in each 10 ms");
         assert_eq!(refused.minor, local::NOT_ADMITTED.minor, "{refused}");
     }
+}
+
+/// The sensor and each event of it run the control for that time; both are once in 10 ms.
+fn control_of(worst: &str) -> Description {
+    let control = "name = \"control\"\nperiod = \"10ms\"\nworst = \"";
+    let text = FULL.replace(&format!("{control}1ms"), &format!("{control}{worst}"));
+    described(&format!(
+        "priorities = {{ least_urgent = 28, most_urgent = 30 }}\n{text}"
+    ))
+}
+
+#[test]
+fn the_events_of_all_channels_count_together_until_their_consumers_leave() {
+    let sources: [Source; 2] = [|service| Arc::new(service.clone()), remote];
+    let [sensor, control] = [1, 2];
+    for source in sources {
+        let first = System::with_source(control_of("1500us"), Dispatching::Lanes, source);
+        let second = first.beside(source);
+        for system in [&first, &second] {
+            system.supplier(16, sensor).expect("nobody listens");
+        }
+        let near = first
+            .consumer(16, control)
+            .expect("it ends 8 ms after the sensor's arrival");
+        let connect = || second.consumer(16, control);
+        let refused = connect()
+            .err()
+            .expect("it would end 11 ms after the sensor's arrival");
+        assert_eq!(refused.minor, local::NOT_ADMITTED.minor, "{refused}");
+        // A consumer that leaves makes room, for one.
+        near.proxy
+            .disconnect_push_supplier()
+            .expect("it was connected");
+        let late_ns = monotonic_ns() + PATIENCE.as_nanos() as u64;
+        let _far = loop {
+            match connect() {
+                Ok(consumer) => break consumer,
+                Err(refused) => assert!(monotonic_ns() < late_ns, "{refused}"),
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        assert!(
+            first.consumer(16, control).is_err(),
+            "it would end 11 ms after the sensor's arrival"
+        );
+        // So does a channel that ends.
+        second.served.channel.destroy();
+        let _near = first
+            .consumer(16, control)
+            .expect("it ends 8 ms after the sensor's arrival");
+    }
+}
+
+#[test]
+fn a_change_keeps_the_deadlines_under_the_events_of_channels() {
+    let source: Source = |service| Arc::new(service.clone());
+    let [sensor, control] = [1, 2];
+    let system = System::with_source(control_of("1500us"), Dispatching::Lanes, source);
+    let apply = |worst| {
+        system
+            .service
+            .apply(control_of(worst), Admission::RefuseUnproven)
+    };
+    apply("2500us").expect("nobody sends");
+    apply("1500us").expect("nobody sends");
+    system.supplier(16, sensor).expect("nobody listens");
+    let _control = system
+        .consumer(16, control)
+        .expect("it ends 8 ms after the sensor's arrival");
+    match apply("2500us") {
+        Err(SystemChangeError::NotAdmitted(refused)) => {
+            let words = refused.to_string();
+            assert!(words.contains("events of the channels"), "{words}");
+        }
+        other => panic!("it would end 12 ms after the sensor's arrival: {other:?}"),
+    }
+    let changed = apply("1500us").expect("it is the system that runs");
+    assert_eq!(changed.unproven, None);
+    let anyway = system
+        .service
+        .apply(control_of("2500us"), Admission::AdmitAnyway);
+    let unproven = anyway.expect("it was wanted").unproven;
+    assert!(unproven.is_some(), "with the events it does not hold");
+    assert_eq!(system.service.unproven(), unproven);
+    // What does not hold cannot be broken.
+    let _another = system.consumer(16, control).expect("it is admitted");
+}
+
+#[test]
+fn a_channel_runs_no_consumer_whose_level_must_preempt() {
+    let text = r#"
+strategy = "edf"
+priorities = { least_urgent = 28, most_urgent = 30 }
+operation = [
+    { name = "a", period = "10ms", worst = "5ms" },
+    { name = "b", period = "14ms", worst = "6ms" },
+]
+"#;
+    let source: Source = |service| Arc::new(service.clone());
+    let system = System::with_source(described(text), Dispatching::Lanes, source);
+    assert!(system.service.needs_preemption());
+    let unknown = 9;
+    system.supplier(16, unknown).expect("nobody listens");
+    let refused = system.consumer(16, 2).err().expect("its lane is fifo");
+    assert_eq!(refused.minor, local::NOT_ADMITTED.minor, "{refused}");
+    let asked = system.scheduler(&Orb::builder().build().expect("an ORB"));
+    let said = asked.last_refusal().expect("it answers");
+    assert!(said.contains("preempts"), "{said}");
 }
 
 /// A motor of 2 ms in each 50 ms.

@@ -1,15 +1,18 @@
 //! Activities and objects that have the priorities of their names in a schedule; distributable threads that others cancel.
 
 use rtorb::rt::{EarliestDeadlineFirst, Priority};
-use rtorb::{ExceptionKind, Orb, PoaPolicies};
+use rtorb::{ExceptionKind, Orb, PoaPolicies, SystemException};
+use rtorb_os::sched::current_policy;
 use rtorb_services::scheduling::{
     ClientScheduler, CosSchedulingError, Description, Schedule, ServerScheduler, serve_cancellation,
 };
 use rtorb_services::stubs::distributable_threads::DistributableThreads;
 use rtorb_tests::relay::{Served, has_priorities};
 use rtorb_tests::scratch::Scratch;
-use rtorb_tests::stubs::Relay;
+use rtorb_tests::stubs::{Relay, RelayServant, Seen};
+use std::sync::{Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 
 /// Two operations: priority 12 for the fast one, 11 for the slow one.
 fn schedule() -> Schedule {
@@ -77,6 +80,71 @@ fn an_object_runs_at_the_priority_of_its_name_whatever_its_client_has() {
     let unknown: Result<Relay, _> =
         scheduler.schedule_object(&poa, served.relayer("other"), "other");
     assert!(matches!(unknown, Err(CosSchedulingError::UnknownName(_))));
+}
+
+/// A servant that sends the native priority of its thread, and ends when the other end of its channel is dropped.
+struct Held {
+    begun: mpsc::Sender<u32>,
+    end: Mutex<mpsc::Receiver<()>>,
+}
+
+impl RelayServant for Held {
+    fn pass_on(&self) -> Result<Vec<Seen>, SystemException> {
+        let _ = self.begun.send(current_policy().priority().into());
+        let _ = self.end.lock().expect("no panic").recv();
+        Ok(Vec::new())
+    }
+
+    fn shutdown(&self) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+#[test]
+fn the_lane_of_a_schedule_by_deadline_preempts_for_an_earlier_deadline() {
+    if !has_priorities() {
+        return;
+    }
+    let text = r#"
+strategy = "edf"
+priorities = { least_urgent = 10, most_urgent = 12 }
+operation = [
+    { name = "long", period = "600s", worst = "290s" },
+    { name = "short", period = "500s", worst = "250s" },
+]
+"#;
+    let described = Description::of_text("the test", text).expect("it is right");
+    let computed = Schedule::compute(&described).expect("it can be met");
+    assert!(computed.analysis.needs_preemption());
+    let served = Served::by(Orb::builder());
+    let scheduler = ServerScheduler::new(&served.orb, computed.schedule).expect("a pool");
+    let poa = scheduler.create_poa(&served.root, "Scheduled", PoaPolicies::default());
+    let poa = poa.expect("a free name");
+    poa.manager().activate();
+    let (begun, begins) = mpsc::channel();
+    let client = Orb::builder().build().expect("an ORB");
+    let held = [("long", 600), ("short", 500)].map(|(name, seconds)| {
+        let (keep, end) = mpsc::channel();
+        let servant = Held {
+            begun: begun.clone(),
+            end: Mutex::new(end),
+        };
+        let relay: Relay = (scheduler.schedule_object(&poa, servant, name)).expect("it is known");
+        let text = relay.as_object().to_string();
+        let object = client.string_to_object(&text).expect("a reference");
+        let object = object.with_deadline(Duration::from_secs(seconds));
+        (Relay::unchecked_narrow(object), keep)
+    });
+    thread::scope(move |scope| {
+        let mut kept = Vec::new();
+        // The first is in progress when the second comes.
+        for (native, (relay, keep)) in (12..).zip(held) {
+            kept.push(keep);
+            scope.spawn(move || relay.pass_on().expect("it is served"));
+            let begun = begins.recv_timeout(Duration::from_secs(30));
+            assert_eq!(begun, Ok(native));
+        }
+    });
 }
 
 #[test]

@@ -3,5 +3,6 @@
 mod delivery;
 mod faults;
 mod gateways;
+mod plain;
 mod resubscribing;
 pub(crate) mod setup;

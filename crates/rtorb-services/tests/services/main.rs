@@ -7,3 +7,4 @@ mod live_server;
 mod naming;
 mod scheduling;
 mod subscriptions;
+mod timeouts;

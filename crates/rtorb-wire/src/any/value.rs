@@ -94,6 +94,23 @@ impl Value {
         decode(&Scope::new(type_code), known, r)
     }
 
+    /// Returns the label of a union whose discriminator has this value; `None` if no discriminator can have it.
+    pub fn label(&self) -> Option<Label> {
+        Some(match self {
+            Self::Boolean(value) => Label::from(*value),
+            Self::Octet(value) => Label::from(*value),
+            Self::Short(value) => Label::from(*value),
+            Self::UShort(value) => Label::from(*value),
+            Self::Long(value) => Label::from(*value),
+            Self::ULong(value) => Label::from(*value),
+            Self::LongLong(value) => *value,
+            Self::ULongLong(value) => value.cast_signed(),
+            Self::Char(value) | Self::WChar(value) => Label::from(u32::from(*value)),
+            Self::Enum(ordinal) => Label::from(*ordinal),
+            _ => return None,
+        })
+    }
+
     /// Writes the value as one of `type_code`.
     ///
     /// # Errors

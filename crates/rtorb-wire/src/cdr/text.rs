@@ -50,6 +50,7 @@ impl CharCodeSet {
         let not_in = |code_set| EncodeError::NotInCodeSet {
             character: u32::from(character),
             code_set,
+            argument: None,
         };
         let latin_1 = u8::try_from(character).ok();
         match self {

@@ -126,6 +126,7 @@ impl Writer<'_> {
             return Err(EncodeError::NotInCodeSet {
                 character,
                 code_set,
+                argument: None,
             });
         };
         match self.giop_minor() {

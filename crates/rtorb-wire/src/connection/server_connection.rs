@@ -161,9 +161,15 @@ impl ServerConnection {
     /// the client, which [is known](Self::is_known) from now on.
     #[inline]
     pub fn note_answered(&self) -> bool {
-        self.exchange
-            .store(Exchange::Answered as u8, Ordering::Relaxed);
+        self.note_served();
         self.may_be_bulk() && self.end_bulk()
+    }
+
+    /// Notes that the last message is served. A thread that sees that also sees that its servant still executes, or has deferred its reply.
+    #[inline]
+    fn note_served(&self) {
+        self.exchange
+            .store(Exchange::Answered as u8, Ordering::Release);
     }
 
     /// Notes that the next reply is not expected to be bulk. Returns true if the client becomes known.
@@ -177,8 +183,7 @@ impl ServerConnection {
     /// [`note_answered`](Self::note_answered).
     #[cold]
     pub fn note_bulk_reply(&self) -> bool {
-        self.exchange
-            .store(Exchange::Answered as u8, Ordering::Relaxed);
+        self.note_served();
         // Swapped, not stored: so a bound that another thread raises meanwhile cannot hide it.
         self.pace.swap(BULK_PACE, Ordering::Relaxed);
         self.become_known()
@@ -258,7 +263,7 @@ impl ServerConnection {
     /// True if the last message has its reply or needs none, or none has come.
     #[inline]
     pub fn is_answered(&self) -> bool {
-        self.exchange.load(Ordering::Relaxed) != Exchange::Asked as u8
+        self.exchange.load(Ordering::Acquire) != Exchange::Asked as u8
     }
 
     /// True if the last reply was bulk, or no message is served yet.

@@ -21,6 +21,7 @@ const fn code(error: DecodeError) -> u32 {
         DecodeError::TooManyFragmented { .. } => 13,
         DecodeError::Interrupted => 14,
         DecodeError::Ring => 16,
+        DecodeError::Tls => 17,
         // The rest are wrong messages, or have exceptions of their own.
         _ => 15,
     }
@@ -38,7 +39,7 @@ pub fn broken_rule(minor: u32) -> Option<&'static str> {
 }
 
 /// The texts of the codes from 1 on.
-const RULES: [&str; 16] = [
+const RULES: [&str; 17] = [
     "the message ends before its values do: client and server disagree on the types",
     "a count is larger than the rest of the message: client and server disagree on the types",
     "a sequence or string is longer than its bound in IDL",
@@ -55,6 +56,7 @@ const RULES: [&str; 16] = [
     "the rest of the message did not arrive",
     "the bytes are not a message of GIOP",
     "a valuetype refers to itself, directly or by others: send a tree, and let members name each other by a key",
+    "the peer speaks TLS at this address: call it over TLS (corbaloc:ssliop:HOST:PORT/KEY), or at its plain port",
 ];
 
 #[cfg(test)]
@@ -73,7 +75,7 @@ mod tests {
         };
         assert!(rule(DecodeError::Unsupported { kind: 33 }).contains("local interface"));
         assert!(rule(DecodeError::BadMagic).contains("GIOP"));
-        for unknown in [0, RTORB, RTORB | 17, OMG | 1] {
+        for unknown in [0, RTORB, RTORB | 18, OMG | 1] {
             assert_eq!(broken_rule(unknown), None, "{unknown:#x}");
         }
     }

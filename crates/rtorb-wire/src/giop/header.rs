@@ -68,7 +68,7 @@ impl Header {
             return Ok(None);
         };
         if [m0, m1, m2, m3] != MAGIC {
-            return Err(DecodeError::BadMagic);
+            return Err(of_other_protocol([m0, m1]));
         }
         if major != 1 || minor > 2 {
             return Err(DecodeError::BadVersion { major, minor });
@@ -144,4 +144,13 @@ pub fn end_message(w: &mut Writer<'_>) -> Result<(), EncodeError> {
     let size = u32::try_from(body).map_err(|_| EncodeError::CountTooLarge { count: body })?;
     w.patch_u32(SIZE_AT, size);
     Ok(())
+}
+/// Returns the error for bytes that begin no message of GIOP. A record of TLS begins with its type and major version.
+#[cold]
+fn of_other_protocol([kind, major]: [u8; 2]) -> DecodeError {
+    if matches!((kind, major), (20..=23, 3)) {
+        DecodeError::Tls
+    } else {
+        DecodeError::BadMagic
+    }
 }

@@ -217,16 +217,18 @@ pub fn orb_name(orb_type: u32) -> Option<&'static str> {
     known.map(|(_, name)| *name)
 }
 
-/// ORB types that the OMG has registered, as catior and others print them, and our own.
-const ORB_NAMES: [(u32, &str); 36] = [
-    (0x4154_5400, "omniORB"),
-    (0x4150_5800, "University of Erlangen-Nuernberg"),
-    (0x4164_6100, "AdaOS"),
+/// ORB types that the OMG has registered, as catior and others print them, and our own. MICO has none.
+const ORB_NAMES: [(u32, &str); 47] = [
     (0x414e_4400, "Androsoft"),
+    (0x4150_5800, "University of Erlangen-Nuernberg"),
+    (0x4154_5400, "omniORB"),
+    (0x4164_6100, "AdaOS"),
     (0x4242_4300, "Bionic Buffalo"),
     (0x4245_4100, "WebLogic (BEA)"),
+    (0x424c_5500, "Berry"),
     (0x444f_4700, "Exoffice"),
     (0x4552_4900, "Ericsson"),
+    (0x4642_0000, "FloorBoard"),
     (0x464a_0000, "Fujitsu"),
     (0x4753_4900, "GemStone"),
     (0x4850_0000, "Hewlett Packard"),
@@ -238,8 +240,11 @@ const ORB_NAMES: [(u32, &str); 36] = [
     (0x4a42_4b00, "SilverStream"),
     (0x4c43_4200, "2AB"),
     (0x4e45_4300, "NEC"),
+    (0x4e4e_4e00, "Rogue Wave"),
     (0x4e4f_4b00, "Nokia"),
     (0x4e53_4400, "Compaq"),
+    (0x4e55_0000, "Nihon Unisys"),
+    (0x4f41_4b00, "Camros"),
     (0x4f42_4200, "ObjectBroker (BEA)"),
     (0x4f42_5400, "ORBit"),
     (0x4f42_5f00, "TIBCO"),
@@ -248,13 +253,19 @@ const ORB_NAMES: [(u32, &str); 36] = [
     (0x504f_0000, "PolyORB"),
     (0x5054_4300, "PrismTech"),
     (0x522e_4300, "Remoting.Corba"),
+    (0x5241_5900, "RayORB"),
+    (0x5341_4e00, "Sankhya"),
     (0x5355_4e00, "JDK (Sun)"),
     (0x5441_4f00, "TAO"),
     (0x5447_5800, "Top Graph'X"),
+    (0x5449_4400, "Telefonica"),
     (0x5649_5300, "VisiBroker (Borland)"),
     (0x5649_5400, "Vitria"),
     (0x574c_5300, "WebLogic (BEA)"),
+    (0x5850_5300, "PrismTech"),
+    (0x5854_5200, "Xtradyne"),
     (0x7274_6200, "rtorb"),
+    (0xcb0e_0000, "Chicago Board of Exchange"),
 ];
 
 /// Options of a secured connection (bits).

@@ -1,6 +1,6 @@
 //! Profiles: the addresses of an object over TCP, over a UNIX socket and through shared memory.
 
-use super::{TaggedComponent, TaggedProfile};
+use super::{Component, SslSecTrans, TaggedComponent, TaggedProfile, association};
 use crate::cdr::{decode_encapsulated, encapsulate};
 use crate::version::Version;
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader};
@@ -81,6 +81,28 @@ profile! {
         host: String,
         /// TCP port; 0 if the server listens with encryption only.
         port: u16,
+    }
+}
+
+impl IiopProfile {
+    /// A profile whose object is reached over TLS alone. Its version is 1.1 at least, because it needs a component.
+    pub fn over_tls(version: Version, host: String, port: u16, object_key: Vec<u8>) -> Self {
+        let options = association::INTEGRITY
+            | association::CONFIDENTIALITY
+            | association::ESTABLISH_TRUST_IN_TARGET;
+        let ssl = Component::SslSecTrans(SslSecTrans {
+            supports: options | association::ESTABLISH_TRUST_IN_CLIENT,
+            requires: options,
+            port,
+        });
+        Self {
+            version: version.max(Version::V1_1),
+            host,
+            port: 0,
+            object_key,
+            // Three numbers can always be encoded.
+            components: ssl.to_tagged().into_iter().collect(),
+        }
     }
 }
 

@@ -31,6 +31,15 @@ pub enum CorbalocAddress {
         /// TCP port; 2809 if the text has none.
         port: u16,
     },
+    /// `ssliop:`, omniORB's form of TLS.
+    Ssliop {
+        /// The GIOP version; 1.2 if the text has none.
+        version: Version,
+        /// Host name or address, IPv6 without its brackets.
+        host: String,
+        /// TCP port; 2809 if the text has none.
+        port: u16,
+    },
     /// `uiop:`, TAO's form of a UNIX socket, with `|` before the key.
     Uiop {
         /// The GIOP version; 1.0 if the text has none.
@@ -68,6 +77,11 @@ impl Corbaloc {
                     components: Vec::new(),
                 }
                 .to_tagged(),
+                CorbalocAddress::Ssliop {
+                    version,
+                    host,
+                    port,
+                } => IiopProfile::over_tls(*version, host.clone(), *port, object_key).to_tagged(),
                 CorbalocAddress::Uiop { version, path } => UiopProfile {
                     version: *version,
                     path: path.clone(),
@@ -125,7 +139,7 @@ impl CorbalocAddress {
             .split_once(':')
             .ok_or(UrlError::Address("no protocol"))?;
         let delimiters: &[char] = match protocol {
-            "" | "iiop" => &[',', '/'],
+            "" | "iiop" | "ssliop" => &[',', '/'],
             "uiop" | "shmiop" => &[',', '|'],
             "rir" => return Err(UrlError::Address("rir: besides other addresses")),
             _ => return Err(UrlError::Address("an unknown protocol")),
@@ -134,6 +148,8 @@ impl CorbalocAddress {
         let (address, behind) = rest.split_at(end);
         let (version, place) = match address.split_once('@') {
             Some((version, place)) => (parse_version(version)?, place),
+            // References over TLS need components, which version 1.0 has not.
+            None if protocol == "ssliop" => (Version::V1_2, address),
             None => (Version::V1_0, address),
         };
         let address = match protocol {
@@ -147,10 +163,19 @@ impl CorbalocAddress {
             },
             _ => {
                 let (host, port) = parse_host(place)?;
-                Self::Iiop {
-                    version,
-                    host: host.to_owned(),
-                    port,
+                let host = host.to_owned();
+                if protocol == "ssliop" {
+                    Self::Ssliop {
+                        version,
+                        host,
+                        port,
+                    }
+                } else {
+                    Self::Iiop {
+                        version,
+                        host,
+                        port,
+                    }
                 }
             }
         };
@@ -223,6 +248,11 @@ impl fmt::Display for CorbalocAddress {
                 host,
                 port,
             } => write!(f, "iiop:{version}@{}", at(host, *port)),
+            Self::Ssliop {
+                version,
+                host,
+                port,
+            } => write!(f, "ssliop:{version}@{}", at(host, *port)),
             Self::Uiop { version, path } => {
                 write!(f, "uiop:{version}@")?;
                 escape(path.as_bytes(), b",", f)

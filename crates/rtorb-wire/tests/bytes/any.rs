@@ -166,6 +166,7 @@ fn latin_1_text_survives_both_code_sets() {
     let refused = Err(EncodeError::NotInCodeSet {
         character: 0x3b1,
         code_set: TextCodeSet::Latin1,
+        argument: None,
     });
     assert_eq!(greek.encode(&mut w), refused);
 }

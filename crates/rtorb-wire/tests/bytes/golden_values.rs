@@ -437,6 +437,7 @@ fn text_in_iso_8859_15_has_the_bytes_of_its_table() {
         let refused = EncodeError::NotInCodeSet {
             character,
             code_set,
+            argument: None,
         };
         assert_eq!(w.char(replaced), Err(refused));
         assert_eq!(w.str(&format!("a{replaced}")), Err(refused));

@@ -9,6 +9,7 @@ use crate::exception::{SystemException, local};
 use crate::interceptors::Interceptors;
 use crate::limits::Limits;
 use crate::realtime::{ClientThread, RtCore};
+use crate::security::SecureTransport;
 use crate::strategies::{Collocation, ConnectionStrategy, DeadlineForm};
 use crate::timing::TimingCounters;
 use crate::transport::resolver::Resolver;
@@ -45,6 +46,7 @@ pub(crate) struct ClientCore {
     pub(crate) collocation: Collocation,
     pub(crate) deadline_form: DeadlineForm,
     pub(crate) shared_memory: shared_memory::Settings,
+    pub(crate) secure_transport: Option<Arc<dyn SecureTransport>>,
     /// True if a new connection for a band sends its priorities to the server first.
     pub(crate) binds_priority_bands: bool,
     pub(crate) sharing: Sharing,
@@ -79,7 +81,7 @@ pub(crate) enum Sharing {
 }
 
 /// The ORB of a client, for references and invocations.
-pub(crate) trait Host: Debug + Send + Sync {
+pub(crate) trait EnclosingOrb: Debug + Send + Sync {
     /// Returns true if the calling thread is in a servant.
     fn is_in_servant(&self) -> bool;
 
@@ -142,14 +144,14 @@ pub(crate) trait CollocatedRequest {
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     pub(crate) core: Arc<ClientCore>,
-    pub(crate) host: Arc<dyn Host>,
+    pub(crate) host: Arc<dyn EnclosingOrb>,
 }
 
 /// The client side of an ORB, held by its server. It does not keep the ORB alive.
 #[derive(Clone, Debug)]
 pub(crate) struct WeakClient {
     pub(crate) core: Arc<ClientCore>,
-    pub(crate) host: Weak<dyn Host>,
+    pub(crate) host: Weak<dyn EnclosingOrb>,
 }
 
 impl WeakClient {

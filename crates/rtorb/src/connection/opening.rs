@@ -10,6 +10,7 @@ use crate::transport::{Stream, properties, shared_memory, tcp, unix};
 use rtorb_wire::connection::Deadline;
 use rtorb_wire::giop::Response;
 use rustix::io::Errno;
+use std::os::fd::AsFd as _;
 use std::sync::Arc;
 
 /// Opens a stream to the endpoint of the invocation's route, within its share of the time that is left.
@@ -20,26 +21,24 @@ pub(super) fn open(invocation: &Invocation<'_>) -> Result<Stream, SystemExceptio
         return Err(local::WOULD_DEADLOCK);
     }
     let opening = deadline(invocation);
-    let opened = connect(invocation, opening).map_err(|(phase, errno)| {
-        let exception = match (phase, errno) {
-            // If the host refuses this, neither waiting nor another endpoint helps.
-            (Phase::SetUp, _) => ExceptionKind::NoResources.into(),
-            (Phase::Resolve, Errno::NOBUFS) => local::NAMES_FULL,
-            (Phase::Resolve, Errno::NOMEM) => local::THREAD_REFUSED,
-            _ => refused(errno),
+    let opened = connect(invocation, opening).map_err(|Unopened { phase, failure }| {
+        let (exception, errno) = match failure {
+            Failure::Refused(exception) => (exception, None),
+            Failure::System(errno) => (of_system(phase, errno), Some(errno)),
         };
         // The resolver has no error number of the system for an unknown name, or for one name too many.
-        let is_of_system =
-            phase != Phase::Resolve || !matches!(errno, Errno::HOSTUNREACH | Errno::NOBUFS);
+        let errno = errno.filter(|errno| {
+            phase != Phase::Resolve || !matches!(*errno, Errno::HOSTUNREACH | Errno::NOBUFS)
+        });
         exception.with_cause(Cause {
             phase,
             endpoint: Some(Arc::clone(endpoint)),
             elapsed: opening.elapsed(monotonic_ns()),
-            errno: is_of_system.then(|| errno.into()),
+            errno: errno.map(Into::into),
         })
     });
     let opened = opened.and_then(|stream| {
-        // The request is not sent if nobody could wait for its reply.
+        // A request whose deadline has passed is not sent.
         invocation.check_time(Phase::Connect)?;
         let watched = invocation.core.watchdog.watch_peer(&stream);
         watched.map_err(|unwatched| unwatched.at(endpoint))?;
@@ -67,13 +66,70 @@ pub(super) fn deadline(invocation: &Invocation<'_>) -> Deadline {
     }
 }
 
-fn connect(invocation: &Invocation<'_>, opening: Deadline) -> Result<Stream, (Phase, Errno)> {
+/// Returns the exception for an error of the system in a phase of opening.
+fn of_system(phase: Phase, errno: Errno) -> SystemException {
+    match (phase, errno) {
+        // If the host refuses this, neither waiting nor another endpoint helps.
+        (Phase::SetUp, _) => ExceptionKind::NoResources.into(),
+        (Phase::Resolve, Errno::NOBUFS) => local::NAMES_FULL,
+        (Phase::Resolve, Errno::NOMEM) => local::THREAD_REFUSED,
+        _ => refused(errno),
+    }
+}
+
+/// Why a connection is not opened, and in which phase.
+struct Unopened {
+    phase: Phase,
+    failure: Failure,
+}
+
+enum Failure {
+    System(Errno),
+    Refused(SystemException),
+}
+
+impl From<(Phase, Errno)> for Unopened {
+    fn from((phase, errno): (Phase, Errno)) -> Self {
+        let failure = Failure::System(errno);
+        Self { phase, failure }
+    }
+}
+
+/// Makes the handshake of TLS over a connected stream.
+fn secure(
+    invocation: &Invocation<'_>,
+    stream: Stream,
+    host: &str,
+    until_ns: u64,
+) -> Result<Stream, Unopened> {
+    let phase = Phase::Handshake;
+    let refused = |exception| Unopened {
+        phase,
+        failure: Failure::Refused(exception),
+    };
+    let Some(transport) = &invocation.core.secure_transport else {
+        return Err(refused(local::NEEDS_TLS));
+    };
+    match transport.connect(stream.as_fd(), host, until_ns) {
+        Ok(link) => Ok(stream.secured(link)),
+        Err(error) => match error.into_exception() {
+            Ok(exception) => Err(refused(exception)),
+            Err(errno) => Err((phase, errno).into()),
+        },
+    }
+}
+
+fn connect(invocation: &Invocation<'_>, opening: Deadline) -> Result<Stream, Unopened> {
     let endpoint = &invocation.route.endpoint;
     let core = invocation.core;
     let until_ns = opening.at_ns().unwrap_or(u64::MAX);
     let in_connect = |errno| (Phase::Connect, errno);
     let stream = match &*endpoint.endpoint {
         Endpoint::Tcp { host, port } => tcp::connect(&core.resolver, host, *port, until_ns)?,
+        Endpoint::Tls { host, port } => {
+            let stream = tcp::connect(&core.resolver, host, *port, until_ns)?;
+            secure(invocation, stream, host, until_ns)?
+        }
         Endpoint::Unix { path } => unix::connect(path, until_ns).map_err(in_connect)?,
         Endpoint::SharedMemory { path } => {
             let memory = core.shared_memory.of_protocol(endpoint.protocol);

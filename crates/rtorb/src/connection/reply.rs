@@ -182,6 +182,16 @@ pub(super) fn no_reply(
         ReplyError::Malformed(_) | ReplyError::BadResults(_) => Phase::DecodeReply,
         _ => Phase::AwaitReply,
     };
+    if matches!(error, ReplyError::Failed { os_error } if os_error == Errno::KEYREJECTED.raw_os_error())
+    {
+        // The handshake of TLS 1.3 has ended for the client before the server looks at its certificate. The server has served nothing.
+        return local::OWN_CERTIFICATE_REFUSED.with_cause(Cause {
+            phase: Phase::Handshake,
+            endpoint: Some(Arc::clone(endpoint)),
+            elapsed: deadline.elapsed(monotonic_ns()),
+            errno: None,
+        });
+    }
     let (kind, minor) = error.exception();
     let errno = match error {
         ReplyError::SendTimedOut => Some(Errno::AGAIN),

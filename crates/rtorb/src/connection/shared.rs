@@ -226,10 +226,7 @@ impl SharedConnection {
                 None => self.await_reply(&caller),
             };
             if !is_delivered {
-                let cancel = invocation.cancel_request(caller.request_id);
-                self.send_cancel(&cancel, Mutex::try_lock);
-                // If the server is stuck with this request, later requests on this connection would be stuck too.
-                ReplySource::retire(&**self);
+                self.expire(&invocation.cancel_request(caller.request_id));
                 return Err(ReplyError::TimedOut.into());
             }
             let delivery = caller.waiter.delivery.lock();
@@ -464,8 +461,8 @@ impl SharedConnection {
         }
     }
 
-    /// Gives the lead up: to the thread that has waited longest, if any thread waits. Returns true if nobody reads the replies of
-    /// started calls now.
+    /// Gives the lead up: to the thread that has waited longest, if any thread waits. Returns true if no thread reads the
+    /// replies of started calls now.
     fn leave_lead(&self) -> bool {
         let mut waiting = self.waiting.lock();
         waiting.has_leader = waiting.lead_next();
@@ -574,7 +571,9 @@ impl ReplySource for SharedConnection {
     }
 
     #[cold]
-    fn retire(&self) {
+    fn expire(&self, cancel: &CancelRequest) {
+        self.send_cancel(cancel, Mutex::try_lock);
+        // If the server is stuck with this request, later requests on this connection would be stuck too.
         self.with_waiting(|waiting| self.retire_with(waiting));
     }
 

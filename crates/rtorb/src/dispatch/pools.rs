@@ -6,7 +6,7 @@ use crate::endpoint::ListenEndpoint;
 use crate::exception::{SystemException, local};
 use crate::realtime::{InvalidThreadpool, ThreadpoolId};
 use crate::server::bind;
-use crate::transport::Listener;
+use crate::transport::{Listener, Securing};
 use core::fmt;
 use rtorb_os::sync::Mutex;
 use std::collections::BTreeMap;
@@ -21,6 +21,7 @@ pub(crate) struct Pools {
     lane_endpoints: LaneEndpoints,
     /// Bound on the threads of all pools, and of the ORB's own lanes.
     threads_max: usize,
+    securing: Securing,
     table: Mutex<PoolTable>,
 }
 
@@ -48,8 +49,10 @@ impl Pools {
         lane_endpoints: LaneEndpoints,
         threads_max: usize,
         own_threads: usize,
+        securing: Securing,
     ) -> Self {
         Self {
+            securing,
             listen,
             lane_endpoints,
             threads_max: threads_max.saturating_add(own_threads),
@@ -84,7 +87,18 @@ impl Pools {
         pool: ThreadpoolId,
         lane: usize,
     ) -> Result<Vec<Listener>, SystemException> {
-        bind(&self.lane_endpoints.of_lane(&self.listen, pool, lane))
+        self.bind(&self.lane_endpoints.of_lane(&self.listen, pool, lane))
+    }
+
+    /// Opens listening endpoints.
+    ///
+    /// # Errors
+    /// INITIALIZE with the endpoint if one cannot be listened on.
+    pub(crate) fn bind(
+        &self,
+        endpoints: &[ListenEndpoint],
+    ) -> Result<Vec<Listener>, SystemException> {
+        bind(endpoints, &self.securing)
     }
 
     /// Adds a pool that `start` starts with the id of the pool.
@@ -162,16 +176,18 @@ impl Pools {
         let added = u64::from(after.saturating_sub(before));
         self.table.lock().count_threads(added, self.threads_max)?;
         let changed = change();
+        let ended = u64::from(before.saturating_sub(after));
         let mut table = self.table.lock();
-        if changed.is_err() {
+        let entry = table.running.get_mut(&pool);
+        // The ORB's own pool has no entry. The threads of one that was destroyed meanwhile are subtracted already.
+        if changed.is_err() || entry.is_none() && pool != ThreadpoolId::OWN {
             table.threads -= added;
             return changed;
         }
-        let ended = u64::from(before.saturating_sub(after));
-        table.threads -= ended;
-        if let Some(entry) = table.running.get_mut(&pool) {
+        if let Some(entry) = entry {
             entry.threads = entry.threads + added - ended;
         }
+        table.threads -= ended;
         changed
     }
 
@@ -308,5 +324,39 @@ impl std::error::Error for DestroyThreadpoolError {
             Self::InvalidThreadpool(_) => None,
             Self::System(exception) => exception.source(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::realtime::{LanedThreadpool, Priority, ThreadpoolLane};
+    use crate::{Limits, Orb};
+
+    #[test]
+    fn the_threads_of_a_pool_that_is_destroyed_while_they_change_are_counted_off_once() {
+        let limits = Limits::with(|limits| limits.pool_threads_max = 8);
+        let orb = Orb::builder().limits(limits).build().expect("an ORB");
+        let pool_of = |static_threads| {
+            orb.rt_orb().create_threadpool_with_lanes(LanedThreadpool {
+                lanes: vec![ThreadpoolLane {
+                    lane_priority: Priority::MIN,
+                    static_threads,
+                    ..ThreadpoolLane::default()
+                }],
+                ..LanedThreadpool::default()
+            })
+        };
+        let pools = &orb.core.adapters.pools;
+        let own = pools.table.lock().threads;
+        for (before, after) in [(1, 7), (8, 1), (4, 4)] {
+            let pool = pool_of(before).expect("there is room");
+            let changed = pools.change_threads(pool, before, after, || {
+                assert_eq!(pools.destroy(pool), Ok(()));
+                Ok(())
+            });
+            assert_eq!(changed, Ok(()));
+            assert_eq!(pools.table.lock().threads, own, "{before} to {after}");
+        }
+        orb.destroy().expect("it serves nothing");
     }
 }

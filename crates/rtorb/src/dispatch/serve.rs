@@ -7,10 +7,10 @@ use super::pool::request_room::QueuedRequest;
 use super::pool::running::Pool;
 use crate::server::{Event, Readiness, ServerCore, TakenRequest, Token, Workspace};
 use core::mem::MaybeUninit;
+use rtorb_os::bounded_queue::BoundedQueue;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::ring::PopError;
 use rtorb_os::slab::SlabGuard;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A thread that serves clients, as the loop of its strategy sees it.
@@ -62,7 +62,7 @@ pub(super) struct LaneServer<'p> {
     /// The request that was taken out of its connection, or memory for the next one.
     pub(super) request: TakenRequest,
     /// Connections that wait until no other can be read.
-    deferred: VecDeque<(Token, Readiness)>,
+    deferred: BoundedQueue<(Token, Readiness)>,
     /// The connection that was served last, if its wait strategy lingers at shared memory.
     lingering: Option<Token>,
     /// The number of times in a row that the thread lingered and did not look at the events of its lane.
@@ -86,11 +86,11 @@ const BETWEEN_LOOKS_NS: u64 = 10_000_000;
 impl<'p> LaneServer<'p> {
     /// A thread that serves what it reads, beside the other threads of its lane.
     pub(super) fn new(orb: &'p Arc<ServerCore>, pool: &'p Pool, lane: &'p Lane) -> Self {
-        let deferred_max = if lane.defers() { DEFERRED_MAX } else { 0 };
-        Self {
-            deferred: VecDeque::with_capacity(deferred_max),
-            ..Self::reader(orb, pool, lane)
+        let mut server = Self::reader(orb, pool, lane);
+        if lane.defers() {
+            server.deferred = server.deferred.with_memory();
         }
+        server
     }
 
     /// The I/O thread of a lane. No other thread reads.
@@ -101,7 +101,7 @@ impl<'p> LaneServer<'p> {
             lane,
             workspace: lane.workspace(),
             request: TakenRequest::with_room(),
-            deferred: VecDeque::new(),
+            deferred: BoundedQueue::new(DEFERRED_MAX, usize::MAX),
             lingering: None,
             lingered: 0,
         }
@@ -160,16 +160,12 @@ impl<'p> LaneServer<'p> {
     /// Has a connection wait until no other can be read; returns false if it is to be served now.
     #[cold]
     fn defer(&mut self, token: Token, readiness: Readiness) -> bool {
-        let is_deferred = self.lane.defers() && self.deferred.len() < DEFERRED_MAX;
-        if is_deferred {
-            self.deferred.push_back((token, readiness));
-        }
-        is_deferred
+        self.lane.defers() && self.deferred.push((token, readiness), 0).is_ok()
     }
 
     #[cold]
     fn next_deferred(&mut self) -> Option<ReadableClient<'p>> {
-        let (token, readiness) = self.deferred.pop_front()?;
+        let (token, readiness) = self.deferred.pop()?;
         ReadableClient::of(self.lane, token, readiness)
     }
 
@@ -288,6 +284,7 @@ impl<'p> Serve for LaneServer<'p> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use std::collections::VecDeque;
 
     /// A thread whose clients are written down. It notes what its loop does, and stops behind the last wait.
     pub(in crate::dispatch) struct Script<L> {

@@ -30,7 +30,7 @@ pub(super) fn read(thread: LaneServer<'_>, room: &RequestRoom) {
         THREAD.with(|thread| thread.reads_replies.set(true));
         let lane = thread.lane;
         read_for::<true>(thread, room);
-        // Nobody reads their replies any longer.
+        // No thread reads the replies to calls of this ORB over these connections any longer.
         return lane.server.end_calls();
     }
     read_for::<false>(thread, room);

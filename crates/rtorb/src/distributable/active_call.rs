@@ -50,7 +50,8 @@ impl ActiveCall {
     pub(crate) fn cancel(&self) {
         match &self.way {
             Way::Single { wait, watchdog } => {
-                // A part of it cannot be taken back, and whoever does not take 16 bytes does not read.
+                // A server that does not take 16 bytes at once does not read either, and after a part of a message nothing else can be sent:
+                // then there is no reply to wait for.
                 let grace_ns = match self.cancel.send(&wait.stream) {
                     CancelSent::Whole => GRACE_NS,
                     CancelSent::Nothing | CancelSent::Part => 0,

@@ -7,8 +7,9 @@ use crate::clock::monotonic_ns;
 use crate::deadline::NONE_NS;
 use crate::exception::{SystemException, local};
 use crate::realtime::ThreadPriorityBefore;
-use crate::thread_state::{self, SpecialCalls};
+use crate::thread_state::{self, SpecialCalls, scheduling, set_scheduling};
 use core::cell::RefCell;
+use core::mem;
 use rtorb_wire::giop::{
     DISTRIBUTABLE_THREAD, SEGMENT_NAME_BYTES_MAX, ServiceContexts, ThreadContext,
 };
@@ -130,46 +131,59 @@ pub(super) fn current_mut<T>(act: impl FnOnce(Option<&mut CurrentThread>) -> T) 
     CURRENT.with_borrow_mut(|current| act(current.as_deref_mut()))
 }
 
-/// Begins a segment of the distributable thread, or a distributable thread.
+/// Begins a segment of the distributable thread, or a distributable thread. Returns `None`, because the thread gets no priority back.
 ///
 /// # Errors
 /// BAD_PARAM if the name is too long; IMP_LIMIT for too many segments; THREAD_CANCELLED.
 //= RT-CORBA 1.2 §Scheduling Segments
 //# The outermost segment begins a distributable thread; segments within it are nested.
-pub(crate) fn begin_segment(segment: Segment) -> Result<(), SystemException> {
+pub(crate) fn begin_segment(
+    segment: Segment,
+) -> Result<Option<ThreadPriorityBefore>, SystemException> {
     check_name(&segment.name)?;
     let id = ThreadId::random()?;
     CURRENT.with_borrow_mut(|current| {
         let Some(thread) = current else {
             *current = Some(CurrentThread::new(Visit::begin(id, None), segment, false));
-            thread_state::set_special(SpecialCalls::OfDistributableThread, true);
-            return Ok(());
+            note_segments(current.as_deref());
+            return Ok(None);
         };
         thread.check()?;
         if thread.segments.len() >= SEGMENTS_MAX {
             return Err(local::TOO_MANY_SEGMENTS);
         }
         thread.segments.push(segment);
-        Ok(())
+        note_segments(current.as_deref());
+        Ok(None)
     })
 }
 
-/// Gives the innermost segment another name and parameters, and returns the priority that its thread had before it.
+/// Notes how many segments the calling thread has open, after each change of that.
+fn note_segments(current: Option<&CurrentThread>) {
+    let open = current.map_or(0, |thread| thread.segments.len());
+    thread_state::set_special(SpecialCalls::OfDistributableThread, open > 0);
+    set_scheduling(scheduling().with_segments(open as u16));
+}
+
+/// Gives the innermost segment another name and parameters. Returns the priority that the thread is to get back: the one before the segment
+/// gave it one, if it gives none any more.
 ///
 /// # Errors
 /// BAD_INV_ORDER outside of a segment; BAD_PARAM if the name is too long; THREAD_CANCELLED.
-pub(crate) fn update_segment(segment: Segment) -> Result<(), SystemException> {
+pub(crate) fn update_segment(
+    segment: Segment,
+) -> Result<Option<ThreadPriorityBefore>, SystemException> {
     check_name(&segment.name)?;
     current_mut(|thread| {
         let thread = thread.ok_or(local::NO_SEGMENT)?;
         thread.check()?;
         let innermost = thread.segments.last_mut().ok_or(local::NO_SEGMENT)?;
-        let priority_before = innermost.priority_before.or(segment.priority_before);
-        *innermost = Segment {
-            priority_before,
-            ..segment
-        };
-        Ok(())
+        let before = mem::replace(innermost, segment).priority_before;
+        if innermost.priority_before.is_none() {
+            return Ok(before);
+        }
+        innermost.priority_before = before.or(innermost.priority_before);
+        Ok(None)
     })
 }
 
@@ -194,8 +208,25 @@ pub(crate) fn end_segment(
         if thread.segments.is_empty() {
             *current = None;
         }
+        note_segments(current.as_deref());
         Ok((ended, was_cancelled))
     })
+}
+
+/// Ends all but that number of segments: those that a servant has begun and left open. The caller restores the priority.
+pub(crate) fn end_segments_beyond(before: u16) {
+    if scheduling().segments() <= before {
+        return;
+    }
+    CURRENT.with_borrow_mut(|current| {
+        if let Some(thread) = current {
+            thread.segments.truncate(before.into());
+        }
+        if before == 0 {
+            *current = None;
+        }
+        note_segments(current.as_deref());
+    });
 }
 
 fn check_name(name: &str) -> Result<(), SystemException> {
@@ -243,8 +274,8 @@ impl AdoptedThread {
         CURRENT.with_borrow_mut(|current| {
             thread.around = current.take();
             *current = Some(thread);
+            note_segments(current.as_deref());
         });
-        thread_state::set_special(SpecialCalls::OfDistributableThread, true);
         Self(())
     }
 }
@@ -252,9 +283,8 @@ impl AdoptedThread {
 impl Drop for AdoptedThread {
     fn drop(&mut self) {
         CURRENT.with_borrow_mut(|current| {
-            let around = current.take().and_then(|mut thread| thread.around.take());
-            thread_state::set_special(SpecialCalls::OfDistributableThread, around.is_some());
-            *current = around;
+            *current = current.take().and_then(|mut thread| thread.around.take());
+            note_segments(current.as_deref());
         });
     }
 }

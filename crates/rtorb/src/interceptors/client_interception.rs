@@ -1,10 +1,8 @@
 //! The interception of one request of a client.
 
 use super::flow_stack::FlowStack;
-use super::{
-    ClientRequestInterceptor, Ending, KEPT_BYTES_MAX, RequestException, WRONG_POINT, add_context,
-};
-use crate::exception::SystemException;
+use super::{ClientRequestInterceptor, Ending, KEPT_BYTES_MAX, RequestException, add_context};
+use crate::exception::{SystemException, local};
 use core::cell::RefCell;
 use rtorb_wire::giop::{ContextBuffer, ReplyHeader, ReplyStatus};
 use rtorb_wire::ior::Ior;
@@ -45,7 +43,7 @@ impl ClientRequest<'_> {
     /// BAD_INV_ORDER 15 if an interceptor has added one with that id, 14 at an ending point; IMP_LIMIT for more than 32 contexts.
     pub fn add_context(&mut self, id: u32, data: &[u8]) -> Result<(), SystemException> {
         if self.is_sent {
-            return Err(WRONG_POINT);
+            return Err(local::WRONG_POINT);
         }
         add_context(self.added, id, data)
     }

@@ -5,6 +5,7 @@ use super::{
     Ending, Intervention, KEPT_BYTES_MAX, RequestException, ServerRequestInterceptor, add_context,
 };
 use crate::exception::SystemException;
+use crate::security::PeerIdentity;
 use core::fmt;
 use rtorb_wire::giop::{ContextBuffer, RequestHeader, Response};
 use std::net::SocketAddr;
@@ -65,6 +66,12 @@ impl ServerRequest<'_> {
         self.request.peer
     }
 
+    /// Returns who the sender has proved to be, by a certificate that a trusted authority has signed; `None` over a transport that is not
+    /// secured, and for a client without a certificate.
+    pub fn peer_identity(&self) -> Option<&PeerIdentity> {
+        self.request.identity.as_deref()
+    }
+
     /// Returns false for a oneway.
     pub fn expects_reply(&self) -> bool {
         self.request.response != Response::None
@@ -101,6 +108,7 @@ pub(crate) struct RequestDescription<'d> {
     pub(crate) adapter: &'d str,
     pub(crate) object_id: &'d [u8],
     pub(crate) peer: RequestPeer,
+    pub(crate) identity: Option<&'d Arc<PeerIdentity>>,
 }
 
 /// What the interceptors of a server know of one request. Later requests use the memory again.
@@ -123,6 +131,7 @@ struct ReceivedRequest {
     adapter: String,
     object_id: Vec<u8>,
     peer: RequestPeer,
+    identity: Option<Arc<PeerIdentity>>,
     response: Response,
     contexts: ContextBuffer,
     /// The contexts that the interceptors add to the reply.
@@ -137,6 +146,7 @@ impl Default for ReceivedRequest {
             adapter: String::new(),
             object_id: Vec::new(),
             peer: RequestPeer::Gone,
+            identity: None,
             response: Response::None,
             contexts: ContextBuffer::default(),
             added: ContextBuffer::default(),
@@ -252,6 +262,7 @@ impl ReceivedRequest {
         self.object_id.clear();
         self.object_id.extend_from_slice(received.object_id);
         self.peer = received.peer;
+        self.identity = received.identity.cloned();
         self.response = header.response;
         self.added.clear(KEPT_BYTES_MAX);
         self.contexts.clear(KEPT_BYTES_MAX);

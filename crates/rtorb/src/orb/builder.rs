@@ -12,7 +12,7 @@ use super::reply_handlers::ReplyHandlers;
 use super::shutdown_signal::ShutdownSignal;
 use super::{Orb, OrbCore, config_file};
 use crate::connection::{
-    BidirectionalTable, ClientCore, EndpointTable, Host, Sharing, WeakClient, started,
+    BidirectionalTable, ClientCore, EnclosingOrb, EndpointTable, Sharing, WeakClient, started,
 };
 use crate::dispatch::{Dispatch, FilterChain, OwnPool, Pools, RequestFilter, Structure};
 use crate::endpoint::{EndpointError, ListenEndpoint};
@@ -29,6 +29,7 @@ use crate::realtime::{
     default_network_mapping,
 };
 use crate::recorder;
+use crate::security::{SecureTransport, SecurityProvider, SecurityReport};
 use crate::server::{
     Buffers, DeferredReplies, HeldRequests, ObjectTable, ServerCore, ServerState, next_upcall,
 };
@@ -41,7 +42,7 @@ use crate::timing::{
     TimingSettings, TimingViolation,
 };
 use crate::transport::resolver::Resolver;
-use crate::transport::shared_memory;
+use crate::transport::{Securing, shared_memory};
 use crate::wait::watchdog::Watchdog;
 use crate::warning::{Warning, WarningHook, Warnings};
 use core::{fmt, mem};
@@ -89,6 +90,8 @@ pub struct OrbBuilder {
     network_mapping: Option<Arc<dyn NetworkPriorityMapping>>,
     transforms: Transforms,
     warning_hook: Option<WarningHook>,
+    secure_transport: Option<Arc<dyn SecureTransport>>,
+    security_provider: Option<SecurityProvider>,
     filters: Vec<Arc<dyn RequestFilter>>,
     execution_clock: ExecutionClock,
     timing_hook: Option<Hook>,
@@ -304,7 +307,10 @@ impl OrbBuilder {
         let chain = FilterChain::new(core::mem::take(&mut self.filters), lanes);
         let dispatch = dispatch(strategies.dispatch, self.thread_count(), chain);
         let timing = self.timing_counters(&rt);
-        let client = Arc::new(self.client_core(strategies, rt, Arc::new(timing)));
+        let secure_transport = self.take_secure_transport()?;
+        let mut client = self.client_core(strategies, rt, Arc::new(timing));
+        client.secure_transport = secure_transport;
+        let client = Arc::new(client);
         let admission = self.servant_admission.take();
         let config = self.config;
         let pools = Pools::new(
@@ -312,6 +318,10 @@ impl OrbBuilder {
             config.lane_endpoints.unwrap_or_default(),
             client.limits.pool_threads_max,
             own_threads,
+            Securing {
+                transport: client.secure_transport.clone(),
+                report: reporter(&warnings),
+            },
         );
         let core = Arc::new_cyclic(|host: &Weak<OrbCore>| {
             let server = ServerCore {
@@ -332,7 +342,7 @@ impl OrbBuilder {
                 buffers: Buffers::new(client.limits.spare_buffers_max),
                 client: WeakClient {
                     core: Arc::clone(&client),
-                    host: host.clone() as Weak<dyn Host>,
+                    host: host.clone() as Weak<dyn EnclosingOrb>,
                 },
                 state: ServerState::default(),
                 limits: client.limits.clone(),
@@ -422,6 +432,7 @@ impl OrbBuilder {
                 ring_bytes: ring_bytes.next_power_of_two(),
                 group: config.shm_group.take().map(|group| group.0),
             },
+            secure_transport: None,
             binds_priority_bands: config.bind_priority_bands.unwrap_or(false),
             sharing: if config.bidirectional == Some(true) {
                 Sharing::Bidirectional(BidirectionalTable::default())
@@ -442,6 +453,23 @@ impl OrbBuilder {
             rt,
             timing,
         }
+    }
+
+    /// Takes the secure transport that the application gave, or has it made from the files of the configuration.
+    fn take_secure_transport(&mut self) -> Result<Option<Arc<dyn SecureTransport>>, OrbError> {
+        let given = self.secure_transport.take();
+        let files = self.config.security_files();
+        if files.is_empty() {
+            return Ok(given);
+        }
+        let wrong = |reason| OrbError::Option {
+            option: "TLS".to_owned(),
+            reason,
+        };
+        let provider = self.security_provider.ok_or_else(|| {
+            wrong("this program has no TLS: the command is built with `--features tls`, another with rtorb-tls and OrbBuilder::security_provider".to_owned())
+        })?;
+        provider(&files).map(Some).map_err(wrong)
     }
 
     /// Returns the value of an option, or notes the mistake.
@@ -686,6 +714,13 @@ setters! {
     /// on another CPU.
     enforcing_thread(thread: ThreadConfig) => config.enforcing_thread = Some(thread);
 
+    /// What makes TLS connections: `rtorb_tls::Tls`. Files and options (`tls_certificate` and others) go before it.
+    secure_transport(transport: Arc<dyn SecureTransport>) => secure_transport = Some(transport);
+
+    /// Makes the secure transport from the files that options and configuration files name: `rtorb_tls::transport`. Without it, such
+    /// options are an error.
+    security_provider(provider: SecurityProvider) => security_provider = Some(provider);
+
     /// The byte order of messages; this machine's by default. Tests use it to act as a peer with another byte order.
     byte_order(order: ByteOrder) => byte_order = Some(order);
 
@@ -704,7 +739,7 @@ setters! {
     bind_priority_bands() => config.bind_priority_bands = Some(true);
 
     /// Offers servers to call this ORB's objects back over the connections that it opens to them, and accepts such offers of clients, in
-    /// the form of TAO and JacORB (bidirectional GIOP). So a client is called back behind a firewall or NAT, where nobody can connect to it.
+    /// the form of TAO and JacORB (bidirectional GIOP). So a client is called back behind a firewall or NAT, to which no server can connect.
     /// It is BidirectionalPolicy BOTH for all adapters of the ORB that have no thread pool of their own.
     ///
     /// It needs [`DispatchStrategy::WorkerPool`], whose I/O thread reads these connections, and [`ConnectionStrategy::Exclusive`]. The
@@ -741,7 +776,7 @@ setters! {
     best_effort() => config.best_effort = Some(true);
 
     /// Calls `hook` with each [`Warning`] of this ORB: print it, or write it to the log. The feature `tracing` has the same as events
-    /// of the level WARN. Without either, nobody sees them: the library writes nothing to standard error.
+    /// of the level WARN. Without either, warnings are lost: the library writes nothing to standard error.
     ///
     /// A hook runs on the thread that found the cause, so it should not wait. Each cause that the ORB itself finds is given once, that
     /// of a service each time. A panic in the hook ends only the hook.
@@ -759,6 +794,12 @@ setters! {
     /// Has an admission decide whether servants with times in IDL may be activated. A refused servant gets NO_RESOURCES with the
     /// reason, and is not called.
     servant_admission(admission: Arc<dyn ServantAdmission>) => servant_admission = Some(admission);
+}
+
+/// Returns what reports refused clients to the warnings of the ORB.
+fn reporter(warnings: &Arc<Warnings>) -> SecurityReport {
+    let warnings = Arc::clone(warnings);
+    Arc::new(move |text| warnings.warn(&Warning::Refused(text)))
 }
 
 /// Returns the endpoints, or a port of the loopback interface if there are none.

@@ -14,10 +14,12 @@ use crate::realtime::{
     ContinuousMapping, LinearMapping, NativeMapping, PriorityBand, PriorityMapping, Protocol,
     Reservation, ThreadpoolLane, is_band,
 };
+use crate::security::{ClientCertificates, SecurityFiles};
 use crate::strategies::{
     Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, RequestOrder,
     SharedMemoryWait, Strategies, WaitStrategy,
 };
+use crate::suggest;
 use crate::timing::{EarlyCalls, Overrun, PeriodScope};
 use core::str::FromStr;
 use rtorb_os::byte_rings::{CAPACITY_MAX, CAPACITY_MIN};
@@ -25,6 +27,7 @@ use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::cdr::CharCodeSet;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -122,7 +125,7 @@ settings! {
         deadline_form: Option<DeadlineForm> => DeadlineForm "auto|end_time|remaining_time" by text,
         /// How objects of the same ORB are called: on the calling thread, or by a transport.
         collocation: Option<Collocation> => Collocation "direct|transport" by text,
-        /// The longest time of a call, connecting included. 0 waits for ever.
+        /// The longest time of a call, connecting included. 0 is no limit.
         #[serde(deserialize_with = "call_timeout")]
         round_trip_timeout_ms: Option<Option<Duration>> => RoundTripTimeoutMs "N" by number,
         /// Shared memory: what a thread does before it sleeps.
@@ -131,7 +134,17 @@ settings! {
         shm_ring_bytes: Option<RingBytes> => ShmRingBytes "N" by number,
         /// Shared memory: a trusted group, by number or name.
         shm_group: Option<Group> => ShmGroup "GROUP" by text,
-        /// Endpoints of the server, and of the first lane of its own pool. `iiop://HOST:PORT/publish=HOST:PORT` puts that address into references, `portspan=N` takes the first free one of N ports, and `&` joins such options.
+        /// TLS: the file of this program's certificate, in PEM, and behind it those that lead to its authority. A client needs one only where the server asks for it.
+        tls_certificate: Option<PathBuf> => TlsCertificate "FILE" by text,
+        /// TLS: the file of the private key of the certificate, in PEM.
+        tls_key: Option<PathBuf> => TlsKey "FILE" by text,
+        /// TLS: the file with the certificates of the trusted authorities, in PEM.
+        tls_ca: Option<PathBuf> => TlsCa "FILE" by text,
+        /// TLS: the file with lists of revoked certificates, in PEM.
+        tls_crl: Option<PathBuf> => TlsCrl "FILE" by text,
+        /// TLS: what a server asks of its clients.
+        tls_clients: Option<ClientCertificates> => TlsClients "required|optional|none" by text,
+        /// Endpoints of the server, and of the first lane of its own pool. `ssliop://HOST:PORT` is one over TLS. `iiop://HOST:PORT/publish=HOST:PORT` puts that address into references, `portspan=N` takes the first free one of N ports, and `&` joins such options.
         listen: Option<Vec<ListenEndpoint>> => ListenEndpoints "ENDPOINT[;ENDPOINT...]" by endpoints,
         /// Endpoint of a lane: pool and lane, `*` is any. The option accepts TAO's form with two arguments too.
         #[serde(deserialize_with = "lane_endpoints")]
@@ -176,6 +189,17 @@ impl OrbConfig {
             self.set_strategies(preset);
         }
         self.overlay(later);
+    }
+
+    /// Returns the files of TLS.
+    pub(super) fn security_files(&self) -> SecurityFiles {
+        SecurityFiles {
+            certificate: self.tls_certificate.clone(),
+            key: self.tls_key.clone(),
+            authorities: self.tls_ca.clone(),
+            revocations: self.tls_crl.clone(),
+            clients: self.tls_clients.unwrap_or_default(),
+        }
     }
 
     /// Replaces all strategies.
@@ -328,9 +352,10 @@ impl FromStr for Mapping {
             "native" | "direct" => Ok(Self::default()),
             "linear" => Ok(Self(Arc::new(LinearMapping))),
             "continuous" => Ok(Self(Arc::new(ContinuousMapping))),
-            _ => Err(format!(
-                "`{text}` is not a priority mapping; there are native, linear, continuous"
-            )),
+            _ => {
+                let known = ["native", "linear", "continuous"];
+                Err(suggest::unknown(text, "priority mapping", &known))
+            }
         }
     }
 }
@@ -346,9 +371,10 @@ impl FromStr for RoundRobin {
         match text {
             "SCHED_FIFO" => Ok(Self(false)),
             "SCHED_RR" => Ok(Self(true)),
-            _ => Err(format!(
-                "`{text}` is not a policy for threads with a priority; there are SCHED_FIFO, SCHED_RR"
-            )),
+            _ => {
+                let what = "policy for threads with a priority";
+                Err(suggest::unknown(text, what, &["SCHED_FIFO", "SCHED_RR"]))
+            }
         }
     }
 }

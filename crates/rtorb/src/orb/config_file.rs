@@ -59,12 +59,13 @@ pub(super) fn read_bounded(path: &Path) -> io::Result<String> {
 fn parse(text: &str) -> Result<OrbConfig, (Option<usize>, String)> {
     toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| line_of(text, span.start));
-        (line, with_suggestion(error.message().replace('\n', "; ")))
+        (line, reason(&error))
     })
 }
 
-/// The reason for an unknown key or word, with the known one that is like it instead of all of them.
-fn with_suggestion(reason: String) -> String {
+/// The reason of an error. For an unknown key or word, it names the known one that is like it instead of all of them.
+pub(super) fn reason(error: &toml::de::Error) -> String {
+    let reason = error.message().replace('\n', "; ");
     let mut quoted = reason.split('`').skip(1).step_by(2);
     let is_unknown = reason.starts_with("unknown ");
     let Some(wrong) = quoted.next().filter(|_| is_unknown) else {
@@ -75,7 +76,7 @@ fn with_suggestion(reason: String) -> String {
         suggest::closest(wrong, quoted),
     ) {
         (Some((unknown, _)), Some(near)) => format!("{unknown}: did you mean `{near}`?"),
-        _ => reason,
+        _ => suggest::wrapped(&reason),
     }
 }
 
@@ -113,7 +114,9 @@ pub(super) fn code_set<'de, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<CharCodeSet>, D::Error> {
     let text = Cow::<str>::deserialize(value)?;
-    text.parse().map(Some).map_err(Error::custom)
+    let known = ["UTF-8", "ISO-8859-1", "ISO-8859-15"];
+    let code_set = text.parse().map(Some);
+    code_set.map_err(|_| Error::custom(suggest::unknown(&text, "code set", &known)))
 }
 
 /// `[[lanes]]`: `priority`, `static_threads` (1 if not given), `dynamic_threads` (0), `order` (fifo), and for each static thread
@@ -359,6 +362,7 @@ mod tests {
             "unknown field `presets`: did you mean `preset`?",
         ),
         ("colour = \"red\"", 1, "expected one of `preset`"),
+        ("dispatch = \"lane\"", 1, "did you mean `lanes`?"),
         ("wait = \"read\"\nwait = \"read\"", 2, "duplicate"),
         ("pool_threads = 0", 1, "1 to 4294967295, not 0"),
         ("pool_threads = \"4\"", 1, "string \"4\""),
@@ -440,6 +444,8 @@ mod tests {
             let (where_it_is, reason) = parse(text).expect_err(text);
             assert_eq!(where_it_is, Some(line), "{text}: {reason}");
             assert!(reason.contains(words), "{text}: {reason}");
+            let longest = reason.lines().map(str::len).max();
+            assert!(longest < Some(300), "{text}: {reason}");
         }
     }
 

@@ -52,7 +52,10 @@ impl RtOrb {
     }
 }
 
-/// Checks that a lane may have so many static threads; returns in words why it may not.
+/// Checks that a lane may have `static_threads` static threads.
+///
+/// # Errors
+/// The reason why it may not, in words that follow the lane's name.
 fn check(lane: &Lane, static_threads: u32) -> Result<(), String> {
     if static_threads == 0 {
         return Err("needs at least 1 static thread".to_owned());

@@ -5,10 +5,8 @@ use super::config_file::read_bounded;
 use crate::exception::{ExceptionKind, SystemException, local};
 use crate::reference::ObjectRef;
 use crate::suggest;
-use crate::wait;
 use core::error::Error as _;
 use core::fmt;
-use rtorb_wire::connection::{Deadline, timeout_ns};
 use rtorb_wire::ior::Ior;
 use rtorb_wire::url::{Location, NameComponent, ObjectUrl, UrlError, parse_name};
 use rtorb_wire::{Decode, Encode, EncodeError, Writer};
@@ -16,45 +14,21 @@ use std::path::Path;
 
 /// Makes the reference that a text names. Reads files and calls naming contexts.
 pub(super) fn resolve(orb: &Orb, text: &str) -> Result<ObjectRef, SystemException> {
-    resolve_within(orb, text, Left::whole(orb))
+    orb.within_timeout(|| resolve_within(orb, text, INDIRECTIONS_MAX))
 }
 
 /// Returns the object registered under a name in this ORB.
 pub(super) fn resolve_initial(orb: &Orb, name: &str) -> Result<ObjectRef, SystemException> {
-    resolve_initial_within(orb, name, Left::whole(orb))
-}
-
-/// The steps and the time left for resolving one text.
-#[derive(Clone, Copy)]
-struct Left {
-    indirections: usize,
-    /// The deadline of all calls to naming contexts, if the application set a timeout.
-    deadline: Option<Deadline>,
-}
-
-impl Left {
-    fn whole(orb: &Orb) -> Self {
-        let timeout = orb.core.client.chosen_timeout();
-        Self {
-            indirections: INDIRECTIONS_MAX,
-            deadline: timeout.map(|timeout| wait::deadline(timeout_ns(Some(timeout)))),
-        }
-    }
-
-    fn after_one(self) -> Result<Self, SystemException> {
-        let indirections = self.indirections.checked_sub(1);
-        Ok(Self {
-            indirections: indirections.ok_or(local::REFERENCES_IN_CIRCLE)?,
-            ..self
-        })
-    }
+    orb.within_timeout(|| resolve_initial_within(orb, name, INDIRECTIONS_MAX))
 }
 
 /// The most names and files that refer to each other, so that a circle ends.
 const INDIRECTIONS_MAX: usize = 8;
 
-fn resolve_within(orb: &Orb, text: &str, left: Left) -> Result<ObjectRef, SystemException> {
-    let left = left.after_one()?;
+/// `left` is the number of names and files that it may still read.
+fn resolve_within(orb: &Orb, text: &str, left: usize) -> Result<ObjectRef, SystemException> {
+    let left = left.checked_sub(1);
+    let left = left.ok_or(local::REFERENCES_IN_CIRCLE)?;
     match ObjectUrl::parse(text).map_err(|error| malformed(text, error))? {
         ObjectUrl::Ior(ior) => of_ior(orb, ior),
         ObjectUrl::Corbaloc(location) => of_location(orb, &location, left),
@@ -65,10 +39,7 @@ fn resolve_within(orb: &Orb, text: &str, left: Left) -> Result<ObjectRef, System
             }
             let parsed = parse_name(&name).map_err(|error| malformed(&name, error))?;
             let not_bound = || local::NOT_BOUND.with_detail(Quoted(&name));
-            match left.deadline {
-                Some(deadline) => look_up(&context.with_end(deadline), &parsed, not_bound),
-                None => look_up(&context, &parsed, not_bound),
-            }
+            look_up(&context, &parsed, not_bound)
         }
         ObjectUrl::File { path } => {
             let text = read_bounded(Path::new(&path)).map_err(|error| {
@@ -79,7 +50,11 @@ fn resolve_within(orb: &Orb, text: &str, left: Left) -> Result<ObjectRef, System
     }
 }
 
-fn resolve_initial_within(orb: &Orb, name: &str, left: Left) -> Result<ObjectRef, SystemException> {
+fn resolve_initial_within(
+    orb: &Orb,
+    name: &str,
+    left: usize,
+) -> Result<ObjectRef, SystemException> {
     let text = orb.core.initial_references.lock().get(name).cloned();
     resolve_within(orb, &text.ok_or_else(|| not_initial(orb, name))?, left)
 }
@@ -133,7 +108,7 @@ fn of_ior(orb: &Orb, ior: Ior) -> Result<ObjectRef, SystemException> {
     Ok(ObjectRef::new(orb.client(), ior))
 }
 
-fn of_location(orb: &Orb, location: &Location, left: Left) -> Result<ObjectRef, SystemException> {
+fn of_location(orb: &Orb, location: &Location, left: usize) -> Result<ObjectRef, SystemException> {
     match location {
         Location::Initial(name) => resolve_initial_within(orb, name, left),
         Location::Addresses(corbaloc) => Ok(ObjectRef::new(orb.client(), corbaloc.to_ior("")?)),

@@ -34,22 +34,12 @@ fn unknown(name: &str) -> String {
         let value = value.map_or("", |(_, value)| value);
         return format!("there is no such option; did you mean -ORB{near} {value}?");
     }
-    let mut listed = "there is no such option; there are".to_owned();
-    let mut line_begins = 0;
-    for (name, _) in all() {
-        let separator = if listed.len() - line_begins + name.len() > LINE_BYTES_MAX {
-            line_begins = listed.len();
-            "\n  "
-        } else {
-            " "
-        };
-        listed.extend([separator, "-ORB", name]);
-    }
-    listed
+    let names: Vec<String> = all().map(|(name, _)| format!("-ORB{name}")).collect();
+    suggest::wrapped(&format!(
+        "there is no such option; there are {}",
+        names.join(" ")
+    ))
 }
-
-/// The bytes of a line of a list, about.
-const LINE_BYTES_MAX: usize = 90;
 
 /// A command line: its options and the other arguments.
 #[derive(Default)]
@@ -128,7 +118,7 @@ fn set(values: &mut Table, name: &str, text: &str) -> Result<(), String> {
 
 /// Reads the values as those of a file are read.
 fn config(values: Table) -> Result<OrbConfig, String> {
-    OrbConfig::deserialize(values).map_err(|error| error.message().to_owned())
+    OrbConfig::deserialize(values).map_err(|error| config_file::reason(&error))
 }
 
 pub(super) fn text(text: &str, _: Option<Value>) -> Result<Value, String> {
@@ -145,7 +135,7 @@ pub(super) fn yes_or_no(text: &str, _: Option<Value>) -> Result<Value, String> {
     match text {
         "yes" => Ok(true.into()),
         "no" => Ok(false.into()),
-        _ => Err(format!("`{text}` is neither yes nor no")),
+        _ => Err(suggest::unknown(text, "choice", &["yes", "no"])),
     }
 }
 
@@ -398,6 +388,21 @@ mod tests {
         let rows = [
             (&["-ORBPreset", "fancy"][..], "corbaplus"),
             (&["-ORBPreset"], "missing"),
+            (&["-ORBWait", "readd"], "did you mean `read`?"),
+            (&["-ORBDispatch", "lane"], "did you mean `lanes`?"),
+            (
+                &["-ORBPriorityMapping", "contineous"],
+                "did you mean `continuous`?",
+            ),
+            (
+                &["-ORBSchedPolicy", "SCHED_RRR"],
+                "did you mean `SCHED_RR`?",
+            ),
+            (&["-ORBTlsClients", "requird"], "did you mean `required`?"),
+            (&["-ORBRecorder", "yess"], "did you mean `yes`?"),
+            (&["-ORBLanes", "60:1/ffo"], "did you mean `fifo`?"),
+            (&["-ORBNativeCharCodeSet", "UTF8"], "did you mean `UTF-8`?"),
+            (&["-ORBOverrun", "demot"], "demote:PRIORITY"),
             (&["-ORBFancy", "1"], "-ORBPreset"),
             (&["-ORBPoolThreads", "0"], "from 1 to 4294967295, not 0"),
             (&["-ORBLanes", "60"], "60:1"),

@@ -21,7 +21,7 @@ pub(super) struct Within<T, const MIN: u64, const MAX: u64>(T);
 pub(super) trait Amount: Copy + Debug + PartialOrd {
     /// The unit, after a space.
     const UNIT: &'static str;
-    /// Returns so many units.
+    /// Returns an amount of `number` units.
     fn of(number: u64) -> Self;
 }
 

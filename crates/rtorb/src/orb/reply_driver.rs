@@ -4,6 +4,7 @@ use super::Orb;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
 use crate::strategies::WaitStrategy;
 use crate::wait::reply_reader::ReplyReader;
+use core::sync::atomic::AtomicU64;
 use core::task::Waker;
 use rtorb_wire::connection::Deadline;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,14 +14,16 @@ use std::time::Instant;
 /// Reads the replies of started calls on a thread of the application, and tells them to reply handlers: on a thread that polls tasks, or
 /// on one for this alone.
 ///
-/// With wait strategy `leader_followers`, nobody reads while no thread waits for a reply. This lets the application choose who does,
-/// with which priority, and when. One thread at a time reads. With `reactor` and `connection_thread`, threads of the ORB read, and wake
-/// tasks; a driver only tells handlers.
+/// With wait strategy `leader_followers`, no thread of the ORB reads: threads that wait for replies do. By a driver, the application chooses which
+/// thread reads otherwise, with which priority, and when. With `reactor` and `connection_thread`, threads of the ORB read, and wake tasks; a
+/// driver only tells handlers.
+///
+/// Several threads may run drivers: one at a time reads. Each has a clone of its own, so that it does not miss what another one has seen.
 ///
 /// Handlers are those of `sendc_` methods, which generated code has if it is made with `ami` of the IDL compiler. A handler runs in
-/// [`run_once`](Self::run_once), on its thread and with its priority, and in [`Orb::destroy`] or at the end of [`Orb::run`]. It is told each
-/// call once: the results, or the exception. No lock is held meanwhile: it may send calls, call and run the driver. If it panics, others
-/// are told all the same. Without a driver, nobody tells handlers, and `Limits::started_calls_max` bounds the calls that wait for it.
+/// [`run_once`](Self::run_once), on its thread and with its priority, and in [`Orb::destroy`] or at the end of [`Orb::run`]. It gets the
+/// results or the exception of each call once. No lock is held meanwhile: it may send calls, call and run the driver. If it panics, other
+/// handlers run all the same. Without a driver no handler runs, and `Limits::started_calls_max` bounds the calls that wait for it.
 ///
 /// A task of an async runtime reads by [`run_ready`](Self::run_ready), when the descriptor of this driver is readable; crate `rtorb-tokio` has it.
 /// Choose one of the two for an ORB: a thread that waits takes the news of the descriptor away.
@@ -44,10 +47,29 @@ use std::time::Instant;
 /// }
 /// # fn main() {}
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct ReplyDriver {
     reader: Arc<ReplyReader>,
     orb: Orb,
+    /// The number of wakes of the reader that the thread of this driver has seen.
+    seen: AtomicU64,
+}
+
+impl ReplyDriver {
+    fn new(reader: &Arc<ReplyReader>, orb: &Orb) -> Self {
+        Self {
+            reader: Arc::clone(reader),
+            orb: orb.clone(),
+            seen: AtomicU64::new(0),
+        }
+    }
+}
+
+/// Makes a driver for another thread.
+impl Clone for ReplyDriver {
+    fn clone(&self) -> Self {
+        Self::new(&self.reader, &self.orb)
+    }
 }
 
 impl Orb {
@@ -64,10 +86,7 @@ impl Orb {
             let refused: SystemException = ExceptionKind::NoResources.into();
             refused.with_cause(Cause::host(Phase::SetUp, errno))
         })?;
-        Ok(ReplyDriver {
-            reader: Arc::clone(reader),
-            orb: self.clone(),
-        })
+        Ok(ReplyDriver::new(reader, self))
     }
 
     /// Returns the number of started calls that were refused because `Limits::started_calls_max` calls existed.
@@ -77,7 +96,7 @@ impl Orb {
 }
 
 impl ReplyDriver {
-    /// Waits until a reply arrives, a [waker](Self::waker) of this driver is woken, a call of a handler ends, or `until`; reads all replies
+    /// Waits until a reply arrives, a [waker](Self::waker) of a driver of the ORB is woken, a call of a handler ends, or `until`; reads all replies
     /// that have arrived, wakes their tasks and tells their handlers. Returns false if `until` passed first. It may return true without a
     /// reply.
     pub fn run_once(&self, until: Option<Instant>) -> bool {
@@ -85,12 +104,13 @@ impl ReplyDriver {
             let left = until.saturating_duration_since(Instant::now());
             Deadline::new(crate::clock::monotonic_ns(), Some(left)).at_ns()
         });
-        let has_read = self.reader.read_once(until_ns);
+        let has_read = self.reader.read_once(&self.seen, until_ns);
         let has_told = self.orb.core.reply_handlers.tell_ended();
         has_read || has_told
     }
 
-    /// Returns a waker for the tasks that the reading thread polls: it ends [`run_once`](Self::run_once). It makes no heap call.
+    /// Returns a waker for the tasks that the reading thread polls: it ends [`run_once`](Self::run_once) of all drivers of the ORB. It
+    /// makes no heap call.
     pub fn waker(&self) -> Waker {
         Waker::from(Arc::clone(&self.reader))
     }

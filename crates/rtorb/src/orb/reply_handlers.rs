@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::time::Instant;
 
-/// The calls of an ORB whose results handlers are told. Each handler is told once for each call.
+/// The calls of an ORB whose results go to handlers, once for each call.
 ///
-/// There are not more than started calls, and their memory is used again.
+/// There are at most as many as started calls, and their memory is used again.
 #[derive(Debug)]
 pub(crate) struct ReplyHandlers {
     ended: Arc<EndedCalls>,
@@ -54,11 +54,11 @@ struct PlaceWaker {
 struct HandledCall {
     call: UntypedCall,
     handler: Arc<dyn Any + Send + Sync>,
-    tell: Tell,
+    tell: DeliverReply,
 }
 
 /// Tells a handler the result of a call. Returns false if the request was sent again instead.
-type Tell = fn(EndedCall<'_>) -> bool;
+type DeliverReply = fn(EndedCall<'_>) -> bool;
 
 /// Support API for generated code. Not public.
 ///
@@ -76,12 +76,12 @@ impl ReplyPoller {
     /// Has the thread of a reply driver tell `handler` the result of the call, by `tell`.
     ///
     /// # Errors
-    /// The exception of a call that could not be started, and BAD_INV_ORDER 4 if the ORB has ended: the handler is told nothing.
+    /// The exception of a call that could not be started, and BAD_INV_ORDER 4 if the ORB has ended: the handler is not called.
     #[doc(hidden)]
     pub fn hand_to<H: Send + Sync + 'static>(
         self,
         handler: &Arc<H>,
-        tell: Tell,
+        tell: DeliverReply,
     ) -> Result<(), SystemException> {
         if let Some(refused) = self.call.refusal() {
             return Err(refused);
@@ -209,7 +209,7 @@ impl ReplyHandlers {
     fn take_ended(&self, number: usize) -> Option<HandledCall> {
         let mut places = self.places.lock();
         let place = &mut places.all[number];
-        // Under the lock: whoever wakes the place afterwards finds the call there.
+        // Under the lock, so that a later wake of the place finds the call there.
         if !place.call.as_ref()?.call.await_as_task(&place.waker) {
             return None;
         }

@@ -4,7 +4,7 @@ use super::Orb;
 use crate::distributable::{
     self, SchedulingDiscipline, SchedulingParameter, Segment, SegmentEffect, ThreadId,
 };
-use crate::exception::{ExceptionKind, SystemException, local};
+use crate::exception::{SystemException, local};
 use crate::realtime::{RtCore, ThreadPriorityBefore, refusal, set_thread_priority};
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use std::sync::Arc;
@@ -113,7 +113,8 @@ impl SchedulingCurrent {
         )
     }
 
-    /// Gives the innermost segment a name and parameters instead of those that it has.
+    /// Gives the innermost segment a name and parameters instead of those that it has. If they give the thread no priority, it has the one from
+    /// before the segment again.
     ///
     /// # Errors
     /// As [`begin_scheduling_segment`](Self::begin_scheduling_segment); BAD_INV_ORDER outside of a segment.
@@ -228,11 +229,11 @@ impl SchedulingCurrent {
         name: &str,
         parameter: Option<SchedulingParameter>,
         implicit: Option<SchedulingParameter>,
-        change: fn(Segment) -> Result<(), SystemException>,
+        change: fn(Segment) -> Result<Option<ThreadPriorityBefore>, SystemException>,
     ) -> Result<(), SegmentError> {
         let effect = self.effect(parameter)?;
         self.effect(implicit)?;
-        let before = ThreadPriorityBefore::of_caller();
+        let before = effect.priority.map(|_| ThreadPriorityBefore::of_caller());
         if let Some(priority) = effect.priority {
             set_thread_priority(self.rt(), priority)?;
         }
@@ -240,12 +241,16 @@ impl SchedulingCurrent {
             name: name.to_owned(),
             parameter,
             implicit,
-            priority_before: effect.priority.map(|_| before),
+            priority_before: before,
         });
-        if changed.is_err() && effect.priority.is_some() {
+        let gives_back = match changed {
+            Ok(former) => former,
+            Err(_) => before,
+        };
+        if let Some(before) = gives_back {
             before.give_back(self.rt())?;
         }
-        Ok(changed?)
+        Ok(changed.map(|_| ())?)
     }
 
     fn effect(
@@ -314,6 +319,6 @@ impl<T> SpawnedThread<T> {
     pub fn join(self) -> Result<T, SystemException> {
         // The thread is configured, so it has begun to work.
         let ended = self.handle.join().ok().flatten();
-        ended.unwrap_or_else(|| Err(ExceptionKind::Unknown.into()))
+        ended.unwrap_or_else(|| Err(local::THREAD_PANICKED))
     }
 }

@@ -1,7 +1,7 @@
 //! Shuts an ORB down when the process gets SIGTERM or SIGINT.
 
 use super::{Orb, OrbCore, OrbError};
-use crate::exception::ExceptionKind;
+use crate::exception::local;
 use rtorb_os::sched::{SchedPolicy, current_affinity};
 use rtorb_os::sync::Mutex;
 use rtorb_os::termination::Termination;
@@ -81,7 +81,7 @@ impl ShutdownSignal {
         // Under the lock: an ORB that stops meanwhile either ends the wait, or this check fails.
         core.adapters.server.check_running()?;
         if current.is_some() {
-            return Err(OrbError::System(ExceptionKind::BadInvOrder.into()));
+            return Err(local::SIGNALS_TAKEN.into());
         }
         let watched = Arc::new(Termination::watch().map_err(OrbError::Refused)?);
         let termination = Arc::downgrade(&watched);

@@ -7,7 +7,7 @@ use crate::dispatch::{Dispatch, Pools};
 use crate::endpoint::Endpoint;
 use crate::exception::{SystemException, local};
 use crate::realtime::Priority;
-use crate::server::{Server, ServerCore, bind};
+use crate::server::{Server, ServerCore};
 use crate::transport::Listener;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Adapters {
     pub(crate) fn open_server(&self) -> Result<&Server, SystemException> {
         self.server.open(|| match &self.dispatch {
             Dispatch::Pool(own) => own.open(&self.server, &self.pools).map(|()| Vec::new()),
-            Dispatch::ThreadPerConnection => bind(&self.pools.listen),
+            Dispatch::ThreadPerConnection => self.pools.bind(&self.pools.listen),
         })
     }
 

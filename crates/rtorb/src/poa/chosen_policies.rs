@@ -190,8 +190,10 @@ pub(super) fn invalid(index: usize, reason: &'static str) -> PoaError {
 pub(crate) fn goes_by(endpoint: &Endpoint, protocol: Protocol) -> bool {
     matches!(
         (endpoint, protocol),
-        (Endpoint::Tcp { .. }, Protocol::Tcp(_))
-            | (Endpoint::Unix { .. }, Protocol::UnixDomain(_))
+        (
+            Endpoint::Tcp { .. } | Endpoint::Tls { .. },
+            Protocol::Tcp(_)
+        ) | (Endpoint::Unix { .. }, Protocol::UnixDomain(_))
             | (Endpoint::SharedMemory { .. }, Protocol::SharedMemory(_))
     )
 }

@@ -11,8 +11,8 @@ use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::CodeSetComponentInfo;
 use rtorb_wire::giop::Version;
 use rtorb_wire::ior::{
-    self, Component, IiopProfile, Ior, ListenPoint, OmniUnixTrans, ShmiopProfile, TaggedComponent,
-    TaggedProfile, TaoUnixEndpoint, UiopProfile,
+    self, Component, IiopProfile, Ior, ListenPoint, OmniUnixTrans, ShmiopProfile, SslSecTrans,
+    TaggedComponent, TaggedProfile, TaoUnixEndpoint, UiopProfile, association,
 };
 use std::path::Path;
 
@@ -43,13 +43,13 @@ pub(crate) fn ior(orb: &Adapters, object: &Published<'_>) -> Ior {
     match &object.rt.server_protocols {
         None => {
             profiles.extend(shmiop_profiles(object, &addresses));
-            profiles.extend(iiop_profile(object, &addresses));
+            profiles.extend(iiop_profiles(object, &addresses));
             profiles.extend(uiop_profiles(object, &addresses));
         }
         Some(protocols) => {
             for protocol in protocols {
                 match protocol {
-                    Protocol::Tcp(_) => profiles.extend(iiop_profile(object, &addresses)),
+                    Protocol::Tcp(_) => profiles.extend(iiop_profiles(object, &addresses)),
                     Protocol::UnixDomain(_) => profiles.extend(uiop_profiles(object, &addresses)),
                     Protocol::SharedMemory(_) => {
                         profiles.extend(shmiop_profiles(object, &addresses));
@@ -67,8 +67,16 @@ pub(crate) fn ior(orb: &Adapters, object: &Published<'_>) -> Ior {
 /// The addresses of an object that its references contain.
 struct Addresses {
     tcp: Vec<Address<(String, u16)>>,
+    /// With those that are reached over TLS.
+    tls: Vec<SecureAddress>,
     unix: Vec<Address<String>>,
     memory: Vec<Address<String>>,
+}
+
+/// An address that is reached over TLS.
+struct SecureAddress {
+    address: Address<(String, u16)>,
+    wants_client_certificate: bool,
 }
 
 struct Address<P> {
@@ -79,7 +87,8 @@ struct Address<P> {
 
 impl Addresses {
     fn of(orb: &Adapters, object: &Published<'_>) -> Self {
-        let (mut tcp, mut unix, mut memory) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut tcp, mut tls) = (Vec::new(), Vec::new());
+        let (mut unix, mut memory) = (Vec::new(), Vec::new());
         for (listener, lane) in listeners(orb, object) {
             let text = |path: &Path| path.to_string_lossy().into_owned();
             match &listener.bound {
@@ -92,6 +101,19 @@ impl Addresses {
                         Some(Address { place, lane })
                     }));
                 }
+                Endpoint::Tls { .. } => {
+                    let wants_client_certificate = listener.wants_client_certificate();
+                    tls.extend(listener.published().iter().filter_map(|endpoint| {
+                        let Endpoint::Tls { host, port } = endpoint else {
+                            return None;
+                        };
+                        let place = (host.clone(), *port);
+                        Some(SecureAddress {
+                            address: Address { place, lane },
+                            wants_client_certificate,
+                        })
+                    }));
+                }
                 Endpoint::Unix { path } => {
                     let place = text(path);
                     unix.push(Address { place, lane });
@@ -102,7 +124,21 @@ impl Addresses {
                 }
             }
         }
-        Self { tcp, unix, memory }
+        Self {
+            tcp,
+            tls,
+            unix,
+            memory,
+        }
+    }
+
+    /// The address over TLS that stands in the profile of the first plain one: a profile has one host.
+    fn beside_plain(&self) -> Option<usize> {
+        let plain = self.tcp.first()?;
+        let is_beside = |other: &SecureAddress| {
+            other.address.place.0 == plain.place.0 && other.address.lane == plain.lane
+        };
+        self.tls.iter().position(is_beside)
     }
 
     /// The UNIX sockets for a client that does not know lanes: those of the first lane, or all if there are no lanes.
@@ -157,7 +193,59 @@ fn unlabelled(lane: &Lane) -> impl Iterator<Item = (&Listener, Option<Priority>)
         .map(|listener| (listener, None))
 }
 
-/// The IIOP profile. omniORB finds a UNIX socket only in a component of one, which without TCP has port 0.
+/// The IIOP profiles: that of the plain addresses, and one for each address over TLS that has no place there. Clients of other ORBs take
+/// the first that they can use.
+fn iiop_profiles(object: &Published<'_>, addresses: &Addresses) -> Vec<TaggedProfile> {
+    let beside = addresses.beside_plain();
+    let plain = iiop_profile(object, addresses);
+    let others = addresses.tls.iter().enumerate();
+    let others = others.filter(|(index, _)| Some(*index) != beside);
+    let others = others.filter_map(|(_, secure)| secure_profile(object, secure));
+    plain.into_iter().chain(others).collect()
+}
+
+/// The IIOP profile of an address that is reached over TLS alone: its port is 0. TAG_SSL_SEC_TRANS has the port for TLS, on the host of the
+/// profile, and what the server supports and requires (Security Service 1.8, SSLIOP).
+fn secure_profile(object: &Published<'_>, secure: &SecureAddress) -> Option<TaggedProfile> {
+    let mut components = common_components(object.native_char_code_set).to_vec();
+    components.push(ssl_component(secure, true));
+    if !object.rt.is_plain() {
+        components.push(Component::TaoEndpoints(vec![tao_endpoint(&secure.address)]));
+        components.extend(policies(object));
+    }
+    let profile = IiopProfile {
+        version: Version::V1_2,
+        host: secure.address.place.0.clone(),
+        port: 0,
+        object_key: object.object_key.to_vec(),
+        components: tagged(components, object),
+    };
+    profile.to_tagged().ok()
+}
+
+/// The component of an address over TLS. `is_required` is false if the profile has a plain address too.
+fn ssl_component(secure: &SecureAddress, is_required: bool) -> Component {
+    let sealed = association::INTEGRITY | association::CONFIDENTIALITY;
+    let trust = association::ESTABLISH_TRUST_IN_TARGET | association::ESTABLISH_TRUST_IN_CLIENT;
+    let of_client = if secure.wants_client_certificate {
+        association::ESTABLISH_TRUST_IN_CLIENT
+    } else {
+        0
+    };
+    let (supports, requires) = if is_required {
+        (sealed | trust, sealed | of_client)
+    } else {
+        let plain = association::NO_PROTECTION;
+        (sealed | trust | plain, plain)
+    };
+    Component::SslSecTrans(SslSecTrans {
+        supports,
+        requires,
+        port: secure.address.place.1,
+    })
+}
+
+/// The IIOP profile of the plain addresses. omniORB finds a UNIX socket only in a component of one, which without TCP has port 0.
 fn iiop_profile(object: &Published<'_>, addresses: &Addresses) -> Option<TaggedProfile> {
     let first = addresses.tcp.first();
     let (host, port) = match (first, addresses.unix.first()) {
@@ -166,6 +254,8 @@ fn iiop_profile(object: &Published<'_>, addresses: &Addresses) -> Option<TaggedP
         (None, None) => return None,
     };
     let mut components = common_components(object.native_char_code_set).to_vec();
+    let beside = addresses.beside_plain();
+    components.extend(beside.map(|index| ssl_component(&addresses.tls[index], false)));
     if !object.rt.is_plain() {
         // TAO takes a single endpoint without a lane here; further endpoints are alternate addresses.
         let has_lane = |address: &&Address<_>| address.lane.is_some();

@@ -7,7 +7,7 @@ use super::rt_core::RtCore;
 use core::sync::atomic::{AtomicU8, Ordering};
 use rtorb_os::Refused;
 use rtorb_os::sched::{
-    SchedPolicy, apply_policy, apply_policy_to, current_affinity, current_policy,
+    SchedPolicy, apply_policy, apply_policy_to, current_affinity, policy_for_others,
 };
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn, thread_id};
@@ -36,13 +36,8 @@ pub(crate) struct ClientThread {
 impl ClientThreads {
     /// Makes the default scheduling for an ORB that the calling thread builds.
     pub(crate) fn of_this_thread() -> Self {
-        let own = match current_policy() {
-            // Another thread cannot have this policy.
-            SchedPolicy::Deadline { .. } => SchedPolicy::Other,
-            policy => policy,
-        };
         Self {
-            own,
+            own: policy_for_others(),
             cpus: current_affinity(),
             most_urgent: AtomicU8::new(0),
             running: Mutex::default(),

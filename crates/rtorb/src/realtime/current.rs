@@ -1,9 +1,10 @@
 //! The calling thread's CORBA priority.
 
+use super::demotion::undemoted_policy;
 use super::priority::{NativePriority, Priority};
 use super::rt_core::RtCore;
 use crate::exception::{Cause, Phase, SystemException, local};
-use crate::thread_state::{NO_PRIORITY, THREAD};
+use crate::thread_state::{NO_PRIORITY, ThreadScheduling, scheduling, set_scheduling};
 use core::cell::Cell;
 use rtorb_os::sched::{SchedPolicy, current_policy};
 use rtorb_os::{Refused, Resource};
@@ -12,12 +13,15 @@ use rustix::io::Errno;
 thread_local! {
     /// The scheduling of a thread without a CORBA priority, cached. Each ORB applies its own mapping to its priority.
     static NATIVE: Cell<Option<SchedPolicy>> = const { Cell::new(None) };
+    /// The scheduling of a thread before the first change of its priority that is in effect. The mapping does not have it: a thread of a lane
+    /// may have a level or a reservation.
+    static UNCHANGED: Cell<SchedPolicy> = const { Cell::new(SchedPolicy::Other) };
 }
 
 /// Returns the calling thread's CORBA priority, or [`NO_PRIORITY`].
 #[inline]
 fn current() -> i16 {
-    THREAD.with(|thread| thread.priority.get())
+    scheduling().priority()
 }
 
 /// Returns the calling thread's CORBA priority: the one that was set, or that of the request that the thread serves.
@@ -31,8 +35,13 @@ pub(crate) fn thread_priority() -> Option<Priority> {
 pub(crate) fn set_thread_priority(rt: &RtCore, priority: Priority) -> Result<(), SystemException> {
     let native = rt.to_native(priority);
     let native = native.map_err(|refused| refused.with_detail(of_mapping(rt, priority)))?;
-    if current() == NO_PRIORITY {
-        NATIVE.set(Some(current_policy()));
+    let before = scheduling();
+    if before.changes() == 0 {
+        let policy = undemoted_policy();
+        UNCHANGED.set(policy);
+        if before.priority() == NO_PRIORITY {
+            NATIVE.set(Some(policy));
+        }
     }
     // Before the thread changes, so that a refusal leaves it unchanged.
     rt.keep_above(native).map_err(|refused| {
@@ -42,33 +51,35 @@ pub(crate) fn set_thread_priority(rt: &RtCore, priority: Priority) -> Result<(),
     })?;
     rt.apply(native)
         .map_err(|refused| with_reason(refused, rt, priority, native))?;
-    THREAD.with(|thread| thread.priority.set(priority.get()));
+    let changes = before.changes().wrapping_add(1);
+    set_scheduling(before.with_priority(priority.get()).with_changes(changes));
     Ok(())
 }
 
-/// The CORBA priority that the calling thread had, or none, to be given back.
+/// The CORBA priority that the calling thread had, or none, and its scheduling, to be given back.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ThreadPriorityBefore(i16);
+pub(crate) struct ThreadPriorityBefore {
+    scheduling: ThreadScheduling,
+    policy: SchedPolicy,
+}
 
 impl ThreadPriorityBefore {
-    /// Notes the priority of the calling thread.
+    /// Notes the priority and the scheduling of the calling thread, by a system call.
     pub(crate) fn of_caller() -> Self {
-        Self(current())
+        Self {
+            scheduling: scheduling(),
+            policy: undemoted_policy(),
+        }
     }
 
-    /// Gives the calling thread the priority back, and the scheduling that it had with it.
+    /// Gives the calling thread the priority and the scheduling back: later changes of the priority are in effect no more.
     ///
     /// # Errors
-    /// As [`set_thread_priority`].
+    /// NO_PERMISSION if the host refuses; nothing has changed then.
     pub(crate) fn give_back(self, rt: &RtCore) -> Result<(), SystemException> {
-        match Priority::new(self.0) {
-            Ok(priority) => set_thread_priority(rt, priority),
-            Err(_) => {
-                rt.apply_policy(native_policy())?;
-                THREAD.with(|thread| thread.priority.set(NO_PRIORITY));
-                Ok(())
-            }
-        }
+        rt.apply_policy(self.policy)?;
+        set_scheduling(self.scheduling.with_segments(scheduling().segments()));
+        Ok(())
     }
 }
 
@@ -161,46 +172,61 @@ fn policy_of(rt: &RtCore, current: i16) -> SchedPolicy {
 /// The calling thread's CORBA priority during an upcall. Dropping it restores the previous one.
 #[derive(Debug)]
 pub(crate) struct UpcallPriority {
-    before: i16,
-    begun: i16,
+    before: ThreadScheduling,
+    begun: ThreadScheduling,
 }
 
 impl UpcallPriority {
     /// Gives the calling thread the priority of the request.
     #[inline]
     pub(crate) fn set(priority: Priority) -> Self {
-        Self {
-            before: THREAD.with(|thread| thread.priority.replace(priority.get())),
-            begun: priority.get(),
-        }
+        let before = scheduling();
+        let begun = before.with_priority(priority.get());
+        set_scheduling(begun);
+        Self { before, begun }
     }
 
     /// Keeps the thread's priority.
     #[inline]
     pub(crate) fn unchanged() -> Self {
-        let before = current();
+        let before = scheduling();
         Self {
             before,
             begun: before,
         }
     }
 
-    /// Returns the scheduling of the thread before the upcall, if only `RtCurrent` has changed it.
-    pub(crate) fn policy_before(&self, rt: &RtCore) -> SchedPolicy {
-        policy_of(rt, self.before)
+    /// Returns true if the servant has left the priority of its thread changed
+    /// ([`RtCurrent::set_the_priority`](crate::rt::RtCurrent::set_the_priority)), or segments open.
+    #[inline]
+    pub(crate) fn has_left_changes(&self) -> bool {
+        scheduling() != self.begun
     }
 
-    /// Returns true if the servant has changed the priority of its thread ([`RtCurrent::set_the_priority`](crate::rt::RtCurrent::set_the_priority)).
-    #[inline]
-    pub(crate) fn was_changed(&self) -> bool {
-        current() != self.begun
+    /// Returns the number of segments before the upcall.
+    pub(crate) fn segments(&self) -> u16 {
+        self.begun.segments()
+    }
+
+    /// Ends the upcall, and the servant's changes of the priority. Returns the scheduling before them, which the thread is to get back; `None` if
+    /// there are none.
+    pub(crate) fn end_changes(mut self, rt: &RtCore) -> Option<SchedPolicy> {
+        let left = scheduling();
+        // Fewer than before, if a collocated servant has ended those of its caller.
+        self.before = self.before.with_segments(left.segments());
+        let in_effect = self.begun.changes();
+        (left.changes() != in_effect).then(|| match in_effect {
+            0 => UNCHANGED.get(),
+            // The application has set what the thread had before, or a call has: both by the mapping.
+            _ => policy_of(rt, self.before.priority()),
+        })
     }
 }
 
 impl Drop for UpcallPriority {
     #[inline]
     fn drop(&mut self) {
-        THREAD.with(|thread| thread.priority.set(self.before));
+        set_scheduling(self.before);
     }
 }
 

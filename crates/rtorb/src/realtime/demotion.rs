@@ -2,7 +2,9 @@
 
 use core::cell::RefCell;
 use rtorb_os::Refused;
-use rtorb_os::sched::{SchedPolicy, apply_policy, apply_policy_to, current_policy_of};
+use rtorb_os::sched::{
+    SchedPolicy, apply_policy, apply_policy_to, current_policy, current_policy_of,
+};
 use rtorb_os::sync::Mutex;
 use std::sync::Arc;
 
@@ -41,6 +43,12 @@ impl Demotion {
         self.0.lock().take().map(|demoted| demoted.returns_to)
     }
 
+    /// Returns the policy of the calling thread, whose demotion this is, or the one to which it returns.
+    fn policy(&self) -> SchedPolicy {
+        let demoted = self.0.lock();
+        (demoted.as_ref()).map_or_else(current_policy, |demoted| demoted.returns_to)
+    }
+
     /// Sets the policy of the calling thread, whose demotion this is: now, or when the demotion ends.
     fn apply(&self, policy: SchedPolicy) -> Result<(), Refused> {
         let mut demoted = self.0.lock();
@@ -59,6 +67,12 @@ impl Demotion {
 pub(crate) fn set_demotion(demotion: Option<Arc<Demotion>>) {
     // A thread that ends is not subject to any.
     let _ = CURRENT.try_with(|current| current.replace(demotion));
+}
+
+/// Returns the policy of the calling thread, by a system call; of a demoted one, that to which it returns.
+pub(crate) fn undemoted_policy() -> SchedPolicy {
+    let own = CURRENT.try_with(|current| current.borrow().as_deref().map(Demotion::policy));
+    own.ok().flatten().unwrap_or_else(current_policy)
 }
 
 /// Sets the policy of the calling thread: at once, or when its demotion ends.

@@ -36,8 +36,8 @@ impl<T> RtMutex<T> {
     /// Locks the mutex; waits until no other thread holds it.
     ///
     /// # Panics
-    /// If the calling thread already holds the mutex, if two threads wait for each other, or if a thread leaked its guard and ended: they
-    /// would wait for ever.
+    /// If the calling thread already holds the mutex, if two threads wait for each other, or if a thread leaked its guard and ended: such a
+    /// wait has no end.
     //= RT-CORBA 1.2 §Mutex Interface
     //# A mutex of the ORB inherits priority, as the ORB's own locks do.
     pub fn lock(&self) -> RtMutexGuard<'_, T> {

@@ -31,22 +31,36 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    pub(super) fn new(tick_ns: f64, count: impl Fn(usize) -> u64) -> Self {
+    /// Makes a histogram whose bucket `n`, below [`BUCKETS`], has `count(n)` times. `tick_ns` is the length of a tick.
+    #[must_use]
+    pub fn new(tick_ns: f64, count: impl Fn(usize) -> u64) -> Self {
         Self {
             counts: core::array::from_fn(count),
             tick_ns,
         }
     }
 
-    /// Returns how many times it has.
+    /// Returns how many times are in each bucket.
+    #[must_use]
+    pub fn counts(&self) -> &[u64; BUCKETS] {
+        &self.counts
+    }
+
+    /// Returns the length of a tick, in ns.
+    #[must_use]
+    pub fn tick_ns(&self) -> f64 {
+        self.tick_ns
+    }
+
+    /// Returns the number of counted times.
     #[must_use]
     pub fn count(&self) -> u64 {
         let add = |sum: u64, count: &u64| sum.saturating_add(*count);
         self.counts.iter().fold(0, add)
     }
 
-    /// Returns a time that so many of the times do not exceed: `part` is above 0 and at most 1, 0.5 for the median. It is the upper end of
-    /// a bucket, at most a quarter above the time itself. `None` without times.
+    /// Returns the quantile `part` of the times, from above 0 to 1: the median for 0.5. It is the upper end of a bucket, at most a quarter above
+    /// the time itself. Returns `None` without times.
     #[must_use]
     pub fn quantile(&self, part: f64) -> Option<Duration> {
         let count = self.count();

@@ -15,7 +15,7 @@ pub const EVENTS_MAX: usize = 1024;
 pub(super) const FILE_NAME: &str = "rtorb-recorder";
 
 /// The first word: it changes with the layout. The bytes read `rtrec`, and a number.
-pub(super) const VERSION: u64 = 0x7274_7265_6300_0001;
+pub(super) const VERSION: u64 = 0x7274_7265_6300_0002;
 
 /// Words of the process.
 pub(super) mod page_word {
@@ -26,6 +26,8 @@ pub(super) mod page_word {
     pub(in crate::recorder) const START_NS: usize = 4;
     /// Threads that were refused a part.
     pub(in crate::recorder) const REFUSED_THREADS: usize = 5;
+    /// The id of the process, as it has it itself: a child that it forks has the same memory, and is not recorded apart.
+    pub(in crate::recorder) const PROCESS: usize = 6;
 }
 
 /// Words at the beginning of a thread's part.

@@ -46,9 +46,9 @@ pub struct ThreadSnapshot {
     pub most_accepted: u64,
     /// Counters of the operations that it called and served, and those of earlier threads that had the part.
     pub operations: Vec<CountedOperation>,
-    /// The last calls, the oldest first. Some may be those of earlier threads.
+    /// The last calls, the oldest first; none if only the counters were read. Some may be those of earlier threads.
     pub events: Vec<CallEvent>,
-    /// Its calls before these, which are overwritten.
+    /// Its calls before those that the recorder keeps.
     pub overwritten: u64,
 }
 
@@ -277,6 +277,18 @@ impl ProcessSnapshot {
     /// # Errors
     /// [`ReadError`] when it has none, or may not be read.
     pub fn of_process(process: u32) -> Result<Self, ReadError> {
+        Self::read(process, true)
+    }
+
+    /// Reads the recorder of a process without its events, which are most of it.
+    ///
+    /// # Errors
+    /// [`ReadError`] when it has none, or may not be read.
+    pub fn counters_of_process(process: u32) -> Result<Self, ReadError> {
+        Self::read(process, false)
+    }
+
+    fn read(process: u32, with_events: bool) -> Result<Self, ReadError> {
         let words = open(process)?;
         if words.count() < layout::WORDS || words.get(page_word::VERSION) != VERSION {
             return Err(ReadError::OtherVersion { process });
@@ -289,7 +301,7 @@ impl ProcessSnapshot {
                 at: layout::thread_at(number),
                 times,
             }
-            .read(process)
+            .read(process, with_events)
         });
         Ok(Self {
             process,
@@ -306,9 +318,7 @@ impl ProcessSnapshot {
     pub fn processes() -> Vec<u32> {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let mut found: Vec<u32> = numbers
-            .filter(|process| matches!(find_file(*process), Ok(Some(_))))
-            .collect();
+        let mut found: Vec<u32> = numbers.filter(|process| open(*process).is_ok()).collect();
         found.sort_unstable();
         found
     }
@@ -358,30 +368,51 @@ impl CountedOperation {
     }
 }
 
-/// Returns the file of a process's recorder.
-fn find_file(process: u32) -> io::Result<Option<PathBuf>> {
-    let mut files = fs::read_dir(format!("/proc/{process}/fd"))?.flatten();
+/// Returns the files of a process that are a recorder, or will be.
+fn files(process: u32) -> io::Result<impl Iterator<Item = PathBuf>> {
+    let files = fs::read_dir(format!("/proc/{process}/fd"))?.flatten();
     let name = format!("/memfd:{}", layout::FILE_NAME);
-    let file = files.find(|file| {
-        let leads_to = fs::read_link(file.path()).unwrap_or_default();
+    let paths = files.map(|file| file.path());
+    Ok(paths.filter(move |path| {
+        let leads_to = fs::read_link(path).unwrap_or_default();
         leads_to
             .to_str()
             .is_some_and(|it| it.split(' ').next() == Some(&name))
-    });
-    Ok(file.map(|file| file.path()))
+    }))
 }
 
 fn open(process: u32) -> Result<WordsOfOther, ReadError> {
     let failed = |error| ReadError::Process { process, error };
-    let path = find_file(process).map_err(failed)?;
-    let path = path.ok_or(ReadError::NoRecorder { process })?;
-    // Whatever the process has put in its place meanwhile: opening it does not wait.
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-        .open(path)
-        .map_err(failed)?;
-    WordsOfOther::open(&file).map_err(|errno| failed(errno.into()))
+    let status = fs::read_to_string(format!("/proc/{process}/status")).map_err(failed)?;
+    let own_id = own_id(&status).unwrap_or(process);
+    for path in files(process).map_err(failed)? {
+        // Whatever the process has put in its place meanwhile: opening it does not wait.
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+            .open(path);
+        let file = match file {
+            // Two threads started the recorder at once, and this was that of the second.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            file => file.map_err(failed)?,
+        };
+        let words = WordsOfOther::open(&file).map_err(|errno| failed(errno.into()))?;
+        // Until the recorder runs, the version is 0. A child has the file of the process that forked it.
+        let is_own = match words.get(page_word::VERSION) {
+            VERSION => words.get(page_word::PROCESS) == u64::from(own_id),
+            version => version != 0,
+        };
+        if is_own {
+            return Ok(words);
+        }
+    }
+    Err(ReadError::NoRecorder { process })
+}
+
+/// Returns the id of a process in its own PID namespace, the last of `NSpid` (proc_pid_status(5)).
+fn own_id(status: &str) -> Option<u32> {
+    let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    ids?.split_whitespace().next_back()?.parse().ok()
 }
 
 /// Returns the name in a file of /proc; empty if it is gone.
@@ -451,7 +482,7 @@ impl ThreadWordsOfOther<'_> {
     }
 
     /// Reads it; `None` if no thread has ever had it.
-    fn read(&self, process: u32) -> Option<ThreadSnapshot> {
+    fn read(&self, process: u32, with_events: bool) -> Option<ThreadSnapshot> {
         let thread = u32::try_from(self.word(thread_word::THREAD)).ok()?;
         if thread == 0 {
             return None;
@@ -462,7 +493,11 @@ impl ThreadWordsOfOther<'_> {
         let operations: Vec<CountedOperation> = (0..count.min(OPERATIONS_MAX))
             .map(|place| self.operation(place))
             .collect();
-        let (events, overwritten) = self.events(written, &operations);
+        let (events, overwritten) = if with_events {
+            self.events(written, &operations)
+        } else {
+            (Vec::new(), written.saturating_sub(EVENTS_MAX as u64))
+        };
         let is_owned = self.word(thread_word::OWNED) != 0;
         let name = if is_owned {
             comm(&format!("/proc/{process}/task/{thread}/comm"))

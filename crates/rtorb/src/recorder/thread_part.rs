@@ -3,7 +3,7 @@
 use super::histogram::bucket;
 use super::layout::{EVENTS_MAX, IN_NS, IS_LANE, NAME_BYTES, OPERATIONS_MAX, ThreadWords};
 use super::layout::{event_word, operation_word, thread_word};
-use super::snapshot::{CallOutcome, CallSide};
+use super::snapshot::{CallOutcome, CallSide, RecordedLane};
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 use rtorb_os::clock::{TickClock, monotonic_ns};
 use rtorb_os::thread::thread_id;
@@ -47,6 +47,16 @@ pub(crate) struct BegunCall {
     outer: [u64; 3],
 }
 
+/// Which parts a thread may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Suitable {
+    /// Those of ended threads of its lane.
+    OfLane,
+    /// Those that no thread had.
+    Unused,
+    Any,
+}
+
 /// The words of the request that the thread has sent last.
 const SENT: [usize; 3] = [
     thread_word::SENT,
@@ -73,25 +83,39 @@ impl ThreadPart {
         }
     }
 
-    /// Gives the part to the calling thread, if no thread has it.
-    pub(super) fn claim(&self) -> bool {
+    /// Gives the part to the calling thread, which serves that lane, if no thread has it and it suits as [`Suitable`] says.
+    pub(super) fn claim(&self, lane: Option<RecordedLane>, suitable: Suitable) -> bool {
         let head = self.words.head;
         let owned = &head[thread_word::OWNED];
-        let claimed = owned.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed);
-        if claimed.is_ok() {
-            for place in [thread_word::LANE, thread_word::MOST_ACCEPTED] {
-                set(&head[place], 0);
-            }
-            self.set_sent([0; 3]);
-            head[thread_word::THREAD].store(u64::from(thread_id()), Ordering::Release);
-            if head[thread_word::OPERATIONS].load(Ordering::Relaxed) == 0 {
-                for side in [CallSide::Client, CallSide::Server] {
-                    self.name(others(side), Key::of(side, UNNAMED), UNNAMED);
-                }
-                head[thread_word::OPERATIONS].store(2, Ordering::Release);
-            }
+        if owned
+            .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
+            .is_err()
+        {
+            return false;
         }
-        claimed.is_ok()
+        let is_used = head[thread_word::THREAD].load(Ordering::Relaxed) != 0;
+        let is_suitable = match suitable {
+            Suitable::OfLane => is_used && self.is_of_lane(lane),
+            Suitable::Unused => !is_used,
+            Suitable::Any => true,
+        };
+        if !is_suitable {
+            self.release();
+            return false;
+        }
+        if !self.is_of_lane(lane) {
+            set(&head[thread_word::LANE], lane_word(lane));
+            set(&head[thread_word::MOST_ACCEPTED], 0);
+        }
+        self.set_sent([0; 3]);
+        head[thread_word::THREAD].store(u64::from(thread_id()), Ordering::Release);
+        if head[thread_word::OPERATIONS].load(Ordering::Relaxed) == 0 {
+            for side in [CallSide::Client, CallSide::Server] {
+                self.name(others(side), Key::of(side, UNNAMED), UNNAMED);
+            }
+            head[thread_word::OPERATIONS].store(2, Ordering::Release);
+        }
+        true
     }
 
     /// Gives the part back. What it holds stays.
@@ -99,11 +123,9 @@ impl ThreadPart {
         self.words.head[thread_word::OWNED].store(0, Ordering::Release);
     }
 
-    /// Notes the lane that the thread serves.
-    #[cold]
-    pub(crate) fn note_lane(&self, pool: u32, priority: i16) {
-        let lane = IS_LANE | u64::from(pool) << 16 | u64::from(priority as u16);
-        set(&self.words.head[thread_word::LANE], lane);
+    /// Returns true if the calls of the part are counted for that lane.
+    pub(crate) fn is_of_lane(&self, lane: Option<RecordedLane>) -> bool {
+        self.words.head[thread_word::LANE].load(Ordering::Relaxed) == lane_word(lane)
     }
 
     /// Notes how many requests the queue of the thread's lane has accepted and not served.
@@ -342,6 +364,13 @@ impl Key {
             last,
         }
     }
+}
+
+/// Returns a lane as [`thread_word::LANE`] has it.
+fn lane_word(lane: Option<RecordedLane>) -> u64 {
+    lane.map_or(0, |RecordedLane { pool, priority }| {
+        IS_LANE | u64::from(pool) << 16 | u64::from(priority as u16)
+    })
 }
 
 /// Returns a name of at most seven bytes as a word.

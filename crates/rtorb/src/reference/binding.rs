@@ -381,7 +381,7 @@ pub(super) fn stated_marks(
     operations: &[OperationTiming],
     invocation: &Invocation<'_>,
 ) -> Option<NetworkPriority> {
-    let Endpoint::Tcp { .. } = *invocation.route.endpoint.endpoint else {
+    let (Endpoint::Tcp { .. } | Endpoint::Tls { .. }) = *invocation.route.endpoint.endpoint else {
         return None;
     };
     let dscp = match invocation.kind {

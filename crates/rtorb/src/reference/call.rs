@@ -320,8 +320,7 @@ impl ObjectRef {
                     target = Some(next);
                 }
                 Ok(Outcome::Readdress(_)) => {
-                    let exception = ExceptionKind::NoImplement.into();
-                    return Err(self.not_followed(exception, Phase::AwaitReply, time.deadline));
+                    return Err(self.not_readdressed(time.deadline));
                 }
                 // The forwarded location failed: the original one may know a new location.
                 Err(exception) if was_known && ends_forward(&exception) => {
@@ -335,15 +334,14 @@ impl ObjectRef {
                 time = self.begin_again();
             }
             time.is_delayed = true;
-            let exception = if time.deadline.has_passed(monotonic_ns()) {
-                SystemException::omg(ExceptionKind::Timeout, 2)
-            } else if steps_left == 0 {
-                ExceptionKind::Transient.into()
-            } else {
-                steps_left -= 1;
-                continue;
-            };
-            return Err(self.not_followed(exception, Phase::Forward, time.deadline));
+            if time.deadline.has_passed(monotonic_ns()) {
+                let late = SystemException::omg(ExceptionKind::Timeout, 2);
+                return Err(self.not_followed(late, Phase::Forward, time.deadline));
+            }
+            if steps_left == 0 {
+                return Err(self.in_circle(time.deadline));
+            }
+            steps_left -= 1;
         }
     }
 
@@ -421,6 +419,19 @@ impl ObjectRef {
     pub(super) fn follow(&self, next: &Self) {
         *self.inner.forward.lock() = Some(next.clone());
         self.inner.is_forwarded.store(true, Ordering::Release);
+    }
+
+    /// Returns the exception of a call that was forwarded too often.
+    #[cold]
+    pub(super) fn in_circle(&self, deadline: Deadline) -> SystemException {
+        self.not_followed(ExceptionKind::Transient.into(), Phase::Forward, deadline)
+    }
+
+    /// Returns the exception of a call whose server is content with no form of address.
+    #[cold]
+    pub(super) fn not_readdressed(&self, deadline: Deadline) -> SystemException {
+        let refused = ExceptionKind::NoImplement.into();
+        self.not_followed(refused, Phase::AwaitReply, deadline)
     }
 
     /// Returns the exception of a call that does not follow its object any further.

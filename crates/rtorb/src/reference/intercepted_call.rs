@@ -4,9 +4,10 @@ use super::ObjectRef;
 use super::call::CallRequest;
 use super::timeout::CallTime;
 use crate::connection::{AddedContexts, Arguments, Invocation, InvocationKind, Results};
-use crate::exception::{ExceptionKind, Phase, SystemException};
+use crate::exception::{ExceptionKind, SystemException};
 use crate::interceptors::{ClientInterception, Ending, OtherEnding};
 use crate::thread_state;
+use rtorb_wire::connection::Deadline;
 use rtorb_wire::giop::Response;
 use rtorb_wire::ior::Ior;
 
@@ -91,8 +92,7 @@ impl ObjectRef {
                 return Ok(());
             }
             if steps_left == 0 {
-                let exception = ExceptionKind::Transient.into();
-                return Err(self.not_followed(exception, Phase::Forward, time.deadline));
+                return Err(self.in_circle(time.deadline));
             }
             steps_left -= 1;
             time.is_delayed = true;
@@ -116,7 +116,7 @@ impl ObjectRef {
             };
             self.end_interception(interception, ending)?;
         }
-        Err(ExceptionKind::Transient.into())
+        Err(self.in_circle(Deadline::NONE))
     }
 
     /// Calls the ending points. Returns false if the request is to be sent again, to another location.
@@ -166,8 +166,10 @@ impl ObjectRef {
         interception.keep();
         match (has_ended?, sent) {
             (true, Some(sent)) => Ok(sent),
-            // It is known where the next one goes.
-            _ => Err(ExceptionKind::Transient.into()),
+            _ => {
+                let forwarded = SystemException::from(ExceptionKind::Transient);
+                Err(forwarded.with_detail("an interceptor forwards it: the next one goes there"))
+            }
         }
     }
 }

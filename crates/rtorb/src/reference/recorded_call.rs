@@ -5,7 +5,7 @@ use super::call::CallRequest;
 use crate::connection::{Arguments, Results};
 use crate::exception::SystemException;
 use crate::recorder::{CallOutcome, ThreadPart};
-use crate::thread_state::THREAD;
+use crate::thread_state;
 use rtorb_wire::Reader;
 use rtorb_wire::giop::ReplyStatus;
 
@@ -34,7 +34,7 @@ impl ObjectRef {
         if let Err(exception) = &ended {
             outcome = CallOutcome::of(exception.kind);
         }
-        let priority = THREAD.with(|thread| thread.priority.get());
+        let priority = thread_state::scheduling().priority();
         part.called(request.operation.as_bytes(), outcome, priority, &begun);
         ended
     }

@@ -187,8 +187,11 @@ pub(super) fn permits_other_route(exception: &SystemException) -> bool {
     exception.completed == CompletionStatus::No
         && match exception.kind {
             ExceptionKind::Transient | ExceptionKind::CommFailure => true,
-            // A host that is switched off does not reply, so connecting times out.
-            ExceptionKind::Timeout => matches!(cause.phase, Phase::Resolve | Phase::Connect),
+            // A host that is switched off does not reply, so connecting times out. A process that hangs is connected to, and says nothing.
+            ExceptionKind::Timeout => matches!(
+                cause.phase,
+                Phase::Resolve | Phase::Connect | Phase::Handshake
+            ),
             // Another endpoint may have a numeric address.
             ExceptionKind::NoResources => cause.phase == Phase::Resolve,
             _ => false,

@@ -10,7 +10,7 @@ use rtorb_wire::code_sets::{CodeSetComponentInfo, negotiate};
 use rtorb_wire::giop::{RequestPrefix, Version};
 use rtorb_wire::ior::{
     self, Component, IiopProfile, Ior, ListenPoint, OmniUnixTrans, ProfileBody, ShmiopProfile,
-    TaggedComponent, UiopProfile,
+    SslSecTrans, TaggedComponent, UiopProfile, association,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -88,13 +88,16 @@ pub(crate) fn routes(
     profiles: &[Profile],
     wanted: &RouteRequirements,
 ) -> Vec<Route> {
+    let has_tls = client.core.secure_transport.is_some();
+    let only_tls = has_tls && offer_tls(profiles);
     let mut routes = Vec::new();
     for profile in profiles {
         if routes.len() >= ROUTES_MAX {
             break;
         }
         let of_profile = match &profile.body {
-            Body::Iiop(body) => iiop_endpoints(body, &profile.components),
+            Body::Iiop(_) if only_tls && secure_port(&profile.components).is_none() => Vec::new(),
+            Body::Iiop(body) => iiop_endpoints(body, &profile.components, has_tls),
             Body::Uiop(body) => path_endpoints(&body.path, &profile.components, |path| {
                 Endpoint::Unix { path }
             }),
@@ -142,7 +145,55 @@ pub(crate) fn object_key(ior: &Ior) -> Option<Vec<u8>> {
 /// An endpoint, and the priority of its lane, if the reference contains it.
 type LaneEndpoint = (Endpoint, Option<Priority>);
 
-fn iiop_endpoints(profile: &IiopProfile, components: &[Component]) -> Vec<LaneEndpoint> {
+/// Returns true if any profile has TLS. Then a client with TLS uses no IIOP profile without it: whoever could make TLS fail would otherwise
+/// read the call.
+fn offer_tls(profiles: &[Profile]) -> bool {
+    profiles.iter().any(|profile| {
+        matches!(profile.body, Body::Iiop(_)) && secure_port(&profile.components).is_some()
+    })
+}
+
+/// Returns the component of an IIOP profile with the port of TLS.
+fn secure_port(components: &[Component]) -> Option<&SslSecTrans> {
+    components.iter().find_map(|component| match component {
+        Component::SslSecTrans(ssl) if ssl.port != 0 => Some(ssl),
+        _ => None,
+    })
+}
+
+/// Returns the endpoints of an IIOP profile. If it has TLS, a client with TLS uses nothing else. A client without TLS uses it only to find
+/// out that it needs it.
+fn iiop_endpoints(
+    profile: &IiopProfile,
+    components: &[Component],
+    has_tls: bool,
+) -> Vec<LaneEndpoint> {
+    let Some(ssl) = secure_port(components) else {
+        return plain_endpoints(profile, components);
+    };
+    // JacORB states only whose identity it requires.
+    let is_required = ssl.requires & !association::NO_PROTECTION != 0;
+    if !has_tls && !is_required {
+        let plain = plain_endpoints(profile, components);
+        if !plain.is_empty() {
+            return plain;
+        }
+    }
+    let lanes = components.iter().find_map(|component| match component {
+        Component::TaoEndpoints(lanes) => lanes.first(),
+        _ => None,
+    });
+    let endpoint = Endpoint::Tls {
+        host: profile.host.clone(),
+        port: ssl.port,
+    };
+    vec![(
+        endpoint,
+        lanes.and_then(|lane| lane_priority(lane.priority)),
+    )]
+}
+
+fn plain_endpoints(profile: &IiopProfile, components: &[Component]) -> Vec<LaneEndpoint> {
     let tcp = |host: &str, port| Endpoint::Tcp {
         host: host.to_owned(),
         port,
@@ -231,8 +282,10 @@ fn route_maker<'o>(
         let protocol = wanted.protocols.iter().find(|protocol| {
             matches!(
                 (protocol, &endpoint),
-                (Protocol::Tcp(_), Endpoint::Tcp { .. })
-                    | (Protocol::UnixDomain(_), Endpoint::Unix { .. })
+                (
+                    Protocol::Tcp(_),
+                    Endpoint::Tcp { .. } | Endpoint::Tls { .. }
+                ) | (Protocol::UnixDomain(_), Endpoint::Unix { .. })
                     | (Protocol::SharedMemory(_), Endpoint::SharedMemory { .. })
             )
         });
@@ -283,7 +336,8 @@ fn code_sets(
     version: Version,
     native: CharCodeSet,
 ) -> Option<CharCodeSet> {
-    if components.is_empty() {
+    let is_of_url = |component: &Component| matches!(component, Component::SslSecTrans(_));
+    if components.iter().all(is_of_url) {
         // Code sets are negotiated since GIOP 1.1. In GIOP 1.0, char data is ISO 8859-1.
         return (version.minor > 0).then_some(native);
     }

@@ -8,7 +8,7 @@ use crate::clock::monotonic_ns;
 use crate::connection::started::{self, StartedCallError};
 use crate::connection::{AddedContexts, Arguments, Invocation, InvocationKind, Outcome, Results};
 use crate::distributable;
-use crate::exception::{ExceptionKind, SystemException, local};
+use crate::exception::{SystemException, local};
 use crate::interceptors::{ClientInterception, Ending, OtherEnding};
 use crate::realtime::Priority;
 use crate::thread_state;
@@ -44,6 +44,8 @@ pub(super) struct InFlight {
     /// The most times that the request is still sent again.
     steps_left: usize,
     is_readdressed: bool,
+    /// True if the request went to a location that an earlier call has found. If that fails, it goes to the original one.
+    is_at_known: bool,
     /// True once its reply was read, and the request is not sent again.
     has_ended: bool,
 }
@@ -207,7 +209,7 @@ impl InFlight {
                 }
             }
         }
-        Err(ExceptionKind::Transient.into())
+        Err(object.in_circle(sending.time.deadline))
     }
 
     fn of(
@@ -218,6 +220,7 @@ impl InFlight {
     ) -> Self {
         Self {
             object: object.clone(),
+            is_at_known: sent.target.is_some(),
             target: Target {
                 object: sent.target.unwrap_or_else(|| object.clone()),
                 route: sent.route,
@@ -306,12 +309,13 @@ impl InFlight {
             self.object.start_interception(interception)?;
             let known = self.object.inner.forward();
             let target = known.unwrap_or_else(|| self.object.clone());
+            self.is_at_known = false;
             match self.send_again(target, Some(&interception.added)) {
                 Ok(()) => return Ok(false),
                 Err(exception) if self.steps_left == 0 => {
                     let ending = Ending::SystemException(exception);
                     self.object.end_interception(interception, ending)?;
-                    return Err(ExceptionKind::Transient.into());
+                    return Err(self.object.in_circle(self.time.deadline));
                 }
                 Err(exception) => ending = Ending::SystemException(exception),
             }
@@ -323,24 +327,51 @@ impl InFlight {
     fn end_by(&mut self, read: Result<Outcome, StartedCallError>) -> Result<bool, SystemException> {
         let next = match read {
             Ok(Outcome::Done) => return Ok(true),
-            Ok(Outcome::Forward(ior)) => self.object.forwarded_to(*ior)?,
+            Ok(Outcome::Forward(ior)) => {
+                self.is_at_known = false;
+                self.object.forwarded_to(*ior)?
+            }
             Ok(Outcome::Readdress(mode)) if !self.is_readdressed => {
                 self.is_readdressed = true;
                 let next = self.target.object.inner.readdressed(mode);
                 self.object.follow(&next);
                 next
             }
-            Ok(Outcome::Readdress(_)) => return Err(ExceptionKind::NoImplement.into()),
+            Ok(Outcome::Readdress(_)) => {
+                return Err(self.object.not_readdressed(self.time.deadline));
+            }
             Err(StartedCallError::Stale(exception)) if self.steps_left == 0 => {
                 return Err(exception);
             }
             Err(StartedCallError::Stale(_)) => self.target.object.clone(),
+            Err(StartedCallError::Exception(exception)) if self.leaves_known(&exception) => {
+                self.back_to_original()
+            }
             Err(StartedCallError::Exception(exception)) => {
                 return Err(self.object.ended_by(exception, self.time.deadline));
             }
         };
-        self.send_again(next, None)?;
+        match self.send_again(next, None) {
+            Err(exception) if self.leaves_known(&exception) => {
+                let original = self.back_to_original();
+                self.send_again(original, None)?;
+            }
+            sent => sent?,
+        }
         Ok(false)
+    }
+
+    /// Returns true if the request goes to the original location next, because the known one has failed.
+    fn leaves_known(&self, exception: &SystemException) -> bool {
+        self.is_at_known && ends_forward(exception)
+    }
+
+    /// Forgets the known location, and returns the object at its original one.
+    #[cold]
+    fn back_to_original(&mut self) -> ObjectRef {
+        self.is_at_known = false;
+        self.object.forget_forward();
+        self.object.clone()
     }
 
     /// Sends the request again to `target`, whose routes and connection may be others. The contexts `added` replace those before.
@@ -351,19 +382,45 @@ impl InFlight {
         added: Option<&ContextBuffer>,
     ) -> Result<(), SystemException> {
         if self.steps_left == 0 {
-            return Err(ExceptionKind::Transient.into());
+            return Err(self.object.in_circle(self.time.deadline));
         }
         self.steps_left -= 1;
         self.time.is_delayed = true;
         self.object.check_begun(self.time)?;
         let mut sent = core::mem::take(&mut self.place.slot.out);
         sent.truncate(self.call.request_bytes);
+        match self.send_bytes(&sent, &target, added) {
+            Ok((call, route)) => {
+                self.call = call;
+                self.has_ended = false;
+                self.target = Target {
+                    object: target,
+                    route,
+                };
+                Ok(())
+            }
+            Err(exception) => {
+                // An interceptor may forward the request once more.
+                self.place.slot.out = sent;
+                Err(exception)
+            }
+        }
+    }
+
+    /// Sends a request that was sent before, to `target`. Returns the index of the route.
+    #[cold]
+    fn send_bytes(
+        &mut self,
+        sent: &[u8],
+        target: &ObjectRef,
+        added: Option<&ContextBuffer>,
+    ) -> Result<(PendingCall, usize), SystemException> {
         let endpoint = &self.reading()?.route.endpoint;
         let code_sets = endpoint.names_code_sets.then(|| CodeSets {
             char_data: endpoint.char_code_set.registry(),
             wchar_data: code_sets::UTF_16,
         });
-        let request = PassedRequest::parse(&sent, code_sets).map_err(|_| local::CONTRADICTION)?;
+        let request = PassedRequest::parse(sent, code_sets).map_err(|_| local::CONTRADICTION)?;
         let request = match added {
             Some(added) => request.with_contexts(added),
             None => request,
@@ -375,14 +432,7 @@ impl InFlight {
             time: self.time,
             at: self.at,
         };
-        let (call, route) = sending.send(&target, &mut self.place)?;
-        self.call = call;
-        self.has_ended = false;
-        self.target = Target {
-            object: target,
-            route,
-        };
-        Ok(())
+        sending.send(target, &mut self.place)
     }
 
     /// The invocation for reading its reply.
@@ -437,7 +487,13 @@ impl Sending<'_, '_> {
                 continue;
             }
             match started::start(&invocation, place, self.arguments) {
-                Ok(call) => return Ok((call, inner.index(preferred, step))),
+                Ok(call) => {
+                    let index = inner.index(preferred, step);
+                    if last.is_some() {
+                        inner.preferred.store(index, Ordering::Relaxed);
+                    }
+                    return Ok((call, index));
+                }
                 Err(exception) if permits_other_route(&exception) => {
                     if invocation.deadline.has_passed(monotonic_ns()) {
                         return Err(too_late(exception, invocation.deadline));

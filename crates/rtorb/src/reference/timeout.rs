@@ -3,8 +3,9 @@
 use super::{Inner, ObjectRef};
 use crate::clock::monotonic_ns;
 use crate::connection::ClientCore;
-use crate::deadline::{self, NONE_NS};
+use crate::deadline::{self, DeadlineScope, NONE_NS};
 use crate::exception::SystemException;
+use crate::thread_state;
 use crate::wait;
 use rtorb_wire::connection::{Deadline, timeout_ns};
 use std::time::{Duration, Instant};
@@ -20,8 +21,6 @@ pub(super) enum Timeout {
     Deadline(u64),
     /// One deadline for all calls, which their servers learn.
     EndTime(Deadline),
-    /// One deadline for all calls, which stays in this process.
-    Until(Deadline),
 }
 
 /// The deadline of a call, and whether it may have passed.
@@ -60,7 +59,7 @@ impl Timeout {
         match self {
             Self::OfOrb => core.is_timeout_chosen,
             Self::Own(timeout) => timeout.is_some(),
-            Self::Deadline(_) | Self::EndTime(_) | Self::Until(_) => true,
+            Self::Deadline(_) | Self::EndTime(_) => true,
         }
     }
 
@@ -71,7 +70,7 @@ impl Timeout {
         match *self {
             Self::OfOrb => Some(core.round_trip_ns),
             Self::Own(timeout) => Some(timeout_ns(timeout)),
-            Self::Deadline(_) | Self::EndTime(_) | Self::Until(_) => None,
+            Self::Deadline(_) | Self::EndTime(_) => None,
         }
     }
 
@@ -84,10 +83,9 @@ impl Timeout {
             Self::Own(timeout) => (Deadline::new(now_ns, timeout), false, false),
             Self::Deadline(deadline_ns) => (Deadline::after(now_ns, deadline_ns), false, true),
             Self::EndTime(end) => (end, true, true),
-            Self::Until(end) => (end, true, false),
         };
         let deadline = own.no_later_than(inherited_ns);
-        let is_told = is_told || inherited_ns != NONE_NS;
+        let is_told = is_told || deadline::is_told(inherited_ns);
         let at_ns = deadline.at_ns().unwrap_or(NONE_NS);
         // What is left of an inherited deadline varies from call to call: the watchdog must not look as often as the least of it.
         let has_little_left = deadline != own && at_ns < now_ns.saturating_add(LITTLE_NS);
@@ -164,12 +162,45 @@ impl ObjectRef {
         })
     }
 
-    /// Returns a reference to the same object whose calls all end by `end`, of which no server learns.
-    pub(crate) fn with_end(&self, end: Deadline) -> Self {
-        Self::of(Inner {
-            timeout: Timeout::Until(end),
-            ..self.inner.copy()
-        })
+    /// Returns a reference to the same object with the timeout or the deadline of each call that the application set for `other`: for a
+    /// reference that came in a reply, whose object is used as that one is. An end time, which is that of one step, stays behind.
+    #[must_use]
+    pub fn with_timeout_of(&self, other: &Self) -> Self {
+        match other.inner.timeout {
+            timeout @ (Timeout::Own(_) | Timeout::Deadline(_)) => Self::of(Inner {
+                timeout,
+                ..self.inner.copy()
+            }),
+            Timeout::OfOrb | Timeout::EndTime(_) => self.clone(),
+        }
+    }
+
+    /// Runs an operation of several calls within the time of one call of this reference: its own timeout or the ORB's, which stays in this
+    /// process, or its deadline or end time, which the servers learn.
+    ///
+    /// All calls that this thread makes meanwhile, of any object, end by then, or by an earlier deadline of their own. As with
+    /// [`with_deadline`](crate::with_deadline), a call that the calling thread serves itself is made in any case.
+    ///
+    /// ```no_run
+    /// # fn open(one: &rtorb::ObjectRef, other: &rtorb::ObjectRef) -> Result<(), rtorb::SystemException> {
+    /// one.within_timeout(|| {
+    ///     one.invoke("open", |_| Ok(()), |_| Ok(()))?;
+    ///     other.invoke("open", |_| Ok(()), |_| Ok(()))
+    /// })
+    /// # }
+    /// ```
+    pub fn within_timeout<T>(&self, operation: impl FnOnce() -> T) -> T {
+        if thread_state::has_special()
+            && let Some(object) = self.with_thread_policies()
+        {
+            return object.within_timeout(operation);
+        }
+        let time = self.begin();
+        if time.expiry_ns == NONE_NS {
+            return deadline::with_timeout(time.deadline, operation);
+        }
+        let _inherited = DeadlineScope::enter(time.expiry_ns);
+        operation()
     }
 
     /// Returns the timeout that the application set for calls through this reference: the reference's own or its deadline, the time left until its
@@ -180,7 +211,7 @@ impl ObjectRef {
             Timeout::OfOrb => core.chosen_timeout(),
             Timeout::Own(timeout) => timeout,
             Timeout::Deadline(deadline_ns) => Some(Duration::from_nanos(deadline_ns)),
-            Timeout::EndTime(deadline) | Timeout::Until(deadline) => {
+            Timeout::EndTime(deadline) => {
                 let left_ns = deadline.at_ns()?.saturating_sub(monotonic_ns());
                 Some(Duration::from_nanos(left_ns))
             }
@@ -209,10 +240,11 @@ impl ObjectRef {
 
     /// Returns true if the end of a call is a deadline, its own or an inherited one, and no timeout.
     pub(super) fn is_by_deadline(&self, end: Deadline) -> bool {
+        let inherited_ns = deadline::inherited_ns();
         matches!(
             self.inner.timeout,
             Timeout::Deadline(_) | Timeout::EndTime(_)
-        ) || end.at_ns() == Some(deadline::inherited_ns())
+        ) || deadline::is_told(inherited_ns) && end.at_ns() == Some(inherited_ns)
     }
 
     /// Returns the deadline of a oneway that waits for nothing, which its server learns; [`NONE_NS`] for none.

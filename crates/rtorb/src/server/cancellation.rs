@@ -7,7 +7,7 @@
 use super::session::Session;
 use crate::clock::coarse_monotonic_ns;
 use core::cell::{Cell, RefCell};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use rtorb_os::sync::Mutex;
 use rtorb_wire::giop::cancelled_requests;
 use std::collections::BTreeMap;
@@ -19,6 +19,8 @@ pub(crate) struct CancelledRequests {
     is_any: AtomicBool,
     /// The ids plus 1; 0 marks a free place.
     ids: [AtomicU64; CANCELLED_MAX],
+    /// The number of cancellations that were stored: they take the places in turn, so that a new one replaces the oldest.
+    stored: AtomicUsize,
 }
 
 /// The number of cancelled requests that are stored for a connection. An older cancellation has no effect.
@@ -67,9 +69,8 @@ impl CancelledRequests {
         if self.has(request_id) {
             return;
         }
-        let free = self.ids.iter().find(|id| id.load(Ordering::Relaxed) == 0);
-        let place = free.unwrap_or(&self.ids[request_id as usize % CANCELLED_MAX]);
-        place.store(u64::from(request_id) + 1, Ordering::Relaxed);
+        let place = self.stored.fetch_add(1, Ordering::Relaxed) % CANCELLED_MAX;
+        self.ids[place].store(u64::from(request_id) + 1, Ordering::Relaxed);
         self.is_any.store(true, Ordering::Release);
     }
 
@@ -163,11 +164,14 @@ mod tests {
             assert!(cancelled.has(id));
             assert!(cancelled.forget(id) && !cancelled.forget(id), "{id}");
         }
-        for id in 0..100 {
+        // A client counts by twos.
+        let noted = (0..100).map(|number| 2 * number);
+        for id in noted.clone() {
             cancelled.note(id);
             assert!(cancelled.has(id));
         }
-        let remembered = (0..100).filter(|id| cancelled.has(*id)).count();
-        assert_eq!(remembered, CANCELLED_MAX);
+        let remembered: Vec<_> = noted.clone().filter(|id| cancelled.has(*id)).collect();
+        let last: Vec<_> = noted.skip(100 - CANCELLED_MAX).collect();
+        assert_eq!(remembered, last);
     }
 }

@@ -46,14 +46,14 @@ impl Session {
 
     /// Has the watchdog search for cancellations while the calling thread serves a request and does not read.
     ///
-    /// It does not search shared memory: there, a cancellation is found when a thread reads the connection.
+    /// It does not search shared memory, nor what is sealed: there, a cancellation is found when a thread reads the connection.
     //= RT-CORBA 1.2 §Distributable Threads
     //# A cancellation reaches a distributable thread wherever it is, also within a call.
     pub(super) fn watch_client(&self) -> ClientWatch<'_> {
         let watchdog = &self.orb.client.core.watchdog;
         let mut state = self.client_watches.0.lock();
         state.served += 1;
-        if self.stream.memory().is_none() && state.served == 1 {
+        if self.stream.shows_unread_bytes() && state.served == 1 {
             if state.number.is_none() {
                 // If the host refuses, cancellations are found when a thread reads the connection.
                 state.number = watchdog.add_client(self.as_watched(), &self.stream).ok();
@@ -84,7 +84,7 @@ impl WatchedClient for Session {
     fn look(&self) {
         let mut bytes = [0; PEEKED_BYTES];
         match self.stream.peek(&mut bytes) {
-            // The client is gone, and nobody waits for the thread any more.
+            // The client is gone: its distributable threads end.
             Ok(0) => distributable::cancel_all_of(ptr::from_ref(self).addr()),
             Ok(count) => cancelled_requests(&bytes[..count]).for_each(|id| self.cancel(id)),
             Err(_) => {}

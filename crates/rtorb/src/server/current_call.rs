@@ -65,7 +65,7 @@ impl CurrentCall {
         Instant::now().checked_add(remaining)
     }
 
-    /// Returns true if the client has given the call up (CancelRequest): nobody waits for its result.
+    /// Returns true if the client has given the call up (CancelRequest), and does not await its result.
     ///
     /// A call through shared memory that is served by the thread that reads does not learn of it, nor does a collocated one, nor one
     /// whose CancelRequest was received together with its request by the thread that serves it. A thread that alone reads a

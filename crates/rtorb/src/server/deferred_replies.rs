@@ -145,15 +145,24 @@ impl DeferredReplies {
         }
         let request_id = reply.request_id;
         let added = self.place(reply, interception);
-        match (&added, session) {
+        match (added, session) {
             (None, Some(session)) => session.state.note_settled(),
-            // Its CancelRequest came before it was in the table.
-            (Some(id), Some(session)) if session.cancelled.forget(request_id) => {
-                self.places.lock().all[id.place].is_cancelled = true;
+            // Its CancelRequest, or the end of its connection, came before it was in the table.
+            (Some(id), Some(session))
+                if session.cancelled.forget(request_id) || session.has_lost_client() =>
+            {
+                self.note_cancelled(id);
             }
             _ => {}
         }
         added
+    }
+
+    /// Notes that nobody awaits a reply. Its servant has no responder yet, so no task waits. The end of the ORB may have taken it meanwhile.
+    fn note_cancelled(&self, id: ReplyId) {
+        if let Some(place) = self.places.lock().of(id) {
+            place.is_cancelled = true;
+        }
     }
 
     fn place(
@@ -192,9 +201,7 @@ impl DeferredReplies {
     /// Takes a reply to send it; `None` if it was [revoked](Self::revoke) or [given up](Self::give_up).
     fn take(&self, id: ReplyId) -> Option<TakenReply<'_>> {
         let mut places = self.places.lock();
-        if places.all[id.place].uses != id.use_number {
-            return None;
-        }
+        places.of(id)?;
         self.take_from(&mut places, id.place)
     }
 
@@ -228,7 +235,7 @@ impl DeferredReplies {
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Gives a reply up for which nobody waits any more. Returns false if it is being sent.
+    /// Drops a reply that the client does not await any more, and wakes its task. Returns false if it is being sent.
     pub(super) fn give_up(&self, id: ReplyId) -> bool {
         let taken = self.take(id);
         let is_given_up = taken.is_some();
@@ -237,12 +244,12 @@ impl DeferredReplies {
         is_given_up
     }
 
-    /// Returns true if the client has cancelled the call, or nobody waits for the reply any more.
+    /// Returns true if the client has cancelled the call or is gone, or the reply was sent or given up.
     pub(super) fn is_cancelled(&self, id: ReplyId) -> bool {
         self.places.lock().all[id.place].is_cancelled(id)
     }
 
-    /// Is ready if the client has cancelled the call, or nobody waits for the reply any more. If not, that wakes the task.
+    /// Becomes ready once [the reply is not awaited](Self::is_cancelled), and wakes the task then.
     pub(super) fn poll_cancelled(&self, id: ReplyId, waker: &Waker) -> Poll<()> {
         // A waker is code of the application: it is neither copied nor dropped under the lock.
         let mut own = Some(waker.clone());
@@ -263,16 +270,30 @@ impl DeferredReplies {
             return;
         }
         let mut places = self.places.lock();
-        let place = places.all.iter_mut().find(|place| {
-            let reply = place.reply.as_ref();
-            reply.is_some_and(|reply| reply.request_id == request_id && reply.is_for(session))
+        let mut all = places.all.iter_mut();
+        let place = all.find(|place| {
+            place
+                .reply_to(session)
+                .is_some_and(|reply| reply.request_id == request_id)
         });
-        let waker = place.and_then(|place| {
-            place.is_cancelled = true;
-            place.waker.take()
-        });
+        let waker = place.and_then(ReplyPlace::cancel);
         drop(places);
         waker.into_iter().for_each(Waker::wake);
+    }
+
+    /// Notes that the client of a connection is gone, or has ended sending: its calls are cancelled. An answer is sent all the same.
+    ///
+    /// Call it behind the end of the connection: a reply that is deferred later is then noted by [`add`](Self::add).
+    //= GIOP 1.2 §15.5.1.1
+    //# When one end closes a connection, the other considers its pending requests cancelled.
+    #[cold]
+    pub(super) fn cancel_all(&self, session: &Session) {
+        let mut places = self.places.lock();
+        let all = places.all.iter_mut();
+        let cancelled = all.filter(|place| place.reply_to(session).is_some());
+        let wakers: Vec<Waker> = cancelled.filter_map(ReplyPlace::cancel).collect();
+        drop(places);
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Sends NO_RESPONSE for each deferred reply of a connection that ends. Its responders have nothing to answer then.
@@ -280,10 +301,8 @@ impl DeferredReplies {
     pub(super) fn revoke(&self, session: &Session) {
         let next = || {
             let mut places = self.places.lock();
-            let number = places.all.iter().position(|place| {
-                let reply = place.reply.as_ref();
-                reply.is_some_and(|reply| reply.is_for(session))
-            });
+            let mut all = places.all.iter();
+            let number = all.position(|place| place.reply_to(session).is_some());
             self.take_from(&mut places, number?)
         };
         while let Some(mut taken) = next() {
@@ -306,8 +325,27 @@ impl DeferredReplies {
     }
 }
 
+impl ReplyPlaces {
+    /// Returns the place of a reply; `None` if another reply has it.
+    fn of(&mut self, id: ReplyId) -> Option<&mut ReplyPlace> {
+        let place = &mut self.all[id.place];
+        (place.uses == id.use_number).then_some(place)
+    }
+}
+
 impl ReplyPlace {
-    /// Returns true if nobody waits for that reply.
+    /// Returns the unsent reply, if there is one and it goes over that connection.
+    fn reply_to(&self, session: &Session) -> Option<&UnsentReply> {
+        self.reply.as_ref().filter(|reply| reply.is_for(session))
+    }
+
+    /// Notes that nobody awaits the reply. Returns the task to wake.
+    fn cancel(&mut self) -> Option<Waker> {
+        self.is_cancelled = true;
+        self.waker.take()
+    }
+
+    /// Returns true if the place has another reply or none, or nobody awaits the reply.
     fn is_cancelled(&self, id: ReplyId) -> bool {
         self.uses != id.use_number || self.reply.is_none() || self.is_cancelled
     }
@@ -325,7 +363,7 @@ impl UnsentReply {
 /// A reply that one thread sends. Its place is free when this is dropped.
 struct TakenReply<'t> {
     reply: UnsentReply,
-    /// The task to wake if nobody waits for the reply.
+    /// The task to wake if the reply is not awaited.
     waker: Option<Waker>,
     memory: ReplyMemory,
     table: &'t DeferredReplies,
@@ -447,5 +485,36 @@ impl CallerWait {
         }
         mem::swap(&mut state.buffer, out);
         state.bytes.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unsent() -> UnsentReply {
+        UnsentReply {
+            destination: ReplyDestination::Caller(Arc::default()),
+            request_id: 2,
+            version: Version::V1_2,
+            char_code_set: CharCodeSet::default(),
+            priority: None,
+            dscp: None,
+            state: ReplyState::Unsent,
+        }
+    }
+
+    #[test]
+    fn a_note_for_a_reply_is_none_for_the_next_one_at_its_place() {
+        let table = DeferredReplies::new(1);
+        let earlier = table.add(unsent(), &mut None).expect("room");
+        assert!(table.give_up(earlier));
+        let later = table.add(unsent(), &mut None).expect("room");
+        assert_eq!(earlier.place, later.place);
+        table.note_cancelled(earlier);
+        assert!(!table.is_cancelled(later));
+        table.note_cancelled(later);
+        assert!(table.is_cancelled(later));
+        assert!(table.give_up(later));
     }
 }

@@ -205,7 +205,7 @@ impl EventLoop {
             });
         });
         let interest = if session.is_bidirectional() {
-            // If both ends waited until the other one reads, both would wait for ever.
+            // Reading goes on while replies wait: two ends that both only sent would wait for each other.
             READABLE | EventFlags::OUT
         } else {
             stream.room_events() | EventFlags::OUT | EventFlags::ET

@@ -23,16 +23,14 @@ use crate::exception::{SystemException, local};
 use core::mem;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use rtorb_core::upcall::is_implicit;
+use rtorb_os::bounded_queue::BoundedQueue;
 use rtorb_os::sync::{Condvar, Mutex};
 use rtorb_wire::giop::{RequestHeader, Response};
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The held requests of an ORB.
 #[derive(Debug)]
 pub(crate) struct HeldRequests {
-    requests_max: usize,
-    bytes_max: usize,
     /// Set before a manager holds requests for the first time.
     is_used: AtomicBool,
     /// The number of [releases](HeldRequests::release). It changes under the lock of the table.
@@ -42,11 +40,10 @@ pub(crate) struct HeldRequests {
     changed: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct HeldTable {
     /// In the order of their arrival.
-    requests: VecDeque<HeldRequest>,
-    bytes: usize,
+    requests: BoundedQueue<HeldRequest>,
     /// The ORB stops.
     is_closed: bool,
 }
@@ -154,11 +151,15 @@ impl HeldRequests {
     /// Makes an empty table with the bounds of a queue.
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
-            requests_max: limits.queued_requests() as usize,
-            bytes_max: limits.queued_bytes_max(),
             is_used: AtomicBool::new(false),
             releases: AtomicU32::new(0),
-            table: Mutex::default(),
+            table: Mutex::new(HeldTable {
+                requests: BoundedQueue::new(
+                    limits.queued_requests() as usize,
+                    limits.queued_bytes_max(),
+                ),
+                is_closed: false,
+            }),
             changed: Condvar::new(),
         }
     }
@@ -206,38 +207,32 @@ impl HeldRequests {
         if hold.is_over(self) {
             return Ok(true);
         }
-        // Whoever ends the connection forgets its requests afterwards.
+        // A connection that ends is marked so before its held requests are dropped: one that is added before the mark is dropped with them.
         if session.state.has_ended() {
             return Ok(false);
         }
-        if !self.has_room(&table, message.len()) {
+        if !table.has_room(message.len()) {
             drop(table);
             return Err(refused(&session.orb));
         }
-        table.bytes += message.len();
         let held = HeldRequest::new(shared, &hold.manager, request_id, request);
-        table.requests.push_back(held);
+        let refused = table.requests.push(held, message.len());
+        debug_assert!(refused.is_ok(), "there is room");
         Ok(false)
     }
 
-    /// Returns true if there is room for a request of so many bytes. Takes those out whose deadlines have passed if there is none otherwise.
+    /// Returns true if there is room for a request of `bytes` bytes. If there is none, first refuses the requests whose deadlines have passed.
     fn make_room(&self, orb: &ServerCore, bytes: usize) -> bool {
         let mut table = self.table.lock();
-        if self.has_room(&table, bytes) {
+        if table.has_room(bytes) {
             return true;
         }
         let now_ns = monotonic_ns();
         let late = table.take_all(|held| held.request.deadline_ns() <= now_ns);
-        let has_room = self.has_room(&table, bytes);
+        let has_room = table.has_room(bytes);
         drop(table);
         refuse_expired(orb, &late);
         has_room
-    }
-
-    fn has_room(&self, table: &HeldTable, bytes: usize) -> bool {
-        !table.is_closed
-            && table.requests.len() < self.requests_max
-            && table.bytes + bytes <= self.bytes_max
     }
 
     /// Waits until the object of a held request is to be looked up again. Returns false once the deadline has passed.
@@ -287,8 +282,9 @@ impl HeldRequests {
             return None;
         }
         let mut table = self.table.lock();
-        let place = table.due(session)?;
-        let mut held = table.remove(place)?;
+        let is_due = |held: &HeldRequest| held.is_due && held.is_of(session);
+        let mut held = table.requests.remove(is_due)?;
+        held.note_removed();
         mem::swap(&mut held.request, memory);
         Some(held)
     }
@@ -328,38 +324,15 @@ impl HeldRequests {
 }
 
 impl HeldTable {
-    /// Returns the place of the first request of the connection that is due.
-    fn due(&self, session: &Session) -> Option<usize> {
-        let mut requests = self.requests.iter();
-        requests.position(|held| held.is_due && held.is_of(session))
-    }
-
-    fn remove(&mut self, place: usize) -> Option<HeldRequest> {
-        let held = self.requests.remove(place)?;
-        self.note_removed(&held);
-        Some(held)
+    fn has_room(&self, bytes: usize) -> bool {
+        !self.is_closed && self.requests.has_room(bytes)
     }
 
     /// Takes out all requests for which `is_meant` returns true.
-    fn take_all(&mut self, is_meant: impl Fn(&HeldRequest) -> bool) -> VecDeque<HeldRequest> {
-        if !self.requests.iter().any(&is_meant) {
-            return VecDeque::new();
-        }
-        let (taken, kept) = mem::take(&mut self.requests)
-            .into_iter()
-            .partition(is_meant);
-        self.requests = kept;
-        for held in &taken {
-            self.note_removed(held);
-        }
+    fn take_all(&mut self, is_meant: impl Fn(&HeldRequest) -> bool) -> Vec<HeldRequest> {
+        let taken = self.requests.remove_all(is_meant);
+        taken.iter().for_each(HeldRequest::note_removed);
         taken
-    }
-
-    fn note_removed(&mut self, held: &HeldRequest) {
-        self.bytes -= held.request.bytes();
-        if held.is_due {
-            held.session.due.fetch_sub(1, Ordering::Relaxed);
-        }
     }
 }
 
@@ -389,6 +362,13 @@ impl HeldRequest {
         Arc::clone(&self.session)
     }
 
+    /// Notes that it is not in the table any more.
+    fn note_removed(&self) {
+        if self.is_due {
+            self.session.due.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
     fn is_of(&self, session: &Session) -> bool {
         core::ptr::eq(&*self.session, session)
     }
@@ -402,7 +382,7 @@ impl Drop for HeldRequest {
 }
 
 /// Replies to requests whose deadlines have passed.
-fn refuse_expired(orb: &ServerCore, late: &VecDeque<HeldRequest>) {
+fn refuse_expired(orb: &ServerCore, late: &[HeldRequest]) {
     if late.is_empty() {
         return;
     }

@@ -63,6 +63,7 @@ fn describe(
         adapter,
         object_id,
         peer: session.map_or(RequestPeer::Collocated, Session::peer),
+        identity: session.and_then(|session| session.stream.peer_identity()),
     };
     let interceptors = &orb.client.core.interceptors.server;
     let begun = interception.begin(interceptors, &description);
@@ -90,7 +91,7 @@ pub(super) fn finish(responder: &mut OrbResponder<'_>) {
     }
 }
 
-/// Calls the ending points of a deferred reply that nobody gets any more.
+/// Calls the ending points of a deferred reply that is not sent.
 #[cold]
 pub(super) fn abandon(interception: &mut ServerInterception) {
     while interception.is_begun() {

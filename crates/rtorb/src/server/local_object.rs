@@ -4,6 +4,7 @@ use super::collocated::Nesting;
 use super::object_key::ObjectKey;
 use super::object_table::ActiveObject;
 use super::server_core::ServerCore;
+use super::thread_priority;
 use super::upcall::{FAILED, InServant, drop_removed};
 use crate::exception::SystemException;
 use crate::realtime::UpcallPriority;
@@ -76,8 +77,8 @@ impl LocalCall<'_> {
         if let Some(removed) = SlabGuard::release(self.servant) {
             drop_removed(self.server.upcall, removed);
         }
-        if self.priority.was_changed() {
-            give_back(self.server, self.priority);
+        if self.priority.has_left_changes() {
+            end_changes(self.server, self.priority);
         }
     }
 }
@@ -90,10 +91,12 @@ pub(crate) fn servant_panicked(panic: Box<dyn Any + Send>) -> SystemException {
     FAILED
 }
 
-/// Restores the scheduling of the application's thread, which the servant has changed.
+/// Ends what the servant has left changed on the application's thread.
 #[cold]
 #[inline(never)]
-fn give_back(server: &ServerCore, priority: UpcallPriority) {
-    // If the host refuses, the thread keeps what the servant set, as after a request.
-    let _ = server.rt.apply_policy(priority.policy_before(&server.rt));
+fn end_changes(server: &ServerCore, priority: UpcallPriority) {
+    if let Some(before) = thread_priority::end_changes(&server.rt, priority) {
+        // If the host refuses, the thread keeps what the servant set, as after a request.
+        let _ = server.rt.apply_policy(before);
+    }
 }

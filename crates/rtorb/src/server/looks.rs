@@ -8,9 +8,9 @@ use core::time::Duration;
 #[derive(Debug)]
 pub(super) struct LookSchedule {
     period: Duration,
-    /// One of so many looks is for messages that do not arrive.
+    /// The number of looks from one that is for messages that do not arrive to the next such one.
     partial_every: u32,
-    /// One of so many looks is for silent connections.
+    /// The number of looks from one that is for silent connections to the next such one.
     silent_every: u32,
     /// The number of looks that have begun.
     begun: AtomicU32,

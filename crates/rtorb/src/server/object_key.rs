@@ -1,4 +1,4 @@
-//! Object keys. A server identifies its objects by them; nobody else reads them.
+//! Object keys. A server identifies its objects by them; clients pass them on as they are.
 //!
 //! The key of a transient object contains its place in the object table: four bytes of magic, the ORB's epoch, index and
 //! generation. The key of a persistent object is readable, `ADAPTER/ID`, so that a `corbaloc:` URL can contain it.

@@ -31,8 +31,8 @@ pub type WriteResult<T, E> = fn(Result<T, E>, &mut ServerCall<'_>) -> Result<(),
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Deferring<S>(pub S);
 
-/// The reply that a servant owes to one call. Whoever has it answers, once, from any thread or task: the servant has returned, and its
-/// thread serves others.
+/// The reply to one call, which its servant has deferred. Any thread or task may answer by it, once. The servant has returned, and its thread
+/// serves other calls.
 ///
 /// Dropping it answers with NO_RESPONSE, COMPLETED_MAYBE. The thread that answers sends the reply, as a thread of the server would: if the
 /// client does not take it at once, an event loop of the server sends the rest; with `thread_per_connection` the answering thread waits, at
@@ -84,14 +84,16 @@ impl<T, E> Responder<T, E> {
         self.reply.priority
     }
 
-    /// Returns true if nobody waits for the answer: the client has given the call up (CancelRequest), or the ORB has answered with
-    /// NO_RESPONSE because it ends. Also for a call that expects no reply.
+    /// Returns true if nobody waits for the answer: the client has given the call up (CancelRequest), its connection has ended or broken, or
+    /// the ORB has answered with NO_RESPONSE because it ends. Also for a call that expects no reply.
+    ///
+    /// A client that has only ended sending counts as gone. An answer is sent all the same, and it gets it.
     pub fn is_cancelled(&self) -> bool {
         let unsent = self.reply.unsent.as_ref();
         unsent.is_none_or(|(orb, id)| orb.deferred.is_cancelled(*id))
     }
 
-    /// Is ready once [nobody waits](Self::is_cancelled) for the answer. Until then that wakes the task that has polled last.
+    /// Becomes ready once [nobody waits](Self::is_cancelled) for the answer, and wakes the task that polled it last.
     pub fn poll_cancelled(&self, context: &mut Context<'_>) -> Poll<()> {
         match &self.reply.unsent {
             Some((orb, id)) => orb.deferred.poll_cancelled(*id, context.waker()),

@@ -13,7 +13,7 @@ use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
 use crate::limits::Limits;
 use crate::realtime::{RtCore, ThreadpoolId};
 use crate::timing::TimingCounters;
-use crate::transport::{Listener, shared_memory};
+use crate::transport::{Listener, Securing, shared_memory};
 use crate::warning::Warnings;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -200,16 +200,24 @@ impl fmt::Debug for ServerCore {
 ///
 /// # Errors
 /// INITIALIZE with the endpoint if one cannot be listened on.
-pub(crate) fn bind(endpoints: &[ListenEndpoint]) -> Result<Vec<Listener>, SystemException> {
+pub(crate) fn bind(
+    endpoints: &[ListenEndpoint],
+    securing: &Securing,
+) -> Result<Vec<Listener>, SystemException> {
     let bind = |listen: &ListenEndpoint| {
-        Listener::bind(listen).map_err(|errno| not_opened(Some(&listen.endpoint), errno))
+        Listener::bind(listen, securing).map_err(|errno| not_opened(Some(&listen.endpoint), errno))
     };
     endpoints.iter().map(bind).collect()
 }
 
 /// INITIALIZE with the error of the host.
 pub(crate) fn not_opened(endpoint: Option<&Endpoint>, errno: Errno) -> SystemException {
-    SystemException::from(ExceptionKind::Initialize).with_cause(Cause {
+    let exception = match errno {
+        Errno::PROTONOSUPPORT => local::NO_TLS,
+        Errno::OPNOTSUPP => local::NO_SERVER_CERTIFICATE,
+        _ => ExceptionKind::Initialize.into(),
+    };
+    exception.with_cause(Cause {
         endpoint: endpoint.cloned().map(Arc::new),
         ..Cause::host(Phase::Listen, errno)
     })

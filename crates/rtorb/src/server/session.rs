@@ -169,17 +169,32 @@ impl Session {
             token,
         });
         self.stream.register_for_polling();
-        events.add(token, self)
+        events.add(token, self)?;
+        // The first request may have come with the end of the handshake.
+        if self.stream.holds_opened_bytes() {
+            self.request_report();
+        }
+        Ok(())
     }
 
     /// Ends reading. The connection is closed when all replies are sent.
     pub(crate) fn end_reading(&self) {
         self.end_calls(ReplyError::Ended);
-        if self.state.end() {
+        let has_ended = self.state.end();
+        // Behind the end: a thread that still serves a request of the connection then finds that it is not to be held, and that a reply
+        // that it defers is not awaited.
+        self.orb.held.forget(self);
+        if self.has_lost_client() {
+            self.orb.deferred.cancel_all(self);
+        }
+        if has_ended {
             self.watch();
         }
-        // Behind the end: a thread that still serves a request of the connection then finds that it is not to be held.
-        self.orb.held.forget(self);
+    }
+
+    /// Returns true if the client is gone, or sends nothing any more; false if this end has ended the connection.
+    pub(super) fn has_lost_client(&self) -> bool {
+        self.state.has_ended() && !self.state.gives_way() && !self.orb.is_stopping()
     }
 
     /// Has the event loop report the connection again: at once, or when its unsent bytes are sent.
@@ -565,8 +580,11 @@ impl Session {
     /// If two threads change the phase, the second holder of the lock sees the last phase.
     #[cold]
     fn watch(&self) {
-        let _sending = self.sending.lock();
-        self.watch_for_phase();
+        // A thread that serves one connection does not wait here for another one that sends on it.
+        if self.is_watched() {
+            let _sending = self.sending.lock();
+            self.watch_for_phase();
+        }
     }
 
     fn watch_for_phase(&self) {
@@ -593,7 +611,7 @@ impl Session {
     fn say(&self, write: impl FnOnce(&mut Writer<'_>) -> Result<(), EncodeError>) {
         let mut w = Writer::new(Vec::new(), giop::HEADER_BYTES);
         if write(&mut w).is_ok() {
-            // Nobody becomes known by it. If the client is gone, nothing remains to be done.
+            // Such a message makes no client known. If the client is gone, nothing remains to be done.
             let _ = self.send_in_turn(&w);
         }
     }

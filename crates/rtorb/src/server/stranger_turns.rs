@@ -1,20 +1,21 @@
 //! The budget of strangers: how many of their turns begin in a period.
 //!
-//! A stranger is a client that connects, or one of which no message has been served yet. Whoever it is, its turns cost a lane time.
+//! A stranger is a client that connects, or one of which no message has been served yet. Its turns cost a lane time before anything is known of it.
 
 use crate::Limits;
 use crate::clock::{monotonic_ns, nanoseconds, sleep_until};
 use crate::server::ServerCore;
 use rtorb_os::sync::Mutex;
 
-/// The turns of strangers, so many in each period. The first turn after a period without any begins the next period.
+/// Bounds the turns of strangers in each period. Periods follow each other without a gap while turns are taken; the first turn after a
+/// period without any begins a new series of them.
 #[derive(Debug)]
 pub(crate) struct StrangerTurns {
     turns_max: u64,
     period_ns: u64,
-    /// When the first of the periods began that have turns.
+    /// The begin of the first period of the series.
     begun_ns: u64,
-    /// The turns since then.
+    /// The turns in all periods of the series.
     taken: u64,
 }
 
@@ -34,7 +35,7 @@ impl StrangerTurns {
     /// Takes a turn that begins now.
     ///
     /// # Errors
-    /// When the next turn may begin, if as many as may have begun in this period.
+    /// The time at which the next turn may begin, if all turns of this period are taken.
     pub(super) fn take(&mut self, now_ns: u64) -> Result<(), u64> {
         let next_ns = self.next_ns(now_ns);
         if next_ns > now_ns {

@@ -21,7 +21,7 @@ pub trait Executor: Send + Sync + 'static {
 /// let motor: Motor = poa.activate(Deferring(TaskServant::new(Arc::new(MyMotor), executor)))?;
 /// ```
 ///
-/// A task ends where it waits once nobody waits for its answer. [`Limits::deferred_replies_max`](crate::Limits::deferred_replies_max)
+/// Once the client does not wait any more or is gone, a task is dropped at the point where it waits itself. [`Limits::deferred_replies_max`](crate::Limits::deferred_replies_max)
 /// bounds the tasks of an ORB. A oneway has no reply that could bound it so, and its operation is not `async`.
 #[derive(Clone, Debug)]
 pub struct TaskServant<S, X> {

@@ -1,7 +1,10 @@
 //! The priority of a serving thread: before, during and after an upcall.
 
+use crate::distributable;
 use crate::exception::SystemException;
-use crate::realtime::{NativePriority, Priority, RtCore, UpcallPriority, caller_policy};
+use crate::realtime::{
+    NativePriority, Priority, RtCore, UpcallPriority, caller_policy, undemoted_policy,
+};
 use rtorb_os::sched::{SchedPolicy, current_policy};
 
 /// The known priority of a serving thread. It saves system calls that would change nothing.
@@ -178,10 +181,12 @@ impl ThreadPriority {
 
     /// Ends a call, whatever its outcome.
     #[inline(always)]
-    pub(super) fn end(&mut self, rt: &RtCore, running: &UpcallPriority) {
-        if running.was_changed() {
+    pub(super) fn end(&mut self, rt: &RtCore, running: UpcallPriority) {
+        if running.has_left_changes()
+            && let Some(before) = end_changes(rt, running)
+        {
             if self.is_resting_caller() {
-                self.resting = running.policy_before(rt);
+                self.resting = before;
             }
             self.now = CurrentPriority::Unknown;
         }
@@ -202,7 +207,7 @@ impl ThreadPriority {
         }
         if self.is_resting_caller() {
             // The application's thread: what is known of it may be out of date, and it must get back what it had.
-            self.resting = current_policy();
+            self.resting = undemoted_policy();
             if self.resting.priority() == native {
                 return Ok(());
             }
@@ -226,4 +231,13 @@ impl ThreadPriority {
         self.now = CurrentPriority::Resting;
         Ok(())
     }
+}
+
+/// Ends what a servant has left changed on its thread: the segments that it began, and the priority that it set. Returns the scheduling that the
+/// thread is to get back, if the priority was changed.
+#[cold]
+#[inline(never)]
+pub(super) fn end_changes(rt: &RtCore, running: UpcallPriority) -> Option<SchedPolicy> {
+    distributable::end_segments_beyond(running.segments());
+    running.end_changes(rt)
 }

@@ -150,7 +150,7 @@ fn record(
             reply.responder.ending
         },
         operation,
-        priority: THREAD.with(|thread| thread.priority.get()),
+        priority: thread_state::scheduling().priority(),
         request_id: request.request_id,
         connection: reply
             .responder
@@ -354,7 +354,7 @@ impl<'m, const SITE: u8> OrbUpcall<'m, '_, SITE> {
         {
             self.thread.note_changed();
         }
-        self.thread.end(&orb.rt, &running);
+        self.thread.end(&orb.rt, running);
         Ok(())
     }
 }

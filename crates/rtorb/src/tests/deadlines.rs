@@ -455,6 +455,48 @@ fn an_operation_of_several_calls_ends_by_its_deadline() {
     }
 }
 
+/// The ORB's timeout, if the application sets none.
+const USUAL: Duration = Duration::from_secs(30);
+
+#[test]
+fn an_operation_of_several_calls_ends_by_the_timeout_of_one_also_if_nobody_chose_it() {
+    for (strategy, builder) in client_strategies() {
+        let world = World::perfect();
+        let server =
+            world.script(|request| vec![Act::Wait(USUAL * 3 / 4), Act::Send(yes(request.id))]);
+        let orb = world.client(builder());
+        let object = orb.string_to_object(&server).expect("a reference");
+        assert_eq!(object.chosen_timeout(), None);
+        let twice = || call(&object).and_then(|_| call(&object));
+        type Within<'o> = &'o dyn Fn() -> Result<bool, SystemException>;
+        let operations: [Within<'_>; 2] = [&|| object.within_timeout(twice), &|| {
+            orb.within_timeout(twice)
+        }];
+        for operation in operations {
+            let begun_ns = monotonic_ns();
+            let failed = operation().expect_err("there is no time for a second call");
+            assert!(is_timeout(&failed, 3), "{strategy}: {failed}");
+            assert_eq!(failed.detail(), None, "it is no deadline");
+            check_time(begun_ns, USUAL);
+        }
+        assert_eq!(twice(), Ok(true), "{strategy}: it is over");
+    }
+}
+
+#[test]
+fn references_of_replies_get_the_timeout_of_each_call_and_no_end_time() {
+    let world = World::perfect();
+    let silent = world.script(|_| vec![]);
+    let given = object(&world, Orb::builder(), &silent);
+    for other in [given.with_timeout(MOMENT), given.with_deadline(MOMENT)] {
+        let timed = given.with_timeout_of(&other);
+        assert_eq!(timed.chosen_timeout(), Some(MOMENT));
+    }
+    for other in [given.clone(), given.with_end_time(Instant::now())] {
+        assert_eq!(given.with_timeout_of(&other).chosen_timeout(), None);
+    }
+}
+
 #[test]
 fn a_call_that_inherits_no_deadline_may_end_after_it() {
     let world = World::perfect();
@@ -472,29 +514,35 @@ fn a_call_that_inherits_no_deadline_may_end_after_it() {
 #[test]
 fn names_that_lead_to_names_are_resolved_within_one_timeout() {
     for (strategy, builder) in client_strategies() {
-        let world = World::perfect();
-        world.script(|request| {
-            let found: Ior = reference_at("127.0.0.1", PORT).parse().expect("an IOR");
-            let mut w = Writer::new(Vec::new(), 1000);
-            found.encode(&mut w).expect("it fits");
-            let found = reply(request.id, 0, |body| {
-                body.raw(&w.to_bytes());
+        for timeout in [None, Some(MOMENT)] {
+            let bound = timeout.unwrap_or(USUAL);
+            let world = World::perfect();
+            world.script(move |request| {
+                let found: Ior = reference_at("127.0.0.1", PORT).parse().expect("an IOR");
+                let mut w = Writer::new(Vec::new(), 1000);
+                found.encode(&mut w).expect("it fits");
+                let found = reply(request.id, 0, |body| {
+                    body.raw(&w.to_bytes());
+                });
+                vec![Act::Wait(bound * 3 / 4), Act::Send(found)]
             });
-            vec![Act::Wait(MOMENT * 3 / 4), Act::Send(found)]
-        });
-        let builder = builder().round_trip_timeout(Some(MOMENT));
-        let builder =
-            builder.initial_reference("First", "corbaname:iiop:1.2@127.0.0.1:1/root#first");
-        let orb = world.client(builder);
-        assert!(
-            orb.resolve_initial_references("First").is_ok(),
-            "{strategy}"
-        );
-        let begun_ns = monotonic_ns();
-        let second = orb.string_to_object("corbaname:rir:/First#second");
-        let failed = second.expect_err("there is no time for a second question");
-        assert!(is_timeout(&failed, 3), "{strategy}: {failed}");
-        check_time(begun_ns, MOMENT);
+            let builder = match timeout {
+                Some(_) => builder().round_trip_timeout(timeout),
+                None => builder(),
+            };
+            let builder =
+                builder.initial_reference("First", "corbaname:iiop:1.2@127.0.0.1:1/root#first");
+            let orb = world.client(builder);
+            assert!(
+                orb.resolve_initial_references("First").is_ok(),
+                "{strategy}"
+            );
+            let begun_ns = monotonic_ns();
+            let second = orb.string_to_object("corbaname:rir:/First#second");
+            let failed = second.expect_err("there is no time for a second question");
+            assert!(is_timeout(&failed, 3), "{strategy}: {failed}");
+            check_time(begun_ns, bound);
+        }
     }
 }
 

@@ -143,6 +143,28 @@ fn a_request_tells_its_deadline_in_the_form_that_is_chosen_and_others_tell_none(
 }
 
 #[test]
+fn the_timeout_of_several_calls_tells_no_server_and_their_deadline_does() {
+    let told = sent(DeadlineForm::Auto, |object| {
+        let own = object.with_timeout(MOMENT);
+        let within = |object: &ObjectRef| {
+            assert_eq!(object.within_timeout(|| call(&own)), Ok(true));
+        };
+        let by_deadline = object.with_deadline(MOMENT / 2);
+        within(object);
+        within(&object.with_timeout(MOMENT / 2));
+        within(&by_deadline);
+        crate::with_deadline(MOMENT / 2, || within(object));
+        object.within_timeout(|| within(&by_deadline));
+        own.within_timeout(|| crate::without_deadline(|| within(object)));
+        crate::with_deadline(MOMENT / 2, || call(&own)).expect("it is served");
+    });
+    let half_ns = (MOMENT / 2).as_nanos() as u64;
+    let told: Vec<_> = told.iter().map(|it| it.end.map(ns_from_begin)).collect();
+    let half = Some(half_ns);
+    assert_eq!(told, [None, None, half, half, half, None, half]);
+}
+
+#[test]
 fn a_oneway_that_waits_for_nothing_tells_its_deadline_in_both_forms() {
     for form in [DeadlineForm::EndTime, DeadlineForm::RemainingTime] {
         let told = sent(form, |object| {

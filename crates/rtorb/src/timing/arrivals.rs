@@ -44,7 +44,7 @@ pub(super) enum CallAdmission {
 static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 impl ServantTiming {
-    /// The timing of a servant with so many annotated operations, none of which has been called.
+    /// Makes the timing of a servant with `operations` annotated operations, none of which has been called.
     pub(crate) fn new(operations: usize, enforcement: Enforcement) -> Self {
         Self {
             enforcement,

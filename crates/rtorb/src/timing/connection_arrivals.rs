@@ -42,7 +42,7 @@ pub(super) struct TimedArrival {
 pub(super) struct TooManyPeriods;
 
 impl ConnectionArrivals {
-    /// Creates the state of a new connection, which may have so many periods in progress at a time.
+    /// Creates the state of a new connection, which may have `periods_max` periods in progress at a time.
     pub(crate) fn new(periods_max: usize) -> Self {
         Self {
             last: Mutex::new(Vec::new()),

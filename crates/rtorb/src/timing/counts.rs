@@ -187,7 +187,7 @@ impl OperationCounters {
         self.is_served.store(true, Ordering::Relaxed);
     }
 
-    /// Counts a request that waits; false, and a refusal, if so many wait already.
+    /// Counts a request that waits. If `waiting_max` wait already, counts a refusal and returns false.
     pub(super) fn wait(&self, waiting_max: u32) -> bool {
         let one_more = |waiting: u32| (waiting < waiting_max).then(|| waiting + 1);
         let counted = (self.waiting).fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);

@@ -3,7 +3,6 @@
 use super::resolver::Resolver;
 use super::{QUEUE_MAX, Stream};
 use crate::clock::monotonic_ns;
-use crate::endpoint::Endpoint;
 use crate::exception::Phase;
 use rustix::io::Errno;
 use rustix::net::listen as listen_socket;
@@ -42,8 +41,8 @@ pub(crate) fn connect(
     Err((Phase::Connect, failure))
 }
 
-/// Listens on the first free one of `span` ports, from `port` on. Returns the non-blocking socket, and its endpoint with the port.
-pub(crate) fn listen(host: &str, port: u16, span: u16) -> Result<(OwnedFd, Endpoint), Errno> {
+/// Listens on the first free one of `span` ports, from `port` on. Returns the non-blocking socket, and the port.
+pub(crate) fn listen(host: &str, port: u16, span: u16) -> Result<(OwnedFd, u16), Errno> {
     let last = port.saturating_add(span.saturating_sub(1));
     let mut bound = Err(Errno::ADDRINUSE);
     for port in port..=last {
@@ -59,13 +58,7 @@ pub(crate) fn listen(host: &str, port: u16, span: u16) -> Result<(OwnedFd, Endpo
         .set_nonblocking(true)
         .map_err(|error| errno(&error))?;
     let port = listener.local_addr().map_err(|error| errno(&error))?.port();
-    Ok((
-        listener.into(),
-        Endpoint::Tcp {
-            host: host.to_owned(),
-            port,
-        },
-    ))
+    Ok((listener.into(), port))
 }
 
 fn connect_to(address: &SocketAddr, timeout: Duration) -> Result<Stream, Errno> {

@@ -1,4 +1,4 @@
-//! A started call whose reply is awaited: by a thread, by a task, or by nobody until its deadline.
+//! A started call that has no reply yet. A thread or a task may wait for it; its deadline holds in any case.
 
 use super::waiter::Waiter;
 use super::{AwaitReply, ReplySource};
@@ -54,7 +54,8 @@ impl PendingCall {
 
     /// Ends the call because its deadline has passed. Does nothing if it has ended.
     ///
-    /// As with a call that a thread waits for, no new request goes over the connection: the server may be stuck.
+    /// As with a call that a thread waits for, no new request goes over the connection: the server may be stuck. It does not wait: other
+    /// calls may have the same deadline.
     #[cold]
     pub(crate) fn expire(&self) {
         if !self.source.give_up(self.request_id) {
@@ -63,8 +64,7 @@ impl PendingCall {
         let task = self
             .waiter
             .deliver(|delivery| delivery.error = Some(ReplyError::TimedOut));
-        self.source.cancel(&self.cancel_request());
-        self.source.retire();
+        self.source.expire(&self.cancel_request());
         task.into_iter().for_each(Waker::wake);
     }
 

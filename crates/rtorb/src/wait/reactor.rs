@@ -63,7 +63,7 @@ struct PolledConnection {
 }
 
 /// The most connections: as many as a process has descriptors.
-const CONNECTIONS_MAX: usize = 1 << 20;
+pub(super) const CONNECTIONS_MAX: usize = 1 << 20;
 
 /// The most readable connections that one system call reports.
 const EVENTS_MAX: usize = 64;

@@ -93,8 +93,17 @@ fn receive_more(
     receiver: &mut Receiver,
     deadline: Deadline,
 ) -> Result<(), ReplyError> {
-    await_readable(stream, deadline)?;
-    receive(stream, receiver)
+    loop {
+        await_readable(stream, deadline)?;
+        // What has come over TLS may be less than a record.
+        match stream.receive_now(receiver.free()) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            other => {
+                receiver.advance(received(other)?);
+                return Ok(());
+            }
+        }
+    }
 }
 
 /// The part of a large reply that is still in the socket.

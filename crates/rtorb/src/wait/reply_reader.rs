@@ -3,11 +3,13 @@
 //! It reads as a leader does, for as long as bytes are there. A connection that has a leader is left to that one, which says when it
 //! leaves replies of started calls behind. Between two reads the thread waits for all connections at once.
 
+use super::reactor::CONNECTIONS_MAX;
 use super::{ReplySource, lock_until};
 use crate::poller::{ONCE, Polled, Poller, Token};
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rtorb_os::set_once::SetOnce;
+use rtorb_os::slab::Slab;
 use rtorb_os::sync::Mutex;
 use rustix::event::epoll;
 use rustix::io::Errno;
@@ -16,69 +18,71 @@ use std::sync::{Arc, Weak};
 use std::task::Wake;
 
 /// The connections of an ORB whose threads lead each other, for a thread of the application that reads them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ReplyReader {
     /// It exists once the application reads.
     poller: SetOnce<Poller>,
-    connections: Mutex<NumberedConnections>,
+    connections: Slab<ReadableConnection>,
+    /// Held while connections are registered with the poller, each of them once.
+    registration: Mutex<()>,
     /// Held by the thread that reads, with the time of the poller's timer.
     turn: Mutex<Option<u64>>,
-    /// The state of that thread: one of the constants below.
-    state: AtomicU32,
-    /// True if a leader has left a connection whose replies nobody reads.
+    /// True while a thread waits, or is about to, and while only the descriptor is waited for. The bell ends that.
+    is_awaited: AtomicBool,
+    /// The number of times that a wait was ended.
+    wakes: AtomicU64,
+    /// True if a leader has left a connection, and replies of started calls may be unread there.
     has_left: AtomicBool,
 }
 
-#[derive(Debug, Default)]
-struct NumberedConnections {
-    next_number: u32,
-    open: Vec<(u32, Weak<dyn ReplySource>)>,
+#[derive(Debug)]
+struct ReadableConnection {
+    token: Token,
+    source: Weak<dyn ReplySource>,
 }
-
-/// No thread waits.
-const IDLE: u32 = 0;
-/// A thread waits, or is about to. The bell ends that.
-const WAITING: u32 = 1;
-/// A task was woken since the last wait: the next one does not wait.
-const WOKEN: u32 = 2;
 
 /// The most readable connections that one system call reports.
 const EVENTS_MAX: usize = 64;
 
-/// Numbers of connections in the poller repeat after so many.
-const NUMBERS: u32 = 1 << 30;
-
 impl ReplyReader {
     /// Adds a new connection.
     pub(super) fn add(&self, source: Weak<dyn ReplySource>) -> Result<(), Errno> {
-        let mut connections = self.connections.lock();
-        connections.open.retain(|it| it.1.strong_count() > 0);
-        let number = connections.next_number;
-        connections.next_number = (number + 1) % NUMBERS;
-        if let Some(poller) = self.poller.get() {
-            register(poller, number, &source)?;
+        let _registering = self.registration.lock();
+        self.connections.retain(|it| it.source.strong_count() > 0);
+        let make = |key| ReadableConnection {
+            token: Token::of(key),
+            source,
+        };
+        let key = self.connections.insert_with(make).ok_or(Errno::NOBUFS)?;
+        match (self.poller.get(), self.connections.get(key)) {
+            (Some(poller), Some(connection)) => connection.register(poller),
+            _ => Ok(()),
         }
-        connections.open.push((number, source));
-        Ok(())
     }
 
     /// Prepares for reading: open connections and new ones.
     pub(crate) fn prepare(&self) -> Result<(), Errno> {
-        let connections = self.connections.lock();
+        let _registering = self.registration.lock();
         if self.poller.get().is_some() {
             return Ok(());
         }
         let poller = Poller::with_timer()?;
-        for (number, source) in &connections.open {
-            register(&poller, *number, source)?;
-        }
+        let mut registered = Ok(());
+        self.connections.retain(|connection| {
+            registered = registered.and_then(|()| connection.register(&poller));
+            true
+        });
+        registered?;
         self.poller.get_or_make(|| poller);
         Ok(())
     }
 
     /// Waits until a reply arrives, a task is woken, or `until_ns` of the monotonic clock; reads all replies that have arrived. Returns
     /// false if the time passed first.
-    pub(crate) fn read_once(&self, until_ns: Option<u64>) -> bool {
+    ///
+    /// `seen` is the number of [wakes](Self::end_wait) that the calling thread knows of. After others it does not wait: another thread may
+    /// have read for that bell.
+    pub(crate) fn read_once(&self, seen: &AtomicU64, until_ns: Option<u64>) -> bool {
         let Some(poller) = self.poller.get() else {
             return false;
         };
@@ -89,10 +93,13 @@ impl ReplyReader {
             poller.set_timer(until_ns);
             *timer_ns = until_ns;
         }
-        let is_woken = self.state.swap(WAITING, Ordering::AcqRel) == WOKEN;
+        self.await_bell();
+        let is_woken = self.has_woken(seen);
         let mut room = [MaybeUninit::uninit(); EVENTS_MAX];
         let events = poller.wait(&mut room, is_woken.then_some(0));
-        let was_woken = self.state.swap(IDLE, Ordering::AcqRel) == WOKEN || is_woken;
+        self.is_awaited.store(false, Ordering::Release);
+        // Before the reading: what a wake is about is then read here, or by the next call.
+        let was_woken = self.has_woken(seen) || is_woken;
         self.read_those(poller, events, &mut timer_ns) || was_woken
     }
 
@@ -105,8 +112,8 @@ impl ReplyReader {
         let Some(mut timer_ns) = self.turn.try_lock() else {
             return false;
         };
-        // It stays so, because the descriptor waits: whoever wakes this reader rings.
-        self.state.store(WAITING, Ordering::Release);
+        // Also for the time in which only the descriptor is waited for.
+        self.await_bell();
         let mut room = [MaybeUninit::uninit(); EVENTS_MAX];
         let events = poller.wait(&mut room, Some(0));
         self.read_those(poller, events, &mut timer_ns)
@@ -127,19 +134,20 @@ impl ReplyReader {
         let mut has_read = false;
         for event in events {
             match Polled::of(event) {
-                Polled::Numbered(number) => {
+                Polled::Entry(token, _) => {
                     has_read = true;
-                    self.read(poller, number);
+                    self.read(poller, token);
                 }
                 Polled::Timer => *timer_ns = None,
-                // Whoever rings may ring no more before the next look.
+                // A thread that has rung does not ring again before the next look.
                 Polled::Bell => has_read = true,
-                Polled::Entry(..) => {}
+                Polled::Numbered(_) => {}
             }
         }
         if self.has_left.swap(false, Ordering::AcqRel) {
             has_read = true;
-            self.read_all(poller);
+            self.connections
+                .retain(|connection| connection.read(poller));
         }
         has_read
     }
@@ -152,42 +160,68 @@ impl ReplyReader {
         }
     }
 
-    /// Ends a wait: one in progress, or else the next one.
+    /// Ends a wait of each thread: one in progress, or else the next one.
     pub(crate) fn end_wait(&self) {
-        if self.state.swap(WOKEN, Ordering::AcqRel) == WAITING
+        self.wakes.fetch_add(1, Ordering::Release);
+        if self.is_awaited.swap(false, Ordering::AcqRel)
             && let Some(poller) = self.poller.get()
         {
             poller.ring();
         }
     }
 
-    fn read(&self, poller: &Poller, number: u32) {
-        let mut connections = self.connections.lock();
-        let Some(place) = connections.open.iter().position(|it| it.0 == number) else {
-            return;
-        };
-        let source = connections.open[place].1.upgrade();
-        if source.is_none() {
-            connections.open.swap_remove(place);
-        }
-        drop(connections);
-        let Some(source) = source else { return };
-        if !source.read_for_tasks() {
-            poller.remove(source.stream());
-            let mut connections = self.connections.lock();
-            connections.open.retain(|it| it.0 != number);
-        }
+    /// Has the next [wake](Self::end_wait) ring the bell. The calling thread sees all wakes before.
+    fn await_bell(&self) {
+        self.is_awaited.swap(true, Ordering::AcqRel);
     }
 
-    #[cold]
-    fn read_all(&self, poller: &Poller) {
-        let numbers: Vec<u32> = {
-            let connections = self.connections.lock();
-            connections.open.iter().map(|it| it.0).collect()
-        };
-        for number in numbers {
-            self.read(poller, number);
+    /// Returns true if there were wakes that the calling thread has not seen, and notes that it has seen them.
+    fn has_woken(&self, seen: &AtomicU64) -> bool {
+        let wakes = self.wakes.load(Ordering::Acquire);
+        seen.swap(wakes, Ordering::Relaxed) != wakes
+    }
+
+    fn read(&self, poller: &Poller, token: Token) {
+        let connection = self.connections.get(token.key());
+        if connection.is_some_and(|connection| !connection.read(poller)) {
+            self.connections.remove(token.key());
         }
+    }
+}
+
+impl Default for ReplyReader {
+    fn default() -> Self {
+        Self {
+            poller: SetOnce::new(),
+            connections: Slab::new(CONNECTIONS_MAX),
+            registration: Mutex::default(),
+            turn: Mutex::default(),
+            is_awaited: AtomicBool::new(false),
+            wakes: AtomicU64::new(0),
+            has_left: AtomicBool::new(false),
+        }
+    }
+}
+
+impl ReadableConnection {
+    fn register(&self, poller: &Poller) -> Result<(), Errno> {
+        let Some(source) = self.source.upgrade() else {
+            return Ok(());
+        };
+        source.stream().register_for_polling();
+        poller.add(source.stream(), self.token, ONCE)
+    }
+
+    /// Reads its replies. Returns false if it has ended.
+    fn read(&self, poller: &Poller) -> bool {
+        let Some(source) = self.source.upgrade() else {
+            return false;
+        };
+        let is_open = source.read_for_tasks();
+        if !is_open {
+            poller.remove(source.stream());
+        }
+        is_open
     }
 }
 
@@ -200,12 +234,4 @@ impl Wake for ReplyReader {
     fn wake_by_ref(self: &Arc<Self>) {
         self.end_wait();
     }
-}
-
-fn register(poller: &Poller, number: u32, source: &Weak<dyn ReplySource>) -> Result<(), Errno> {
-    let Some(source) = source.upgrade() else {
-        return Ok(());
-    };
-    source.stream().register_for_polling();
-    poller.add(source.stream(), Token::number(number), ONCE)
 }

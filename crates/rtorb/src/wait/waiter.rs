@@ -66,8 +66,8 @@ impl Waiter {
         self.is_cancellable.store(is_cancellable, Ordering::Relaxed);
     }
 
-    /// Returns how long the thread may wait at a socket. Nobody can wake it there, so it checks periodically whether it is
-    /// cancelled.
+    /// Returns how long the thread may wait at a socket. No other thread can wake it there, so it checks periodically
+    /// whether it is cancelled.
     #[inline]
     pub(crate) fn look_by(&self, deadline_ns: Option<u64>) -> Option<u64> {
         if !self.is_cancellable.load(Ordering::Relaxed) {

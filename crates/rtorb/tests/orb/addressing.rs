@@ -1,7 +1,9 @@
 //! Servers that want another form of target address (NEEDS_ADDRESSING_MODE).
 
+use crate::started_calls::LEADING;
+use rtorb::cdr::Decode as _;
 use rtorb::exception::Phase;
-use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, Orb};
+use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, Orb, SystemException};
 use rtorb_tests::fake::{FakeServer, Peer, reply, yes};
 use rtorb_tests::raw::{LOCATE_REQUEST, Stream};
 use rtorb_wire::giop::{Header, LocateRequestHeader, RequestHeader, Target};
@@ -69,7 +71,8 @@ fn addressed(message: &[u8]) -> (u32, u16, bool) {
 }
 
 fn object(server: &FakeServer) -> ObjectRef {
-    let orb = Orb::builder().build().expect("the ORB can be built");
+    let orb = Orb::builder().connection(LEADING);
+    let orb = orb.build().expect("the ORB can be built");
     orb.string_to_object(&server.reference())
         .expect("a reference")
 }
@@ -89,6 +92,23 @@ fn a_server_gets_the_form_of_address_that_it_wants_and_keeps_getting_it() {
             expected.pop();
         }
         assert_eq!(*sent.lock().expect("no panic"), expected);
+    }
+}
+
+/// The result of the same question by a started call.
+fn started(object: &ObjectRef) -> Result<bool, SystemException> {
+    let asked = object.start("_is_a", |w| w.str("IDL:Any:1.0"), bool::decode);
+    asked.wait()
+}
+
+#[test]
+fn a_started_call_is_sent_again_too() {
+    for wanted in [PROFILE, REFERENCE] {
+        let (server, sent) = server(wanted);
+        let object = object(&server);
+        assert_eq!(started(&object), Ok(true));
+        assert_eq!(started(&object), Ok(true));
+        assert_eq!(*sent.lock().expect("no panic"), [KEY, wanted, wanted]);
     }
 }
 
@@ -112,13 +132,16 @@ fn a_server_that_is_never_content_is_asked_twice() {
             }));
         }
     });
-    let failed = object(&server).is_a("IDL:Any:1.0").expect_err("it refuses");
-    assert_eq!(
-        (failed.kind, failed.completed),
-        (ExceptionKind::NoImplement, CompletionStatus::No)
-    );
-    assert_eq!(
-        failed.cause.map(|cause| cause.phase),
-        Some(Phase::AwaitReply)
-    );
+    let object = object(&server);
+    for asked in [object.is_a("IDL:Any:1.0"), started(&object)] {
+        let failed = asked.expect_err("it refuses");
+        assert_eq!(
+            (failed.kind, failed.completed),
+            (ExceptionKind::NoImplement, CompletionStatus::No)
+        );
+        assert_eq!(
+            failed.cause.map(|cause| cause.phase),
+            Some(Phase::AwaitReply)
+        );
+    }
 }

@@ -3,6 +3,9 @@
 //! Each test prints the longest call. The bound is generous, because other programs may keep the CPUs: what it excludes is a
 //! phase that begins the time anew, or does not know of it.
 
+use super::segments::{RING_BYTES, greeting, try_send};
+use super::shared_memory::segment;
+use super::started_calls::supporting;
 use rtorb::exception::Phase;
 use rtorb::{
     CompletionStatus, ConnectionStrategy, DispatchStrategy, ExceptionKind, Limits, ObjectRef, Orb,
@@ -13,13 +16,14 @@ use rtorb_tests::ours::Ours;
 use rtorb_tests::scratch::Scratch;
 use rtorb_tests::stubs::exchange::{Party, PartyServant};
 use rtorb_wire::giop::Version;
-use rtorb_wire::ior::{Ior, ShmiopProfile, UiopProfile};
+use rtorb_wire::ior::{Ior, ShmiopProfile, TaggedProfile, UiopProfile};
 use rtorb_wire::{Decode, Encode, Writer};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, listen, socket_with};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -83,13 +87,15 @@ impl Drop for Longest {
 fn clients() -> impl Iterator<Item = (String, OrbBuilder)> {
     let all = ConnectionStrategy::ALL.into_iter();
     let all = all.flat_map(|(_, it)| WaitStrategy::ALL.map(|(_, wait)| it.with_wait(wait)));
-    all.flatten().map(|connection| {
-        let builder = Orb::builder()
-            .connection(connection)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .round_trip_timeout(Some(TIMEOUT));
-        (format!("{connection} and {}", connection.wait()), builder)
-    })
+    all.flatten().map(client_of)
+}
+
+fn client_of(connection: ConnectionStrategy) -> (String, OrbBuilder) {
+    let builder = Orb::builder()
+        .connection(connection)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .round_trip_timeout(Some(TIMEOUT));
+    (format!("{connection} and {}", connection.wait()), builder)
 }
 
 fn object(builder: OrbBuilder, reference: &str) -> ObjectRef {
@@ -156,20 +162,40 @@ fn endpoints_that_let_nobody_in_share_one_timeout() {
     }
 }
 
+/// A reference with so many equal addresses: shared memory that is given behind that path.
+fn by_shared_memory(path: &Path, addresses: usize) -> String {
+    let profile = ShmiopProfile {
+        version: Version::V1_2,
+        host: String::new(),
+        path: path.display().to_string(),
+        object_key: b"object".to_vec(),
+        components: Vec::new(),
+    };
+    with_profiles(vec![profile.to_tagged().expect("legal"); addresses])
+}
+
+/// A reference with so many equal addresses: the UNIX socket of that path.
+fn by_socket(path: &Path, addresses: usize) -> String {
+    let profile = UiopProfile {
+        version: Version::V1_2,
+        path: path.display().to_string(),
+        object_key: b"object".to_vec(),
+        components: Vec::new(),
+    };
+    with_profiles(vec![profile.to_tagged().expect("legal"); addresses])
+}
+
+fn with_profiles(profiles: Vec<TaggedProfile>) -> String {
+    let type_id = String::new();
+    Ior { type_id, profiles }.to_string()
+}
+
 #[test]
 fn sockets_of_this_host_that_let_nobody_in_are_a_timeout_of_connecting() {
     let scratch = Scratch::new();
     let path = scratch.join("socket");
     // Its queue takes connections, but nobody sends the memory.
     let _listener = UnixListener::bind(&path).expect("the folder can be written");
-    let (version, object_key) = (Version::V1_2, b"object".to_vec());
-    let shmiop = ShmiopProfile {
-        version,
-        host: String::new(),
-        path: path.display().to_string(),
-        object_key: object_key.clone(),
-        components: Vec::new(),
-    };
     let full = scratch.join("full");
     let flags = SocketFlags::CLOEXEC;
     let listener = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
@@ -178,44 +204,102 @@ fn sockets_of_this_host_that_let_nobody_in_are_a_timeout_of_connecting() {
     rustix::net::bind(&listener, &address).expect("the folder can be written");
     listen(&listener, 0).expect("it is bound");
     let _first = std::os::unix::net::UnixStream::connect(&full).expect("there is one place");
-    let uiop = UiopProfile {
-        version,
-        path: full.display().to_string(),
-        object_key,
-        components: Vec::new(),
-    };
     let mut longest = Longest::of("connecting, UNIX socket and shared memory");
-    for profile in [shmiop.to_tagged(), uiop.to_tagged()] {
-        let ior = Ior {
-            type_id: String::new(),
-            profiles: vec![profile.expect("legal"); 4],
-        };
+    for reference in [by_shared_memory(&path, 4), by_socket(&full, 4)] {
         for (how, builder) in clients() {
-            let object = object(builder, &ior.to_string());
+            let object = object(builder, &reference);
             longest.check(&how, &[UNCONNECTED], || ask(&object));
+        }
+    }
+}
+
+/// Peers that the client connects to, by TCP, a UNIX socket and shared memory, and that take nothing.
+struct FullPeers {
+    references: [String; 3],
+    _scratch: Scratch,
+    _listener: UnixListener,
+}
+
+impl FullPeers {
+    fn new() -> Self {
+        let kept = Mutex::new(Vec::new());
+        let kept = Arc::new(kept);
+        let tcp = FakeServer::new(move |_, peer: Peer| {
+            kept.lock().expect("no panic").push(peer);
+        });
+        let scratch = Scratch::new();
+        let [socket, memory] = ["socket", "memory"].map(|name| scratch.join(name));
+        // Its queue takes connections.
+        let listener = UnixListener::bind(&socket).expect("the folder can be written");
+        let giver = UnixListener::bind(&memory).expect("the folder can be written");
+        thread::spawn(move || {
+            let mut kept = Vec::new();
+            for client in giver.incoming().flatten() {
+                let segment = segment();
+                let greeting = greeting(b"RTORBSHM", 1, RING_BYTES);
+                // A client may have given up.
+                let _ = try_send(&client, &greeting, Some(&segment));
+                kept.push((client, segment));
+            }
+        });
+        Self {
+            references: [
+                tcp.reference(),
+                by_socket(&socket, 1),
+                by_shared_memory(&memory, 1),
+            ],
+            _scratch: scratch,
+            _listener: listener,
         }
     }
 }
 
 #[test]
 fn a_peer_that_takes_no_request_is_a_timeout_of_sending() {
-    let kept = Arc::new(Mutex::new(Vec::new()));
-    let peers = Arc::clone(&kept);
-    let server = FakeServer::new(move |_, peer: Peer| {
-        peers.lock().expect("no panic").push(peer);
-    });
     let argument = vec![7_u8; 12 << 20];
-    let mut longest = Longest::of("sending");
-    for (how, builder) in clients() {
-        let object = object(builder, &server.reference());
-        // The thread of a connection may not have begun with it.
-        let ends = [BEGUN, UNSENT];
-        longest.check(&how, &ends, || {
-            object.invoke("eat", |w| argument.encode(w), |_| Ok(()))
+    for (reference, what) in FullPeers::new().references.iter().zip([
+        "sending, TCP",
+        "sending, UNIX socket",
+        "sending, shared memory",
+    ]) {
+        let mut longest = Longest::of(what);
+        for (how, builder) in clients() {
+            let object = object(builder, reference);
+            // The thread of a connection may not have begun with it.
+            let ends = [BEGUN, UNSENT];
+            longest.check(&how, &ends, || {
+                object.invoke("eat", |w| argument.encode(w), |_| Ok(()))
+            });
+            longest.check(&how, &ends, || {
+                object.invoke_oneway("eat", |w| argument.encode(w))
+            });
+        }
+    }
+}
+
+#[test]
+fn started_calls_end_in_time_while_they_connect_and_send() {
+    let port = FullPort::new();
+    let one = format!("iiop:1.2@{}", port.address);
+    let unconnected = format!("corbaloc:{one},{one}/object");
+    let full = FullPeers::new();
+    let argument = vec![7_u8; 12 << 20];
+    let mut connecting = Longest::of("connecting, started");
+    let mut sending = Longest::of("sending, started");
+    for (how, builder) in supporting().into_iter().map(client_of) {
+        let orb = builder.build().expect("the ORB can be built");
+        let object = |text: &str| orb.string_to_object(text).expect("a reference");
+        let object_there = object(&unconnected);
+        connecting.check(&how, &[UNCONNECTED], || {
+            object_there.start("ask", |_| Ok(()), |_| Ok(())).wait()
         });
-        longest.check(&how, &ends, || {
-            object.invoke_oneway("eat", |w| argument.encode(w))
-        });
+        for reference in &full.references {
+            let object = object(reference);
+            sending.check(&how, &[BEGUN, UNSENT], || {
+                let eat = object.start("eat", |w| argument.encode(w), |_| Ok(()));
+                eat.wait()
+            });
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::started_calls::LEADING;
 use rtorb::exception::{OMG, Phase};
 use rtorb::{CompletionStatus, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder, SystemException};
 use rtorb_tests::fake::{FakeServer, Peer, reference_at, reply, yes};
@@ -378,20 +379,23 @@ fn a_forward_is_followed_and_one_in_a_circle_is_not() {
             peer.send(&forward(id, &to));
         }
     });
-    let orb = Orb::builder().build().expect("the ORB can be built");
+    let orb = Orb::builder().connection(LEADING);
+    let orb = orb.build().expect("the ORB can be built");
     let itself = orb
         .string_to_object(&circle.reference())
         .expect("a reference");
     tell.send(orb.object_to_string(&itself))
         .expect("it is awaited");
-    let failed = itself.is_a("IDL:Any:1.0").expect_err("it leads nowhere");
-    expect(
-        &failed,
-        ExceptionKind::Transient,
-        CompletionStatus::No,
-        Phase::Forward,
-        &circle.endpoint(),
-    );
+    let started = itself.start("anything", |_| Ok(()), |_| Ok(()));
+    for failed in [itself.is_a("IDL:Any:1.0").map(|_| ()), started.wait()] {
+        expect(
+            &failed.expect_err("it leads nowhere"),
+            ExceptionKind::Transient,
+            CompletionStatus::No,
+            Phase::Forward,
+            &circle.endpoint(),
+        );
+    }
 }
 
 //= GIOP 1.2 §15.4.3.2

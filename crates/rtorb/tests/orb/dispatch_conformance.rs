@@ -12,6 +12,7 @@ mod servants;
 use pools::{Pool, lane};
 use rtorb::interceptors::ServerRequestInterceptor;
 use rtorb::{DispatchStrategy, Orb, OrbBuilder, Poa};
+use rtorb_tests::loopback::own_endpoint;
 use rtorb_tests::ours::Ours;
 use rtorb_tests::scheduling::TimeSharing;
 
@@ -167,7 +168,7 @@ impl Case {
     }
 
     fn serve(self) -> Ours {
-        self.serve_as(self.builder())
+        self.serve_as(self.builder().listen(&own_endpoint()))
     }
 
     fn serve_as(self, builder: OrbBuilder) -> Ours {

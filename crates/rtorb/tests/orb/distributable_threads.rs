@@ -1,5 +1,6 @@
 //! Distributable threads: identities and segments that calls carry, and cancellation that follows the calls.
 
+use rtorb::exception::local;
 use rtorb::rt::{
     DistributableThreadState, EarliestDeadlineFirst, FixedPriority, SchedulingCurrent,
     SchedulingParameter, SegmentError, SpawnOptions, ThreadId,
@@ -266,6 +267,12 @@ fn a_segment_has_the_priority_of_its_parameter_and_the_thread_its_own_afterwards
             .update_scheduling_segment("inner", of(9), None)
             .expect("a segment");
         assert_eq!(has(), Some(9));
+        for (parameter, expected) in [(None, 3), (Some(of(8)), 8)] {
+            current
+                .update_scheduling_segment("inner", parameter, None)
+                .expect("a segment");
+            assert_eq!(has(), Some(expected));
+        }
         current
             .end_scheduling_segment("inner")
             .expect("the innermost");
@@ -283,6 +290,96 @@ fn a_segment_has_the_priority_of_its_parameter_and_the_thread_its_own_afterwards
         assert_eq!(rtorb_os::sched::current_policy().priority(), 0);
     });
     checked.join().expect("no panic");
+}
+
+/// A servant that notes the segments that it finds, leaves one open whose deadline has passed, and returns, fails or panics.
+#[derive(Debug, Default)]
+struct Leaving {
+    orb: Option<Orb>,
+    found: Arc<Mutex<Vec<String>>>,
+}
+
+impl RelayServant for Leaving {
+    fn pass_on(&self) -> Result<Vec<Seen>, SystemException> {
+        let current = current_of(self.orb.as_ref().expect("it is served"));
+        let names = current.current_scheduling_segment_names().join(" ");
+        let calls = {
+            let mut found = self.found.lock().expect("no panic");
+            found.push(names);
+            found.len()
+        };
+        for deadline in [Some(Duration::ZERO), None] {
+            let parameter = deadline.map(SchedulingParameter::deadline_after);
+            let begun = current.begin_scheduling_segment("left", parameter, None);
+            begun.expect("there is room");
+        }
+        match calls % 3 {
+            0 => std::panic::resume_unwind(Box::new(())),
+            1 => Err(local::STOPPED_BY_BUDGET),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn shutdown(&self) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+/// Makes such a servant in that server. Returns it with the segments that it has found.
+fn leaving(served: &Served) -> (Relay, Arc<Mutex<Vec<String>>>) {
+    let leaving = Leaving {
+        orb: Some(served.orb.clone()),
+        ..Leaving::default()
+    };
+    let found = Arc::clone(&leaving.found);
+    (served.root.activate(leaving).expect("room"), found)
+}
+
+/// Calls it outside of segments and within one. Returns the segments that its servant should find.
+fn call_leaving(current: &SchedulingCurrent, relay: &Relay) -> Vec<String> {
+    let mut expected = Vec::new();
+    for segments in [&[][..], &["outer", "inner"]] {
+        for name in segments {
+            let begun = current.begin_scheduling_segment(name, None, None);
+            begun.expect("a segment");
+        }
+        let own: Vec<_> = segments.iter().rev().copied().collect();
+        let id = current.id();
+        for _ in 0..6 {
+            // Its outcome is the servant's choice.
+            let _ = relay.pass_on();
+            assert_eq!(current.current_scheduling_segment_names(), own);
+            assert_eq!(current.id(), id);
+            expected.push(own.join(" "));
+        }
+        for name in own {
+            current.end_scheduling_segment(name).expect("it is open");
+        }
+    }
+    expected
+}
+
+#[test]
+fn a_segment_that_a_servant_leaves_open_ends_with_the_upcall() {
+    for (name, dispatch) in DispatchStrategy::ALL {
+        let served = Served::by(Orb::builder().dispatch(dispatch));
+        let (relay, found) = leaving(&served);
+        let orb = Orb::builder().build().expect("an ORB");
+        let mut expected = call_leaving(&current_of(&orb), &relay_of(&orb, &relay));
+        // A client sends the name of its innermost segment.
+        for name in &mut expected {
+            *name = name.replace("inner outer", "inner");
+        }
+        assert_eq!(*found.lock().expect("no panic"), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_segment_that_a_servant_leaves_open_on_the_thread_of_its_caller_ends_with_the_call() {
+    let served = Served::collocated(Orb::builder());
+    let (relay, found) = leaving(&served);
+    let expected = call_leaving(&current_of(&served.orb), &relay);
+    assert_eq!(*found.lock().expect("no panic"), expected);
 }
 
 //= RT-CORBA 1.2 §Earliest Deadline First Scheduling

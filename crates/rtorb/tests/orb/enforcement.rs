@@ -296,6 +296,38 @@ fn a_demoted_servant_does_not_get_a_higher_priority_by_its_own_calls() {
 }
 
 #[test]
+fn a_demoted_thread_that_takes_the_priority_of_its_own_call_returns_to_the_one_before_the_demotion()
+{
+    if !has_priorities() {
+        return;
+    }
+    let cpu = *current_affinity().first().expect("one at least");
+    let builder = Orb::builder().server_threads(fifo(SERVING, cpu));
+    let served = Served::collocated(builder.overrun(Overrun::Demote(2)));
+    let declared = Policy::PriorityModel {
+        model: PriorityModel::ServerDeclared,
+        server_priority: priority(40),
+    };
+    let adapter = served.adapter("Declared", &[declared]);
+    let (inner, outer) = (Starving::new(cpu), Starving::new(cpu));
+    let urgent: Clockwork = (adapter.expect("they go together"))
+        .activate(inner.works())
+        .expect("room");
+    let works = outer.works();
+    let works = Works::executing(move |us| {
+        works.execute(us)?;
+        urgent.execute(0)
+    });
+    let (_orb, object) = client(&served, works);
+    for us in [1, 0] {
+        object.execute(us).expect("it is served");
+    }
+    let (demoted, own) = (SchedPolicy::Fifo(2), SchedPolicy::Fifo(SERVING));
+    assert_eq!(outer.seen(), [demoted, own]);
+    assert_eq!(inner.seen(), [demoted, SchedPolicy::Fifo(40)]);
+}
+
+#[test]
 fn the_callers_own_thread_is_demoted_and_gets_its_priority_back() {
     if !has_priorities() {
         return;

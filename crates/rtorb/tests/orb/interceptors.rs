@@ -1,5 +1,6 @@
 //! Interceptors: which of them sees what, in which order, and what becomes of a request that one of them changes.
 
+use rtorb::exception::Phase;
 use rtorb::interceptors::{
     ClientRequest, ClientRequestInterceptor, Intervention, IorInfo, IorInterceptor, OtherEnding,
     RequestException, RequestPeer, ServerRequest, ServerRequestInterceptor,
@@ -24,7 +25,7 @@ use std::cell::Cell;
 use std::fmt::Display;
 use std::net::TcpListener;
 use std::process;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -606,16 +607,26 @@ fn an_interceptor_sends_a_request_that_failed_to_another_server() {
 #[test]
 fn an_interceptor_that_always_forwards_ends_the_call() {
     let ours = Ours::serve();
-    let ior = ours.desk.as_object().ior().clone();
-    let log = Log::default();
-    let circle = Seer::acting("circle", &log, move |point| {
-        (point == "send_request").then(|| Intervention::Forward(ior.clone()))
-    });
-    let client = build(Orb::builder().client_interceptor(circle));
-    let exception = desk_by(&client, &ours)
-        .level()
-        .expect_err("it goes on and on");
-    assert_eq!(exception.kind, ExceptionKind::Transient);
+    let nobody = nobody(&ours);
+    for (at, object) in [
+        ("send_request", ours.desk.as_object()),
+        ("receive_exception", &nobody),
+    ] {
+        let (ior, log) = (object.ior().clone(), Log::default());
+        let circle = Seer::acting("circle", &log, move |point| {
+            (point == at).then(|| Intervention::Forward(ior.clone()))
+        });
+        let client = build(shared(WaitStrategy::LeaderFollowers).client_interceptor(circle));
+        let object = seen_by(&client, object);
+        let started = object.start("_get_level", |_| Ok(()), |r| r.primitive::<i32>());
+        let called = object.invoke("_get_level", |_| Ok(()), |r| r.primitive::<i32>());
+        for ended in [started.wait(), called] {
+            let exception = ended.expect_err("it goes on and on");
+            assert_eq!(exception.kind, ExceptionKind::Transient, "{at}");
+            let phase = exception.cause.as_ref().map(|cause| cause.phase);
+            assert_eq!(phase, Some(Phase::Forward), "{at}: {exception}");
+        }
+    }
 }
 
 #[test]
@@ -911,6 +922,36 @@ fn started_calls_follow_interceptors_and_servers() {
         assert_eq!(starts.count(), 2, "{seen:?}");
         assert_eq!(seen.last().map(String::as_str), Some("f receive_reply"));
     }
+}
+
+#[test]
+fn a_started_call_is_forwarded_once_more_if_the_first_place_is_down() {
+    // Nothing listens there any more.
+    let silent = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
+    let silent = silent.expect("a free port");
+    let (ours, elsewhere) = (Ours::serve(), Ours::serve());
+    elsewhere.desk.set_level(5).expect("it is served");
+    let down = (ours.orb).string_to_object(&format!("corbaloc:iiop:1.2@{silent}/Desk"));
+    let down = down.expect("a reference").ior().clone();
+    let places = [down, elsewhere.desk.as_object().ior().clone()];
+    let (log, next) = (Log::default(), AtomicUsize::new(0));
+    let seer = Seer::acting("f", &log, move |point| {
+        let is_failed = point == "receive_exception";
+        let place = is_failed.then(|| places.get(next.fetch_add(1, Ordering::SeqCst)));
+        place.flatten().cloned().map(Intervention::Forward)
+    });
+    let client = build(shared(WaitStrategy::LeaderFollowers).client_interceptor(seer));
+    let object = seen_by(&client, &nobody(&ours));
+    let started = object.start("_get_level", |_| Ok(()), |r| r.primitive::<i32>());
+    assert_eq!(started.wait(), Ok(5));
+    let seen = of_level(&log);
+    let failed = seen.iter().filter(|it| it.contains("receive_exception"));
+    let failed: Vec<_> = failed.map(String::as_str).collect();
+    let expected = [
+        "f receive_exception OBJECT_NOT_EXIST",
+        "f receive_exception TRANSIENT",
+    ];
+    assert_eq!(failed, expected, "{seen:?}");
 }
 
 /// A servant that gives its responders to the test.

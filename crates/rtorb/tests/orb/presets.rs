@@ -2,6 +2,7 @@
 
 use rtorb::rt::{PriorityModel, ThreadpoolLane};
 use rtorb::{ExceptionKind, Orb, OrbBuilder, Strategies, SystemException};
+use rtorb_tests::fake::{FakeServer, Peer, yes};
 use rtorb_tests::ours::{Ours, Wide, check_cubit, check_desk};
 use rtorb_tests::relay::{Served, model, priority};
 use rtorb_tests::scheduling::TimeSharing;
@@ -116,6 +117,63 @@ fn a_server_that_ends_is_noticed_by_every_preset() {
             ours.orb.shutdown();
         });
     });
+}
+
+/// Longer than a connection is used without a look at it.
+const IDLE: Duration = Duration::from_millis(1_500);
+
+#[test]
+fn the_first_call_after_a_restart_on_an_idle_connection_is_right_with_every_preset() {
+    let serve = |server, address: &str| {
+        let listen = Orb::builder().listen(&format!("iiop://{address}"));
+        let ours = Ours::serve_as(listen.strategies(server));
+        let cubit = ours.cubit.as_object();
+        ours.orb
+            .bind_object_key("Cubit", cubit)
+            .expect("it is free");
+        ours
+    };
+    let mut pairs = Vec::new();
+    let mut killed = Vec::new();
+    for (client_name, client) in Strategies::PRESETS {
+        let builder = || Orb::builder().strategies(client);
+        let orb = builder().build().expect("the ORB can be built");
+        let object = |text: &str| orb.string_to_object(text).expect("a reference");
+        for (server_name, server) in Strategies::PRESETS {
+            // No other program binds a port there meanwhile.
+            let ours = serve(server, "127.88.0.1:0");
+            let address = ours.address().to_string();
+            let cubit = object(&format!("corbaloc:iiop:1.2@{address}/Cubit"));
+            let cubit = Cubit::unchecked_narrow(cubit);
+            assert_eq!(cubit.cube_long(3), Ok(27));
+            let what = format!("{client_name} calls {server_name}");
+            pairs.push((what, cubit, server, address, Some(ours)));
+        }
+        // The connection of one that is killed ends without CloseConnection.
+        let fake = FakeServer::new(|number, mut peer: Peer| {
+            let requests = if number == 0 { 1 } else { usize::MAX };
+            for _ in 0..requests {
+                let Some(id) = peer.request() else {
+                    return;
+                };
+                peer.send(&yes(id));
+            }
+        });
+        let object = object(&fake.reference());
+        assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true));
+        killed.push((client_name, object));
+    }
+    for (_, _, server, address, ours) in &mut pairs {
+        drop(ours.take());
+        *ours = Some(serve(*server, address));
+    }
+    thread::sleep(IDLE);
+    for (what, cubit, ..) in &pairs {
+        assert_eq!(cubit.cube_long(3), Ok(27), "{what}");
+    }
+    for (client, object) in &killed {
+        assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true), "{client}");
+    }
 }
 
 fn each_pair(check: impl Fn(Strategies, Strategies)) {

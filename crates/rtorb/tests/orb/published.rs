@@ -23,14 +23,14 @@ fn references_contain_the_published_addresses_in_their_order() {
 #[test]
 fn a_server_with_a_span_of_ports_takes_the_first_free_one() {
     let first = Ours::serve();
-    let taken = first.address().port();
-    let listen = format!("iiop://127.0.0.1:{taken}/portspan=50");
+    let (host, taken) = (first.address().ip(), first.address().port());
+    let listen = format!("iiop://{host}:{taken}/portspan=50");
     let second = Ours::serve_as(Orb::builder().listen(&listen));
     let port = second.address().port();
     assert!(port > taken && port < taken + 50, "{taken}: {port}");
     assert_eq!(second.cubit.cube_long(3), Ok(27));
 
-    let full = format!("iiop://127.0.0.1:{taken}/portspan=1");
+    let full = format!("iiop://{host}:{taken}/portspan=1");
     let orb = Orb::builder().listen(&full).build();
     let refused = orb.expect("an ORB").root_poa().map(drop);
     assert!(refused.expect_err("taken").to_string().contains("in use"));

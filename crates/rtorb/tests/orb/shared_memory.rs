@@ -300,9 +300,14 @@ fn a_server_that_never_greets_is_a_timeout_of_connecting() {
     assert_eq!(failed.kind, ExceptionKind::Timeout, "{failed}");
 }
 
+/// The memory that a server should give.
+pub(super) fn segment() -> OwnedFd {
+    memory(SEGMENT_BYTES, SEALED)
+}
+
 /// Greets as a server should, and returns the memory.
 fn greet(socket: &UnixStream) -> OwnedFd {
-    let memory = memory(SEGMENT_BYTES, SEALED);
+    let memory = segment();
     send(socket, &greeting(b"RTORBSHM", 1, RING_BYTES), Some(&memory));
     memory
 }

@@ -1,14 +1,19 @@
 //! Started calls: many in flight on one connection, whoever reads their replies, with deadlines that hold although nobody waits.
 
+use rtorb::ior::Ior;
 use rtorb::rt::Priority;
 use rtorb::{
     Call, CompletionStatus, ConnectionStrategy, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder,
     SystemException, WaitStrategy,
 };
-use rtorb_tests::fake::{FakeServer, Peer, reply, request_id, yes};
+use rtorb_tests::fake::{FakeServer, Peer, reference_at, reply, request_id, yes};
+use rtorb_tests::loopback::own_endpoint;
+use rtorb_tests::recorder::message;
 use rtorb_tests::running::until;
+use std::io::Write;
+use std::net::TcpListener;
 use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
@@ -204,6 +209,42 @@ fn a_task_is_woken_whoever_reads() {
 }
 
 #[test]
+fn each_thread_that_runs_a_driver_learns_of_its_wakes() {
+    for connection in supporting() {
+        let (server, _came) = silent();
+        let orb = with(connection, Orb::builder());
+        let object = object_of(&orb, &server);
+        let replies = orb.reply_driver().expect("it has started calls");
+        let is_over = AtomicBool::new(false);
+        let ((running, is_running), other) = (channel(), replies.clone());
+        thread::scope(|scope| {
+            let (is_over, other) = (&is_over, &other);
+            // It sees the bell of each wake first.
+            scope.spawn(move || {
+                while !is_over.load(Ordering::SeqCst) {
+                    let _ = running.send(());
+                    other.run_once(Some(Instant::now() + LONG));
+                }
+            });
+            is_running.recv_timeout(LONG).expect("it runs");
+            let mut call = echo(&object.with_timeout(20 * SHORT), 1);
+            let waker = replies.waker();
+            let ended = loop {
+                match poll(&mut call, &waker) {
+                    Poll::Ready(ended) => break Some(ended),
+                    Poll::Pending if replies.run_once(Some(Instant::now() + LONG)) => {}
+                    Poll::Pending => break None,
+                }
+            };
+            is_over.store(true, Ordering::SeqCst);
+            waker.wake();
+            let failed = ended.expect("it is told").expect_err("no reply comes");
+            assert_eq!(failed.kind, ExceptionKind::Timeout, "{connection}");
+        });
+    }
+}
+
+#[test]
 fn replies_that_a_leader_leaves_behind_are_read_by_the_application() {
     let (release, order) = channel::<()>();
     let order = Arc::new(Mutex::new(order));
@@ -339,6 +380,85 @@ fn a_deadline_wakes_a_task_that_only_the_watchdog_can_wake() {
     assert_eq!(failed.kind, ExceptionKind::Timeout);
 }
 
+/// Notes when it is woken.
+#[derive(Default)]
+struct WakeTimes(Mutex<Vec<Instant>>);
+
+impl Wake for WakeTimes {
+    fn wake(self: Arc<Self>) {
+        let mut times = self.0.lock().expect("nobody panics");
+        times.push(Instant::now());
+    }
+}
+
+/// The time between the first and the last end of many calls with one deadline, while a request that the server does not take holds
+/// their connection; `None` if the deadline passed before that.
+fn time_between_ends(count: u32, timeout: Duration) -> Option<Duration> {
+    let ((release, order), (sender, begun)) = (channel::<()>(), channel());
+    let order = Arc::new(Mutex::new(order));
+    let server = FakeServer::new(move |number, mut peer: Peer| {
+        let is_first = number == 0;
+        if is_first {
+            (0..count).for_each(|_| drop(peer.message()));
+            peer.await_bytes();
+        }
+        let _ = sender.send(is_first);
+        if is_first {
+            let _ = order.lock().expect("nobody panics").recv();
+        }
+    });
+    let limits = Limits::with(|limits| limits.message_bytes_max = 128 << 20);
+    let object = object_of(&with(LEADING, Orb::builder().limits(limits)), &server);
+    let times = Arc::new(WakeTimes::default());
+    let waker = Waker::from(Arc::clone(&times));
+    let mut calls: Vec<_> = rtorb::with_deadline(timeout, || {
+        (0..count).map(|number| echo(&object, number)).collect()
+    });
+    if calls.iter_mut().any(|call| poll(call, &waker).is_ready()) {
+        return None;
+    }
+    let large = vec![0_u8; 64 << 20];
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let taken: Result<(), _> = object.invoke(
+                "take",
+                |w| rtorb::cdr::Encode::encode(&large, w),
+                |_| Ok(()),
+            );
+            taken.expect_err("the server takes nothing");
+        });
+        let is_held = begun.recv_timeout(LONG).expect("it sends");
+        let is_early = !is_held || calls.iter().any(Call::is_ready);
+        until("the calls end", || {
+            calls.iter().all(Call::is_ready).then_some(())
+        });
+        until("their tasks are woken", || {
+            let times = times.0.lock().expect("nobody panics");
+            (times.len() == calls.len()).then_some(())
+        });
+        drop(release);
+        let times = times.0.lock().expect("nobody panics");
+        let between = times.last()?.duration_since(*times.first()?);
+        (!is_early).then_some(between)
+    })
+}
+
+#[test]
+fn calls_with_one_deadline_end_together_although_another_request_holds_the_connection() {
+    const CALLS: u32 = 200;
+    // If each waited for its turn to send a cancellation, for 1 ms, no try could be as short.
+    let bound = Duration::from_millis(u64::from(CALLS) / 2);
+    let mut timeout = 20 * SHORT;
+    for _ in 0..20 {
+        match time_between_ends(CALLS, timeout) {
+            Some(between) if between < bound => return,
+            Some(between) => println!("{between:?}"),
+            None => timeout *= 2,
+        }
+    }
+    panic!("some calls end later than others");
+}
+
 #[test]
 fn a_call_goes_on_after_a_wait_that_was_too_short() {
     for connection in supporting() {
@@ -459,7 +579,7 @@ fn strategies_without_shared_connections_say_what_to_choose() {
 fn a_call_follows_its_object() {
     for connection in supporting() {
         let (there, _) = reversing(1);
-        let location = rtorb::ior::Ior::parse(&there.reference()).expect("a reference");
+        let location = Ior::parse(&there.reference()).expect("a reference");
         let here = FakeServer::new(move |_, mut peer: Peer| {
             while let Some(id) = peer.request() {
                 peer.send(&reply(id, FORWARD, |body| {
@@ -484,7 +604,7 @@ fn a_call_follows_its_object() {
 }
 
 /// The reference as it stands in a reply, little-endian, at a multiple of 8.
-pub(crate) fn location_bytes(location: &rtorb::ior::Ior) -> Vec<u8> {
+pub(crate) fn location_bytes(location: &Ior) -> Vec<u8> {
     let order = rtorb::cdr::ByteOrder::Little;
     let mut w = rtorb::cdr::Writer::new(Vec::new(), 1 << 16).with_order(order);
     rtorb::cdr::Encode::encode(location, &mut w).expect("it fits");
@@ -502,9 +622,80 @@ fn block_or_read(object: &ObjectRef, mut call: Call<u32>) -> Result<u32, SystemE
     }
 }
 
+/// The place of an object that replies to one call, and is not there afterwards: its server says so, or has ended.
+fn left(has_ended: bool) -> Ior {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let port = listener.local_addr().expect("it is bound").port();
+    thread::spawn(move || {
+        let (mut socket, _) = listener.accept().expect("a client");
+        drop(listener);
+        let asked = message(&mut socket).expect("a request");
+        socket.write_all(&echoed(&asked)).expect("it is open");
+        while let Ok(asked) = message(&mut socket) {
+            if has_ended {
+                let _ = socket.write_all(&CLOSE);
+                return;
+            }
+            let id = request_id(&asked).expect("a request");
+            let _ = socket.write_all(&reply(id, SYSTEM_EXCEPTION, |body| {
+                let gone = "IDL:omg.org/CORBA/OBJECT_NOT_EXIST:1.0";
+                body.string(gone).ulong(0).ulong(COMPLETED_NO);
+            }));
+        }
+    });
+    Ior::parse(&reference_at("127.0.0.1", port)).expect("a reference")
+}
+
+#[test]
+fn a_call_goes_back_to_the_original_place_when_the_known_one_fails() {
+    for connection in supporting() {
+        for has_ended in [false, true] {
+            let location = left(has_ended);
+            let here = FakeServer::new(move |_, mut peer: Peer| {
+                let moved = peer.request().expect("the first call");
+                peer.send(&reply(moved, FORWARD, |body| {
+                    body.raw(&location_bytes(&location));
+                }));
+                while let Some(asked) = peer.message() {
+                    peer.send(&echoed(&asked));
+                }
+            });
+            let object = object(connection, &here);
+            for number in 1..4 {
+                let result = echo(&object, number).wait();
+                assert_eq!(result, Ok(number), "{connection}, {has_ended}");
+            }
+        }
+    }
+}
+
+#[test]
+fn calls_begin_with_the_address_that_was_reached_last() {
+    for connection in supporting() {
+        let (server, _) = reversing(1);
+        let endpoint = own_endpoint();
+        let host = endpoint.trim_start_matches("iiop://");
+        let host = host.trim_end_matches(":0");
+        let closed = TcpListener::bind((host, 0)).expect("a free port");
+        let port = closed.local_addr().expect("it is bound").port();
+        drop(closed);
+        let orb = with(connection, Orb::builder());
+        let there = server.port();
+        let url = format!("corbaloc:iiop:1.2@{host}:{port},iiop:1.2@127.0.0.1:{there}/object");
+        let object = orb.string_to_object(&url).expect("two addresses");
+        assert_eq!(echo(&object, 1).wait(), Ok(1), "{connection}");
+        // It takes connections, and replies to nothing.
+        let _open = TcpListener::bind((host, port)).expect("it is free");
+        assert_eq!(echo(&object, 2).wait(), Ok(2), "{connection}");
+    }
+}
+
+const CLOSE: [u8; 12] = *b"GIOP\x01\x02\x01\x05\0\0\0\0";
+const SYSTEM_EXCEPTION: u32 = 2;
+const COMPLETED_NO: u32 = 1;
+
 #[test]
 fn a_request_that_the_server_has_certainly_not_served_is_sent_again() {
-    const CLOSE: [u8; 12] = *b"GIOP\x01\x02\x01\x05\0\0\0\0";
     for connection in supporting() {
         let server = FakeServer::new(move |number, mut peer: Peer| {
             while let Some(asked) = peer.message() {

@@ -27,8 +27,9 @@ fn main() -> anyhow::Result<()> {
             room.step();
         }
     });
-    fs::write(&file, thermostat.to_string())?;
-    writeln!(stdout(), "the reference is in {file}")?;
-    orb.run()?;
-    Ok(())
+    // Only once it serves: a client that reads the file finds a server.
+    orb.run_with(|| {
+        fs::write(&file, thermostat.to_string())?;
+        Ok(writeln!(stdout(), "the reference is in {file}")?)
+    })
 }

@@ -116,6 +116,7 @@ impl Machine {
             ("/proc/self/status", "CapEff:\t0000000000000000\nCpus_allowed_list:\t0-1\n"),
             ("/proc/self/cgroup", "0::/user.slice/user-1000.slice/session-2.scope\n"),
             ("/proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
+            ("/sys/fs/cgroup/user.slice/user-1000.slice/session-2.scope/cgroup.procs", "800\n"),
             ("/proc/interrupts", "      CPU0  CPU1\n 30:  7  90  PCI-MSI 1-edge nvme0q1\n 31:  0  500  PCI-MSI 2-edge iwlwifi\n"),
             ("/proc/irq/default_smp_affinity", "3"),
             ("/proc/irq/30/smp_affinity_list", "0-1"),
@@ -200,6 +201,7 @@ impl Machine {
     pub(super) fn container() -> Self {
         let mut machine = Self::new("aarch64");
         fs::remove_dir_all(machine.folder.path().join("proc/2")).unwrap();
+        fs::remove_file(machine.folder.path().join("proc/self/cgroup")).unwrap();
         machine.files(&[
             ("/proc/1/comm", "sleep"),
             ("/proc/sys/kernel/osrelease", "6.5.0"),
@@ -299,6 +301,8 @@ impl Machine {
         new.file("/proc/2/comm", "kthreadd\n");
         new.file("/proc/2/stat", &stat(2, "kthreadd", 0, 0));
         new.file("/proc/sys/kernel/sched_rt_period_us", "1000000\n");
+        new.file("/proc/self/cgroup", "0::/\n");
+        new.file("/sys/fs/cgroup/cgroup.procs", "1\n");
         new
     }
 

@@ -188,11 +188,11 @@ impl Performer {
 #[derive(Debug)]
 pub(super) struct Servant {
     performer: Arc<Performer>,
-    role: Role,
+    role: ServantRole,
 }
 
 #[derive(Debug)]
-enum Role {
+enum ServantRole {
     /// Performs the behaviour at this index.
     Performs(usize),
     /// Passes the jobs of the behaviour at this index on to its object in the lane with levels.
@@ -205,29 +205,31 @@ impl Servant {
     pub(super) fn of(performer: &Arc<Performer>, index: usize) -> Self {
         Self {
             performer: Arc::clone(performer),
-            role: Role::Performs(index),
+            role: ServantRole::Performs(index),
         }
     }
 
     pub(super) fn passing_on(performer: &Arc<Performer>, index: usize, object: Behaviour) -> Self {
         Self {
             performer: Arc::clone(performer),
-            role: Role::PassesOn(index, object),
+            role: ServantRole::PassesOn(index, object),
         }
     }
 
     pub(super) fn gathering(performer: &Arc<Performer>, objects: Vec<Behaviour>) -> Self {
         Self {
             performer: Arc::clone(performer),
-            role: Role::Gathers(objects),
+            role: ServantRole::Gathers(objects),
         }
     }
 
     fn perform(&self, job: &Job, payload: &[u8]) {
         match &self.role {
-            Role::Performs(index) => self.performer.perform(*index, job),
-            Role::PassesOn(index, object) => self.performer.pass_on(*index, object, job, payload),
-            Role::Gathers(_) => {}
+            ServantRole::Performs(index) => self.performer.perform(*index, job),
+            ServantRole::PassesOn(index, object) => {
+                self.performer.pass_on(*index, object, job, payload)
+            }
+            ServantRole::Gathers(_) => {}
         }
     }
 }
@@ -253,7 +255,7 @@ impl BehaviourServant for Servant {
         performer.gathered.fetch_add(1, Ordering::SeqCst);
         futex::wake(&performer.gathered, i32::MAX as u32);
         performer.await_gathered(threads)?;
-        if let Role::Gathers(objects) = &self.role {
+        if let ServantRole::Gathers(objects) = &self.role {
             objects.iter().try_for_each(Behaviour::touch)?;
         }
         let own = current_policy();

@@ -66,7 +66,7 @@ pub enum Greeting {
 
 /// What a laboratory asks while it is served.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Question {
+pub enum AgentQuestion {
     /// End the server of this key.
     End(u32),
     /// How all threads of the server run, under this name.
@@ -131,7 +131,7 @@ impl FromStr for Greeting {
     }
 }
 
-impl fmt::Display for Question {
+impl fmt::Display for AgentQuestion {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::End(key) => write!(formatter, "end {key}"),
@@ -143,7 +143,7 @@ impl fmt::Display for Question {
     }
 }
 
-impl FromStr for Question {
+impl FromStr for AgentQuestion {
     type Err = String;
 
     fn from_str(line: &str) -> Result<Self, String> {
@@ -315,14 +315,14 @@ mod tests {
     #[test]
     fn questions_are_read_back() {
         for question in [
-            Question::End(3),
-            Question::Obtained(3, "rtorb tcp server".to_owned()),
-            Question::ObtainedByPriority(4, "tao server".to_owned()),
+            AgentQuestion::End(3),
+            AgentQuestion::Obtained(3, "rtorb tcp server".to_owned()),
+            AgentQuestion::ObtainedByPriority(4, "tao server".to_owned()),
         ] {
             assert_eq!(question.to_string().parse(), Ok(question));
         }
-        assert!("end all".parse::<Question>().is_err());
-        assert!("exec 1 sh".parse::<Question>().is_err());
+        assert!("end all".parse::<AgentQuestion>().is_err());
+        assert!("exec 1 sh".parse::<AgentQuestion>().is_err());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use rtorb_host::placement::{Placement, obtained, obtained_by_priority};
 use rtorb_os::clock::monotonic_ns;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::protocol::{self, Greeting, Lines, Question, Reading, Welcome};
+use super::protocol::{self, AgentQuestion, Greeting, Lines, Reading, Welcome};
 use crate::error::LabError;
 use crate::processes::awake::{AWAKE_AT_MOST, Awake};
 use crate::processes::interrupt::Interrupt;
@@ -288,9 +288,9 @@ impl Server {
 }
 
 impl Session {
-    fn answer(&mut self, question: &Question) -> Result<String, String> {
+    fn answer(&mut self, question: &AgentQuestion) -> Result<String, String> {
         let found = match question {
-            Question::End(key) => {
+            AgentQuestion::End(key) => {
                 let Some(mut server) = self.servers.remove(key) else {
                     return Ok("ended before".to_owned());
                 };
@@ -301,8 +301,12 @@ impl Session {
                 self.stay_awake();
                 return Ok(ended);
             }
-            Question::Obtained(key, name) => obtained(name, self.id(*key)?).into_iter().collect(),
-            Question::ObtainedByPriority(key, name) => obtained_by_priority(name, self.id(*key)?),
+            AgentQuestion::Obtained(key, name) => {
+                obtained(name, self.id(*key)?).into_iter().collect()
+            }
+            AgentQuestion::ObtainedByPriority(key, name) => {
+                obtained_by_priority(name, self.id(*key)?)
+            }
         };
         serde_json::to_string(&found).map_err(|error| error.to_string())
     }

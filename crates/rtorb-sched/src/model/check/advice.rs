@@ -133,7 +133,7 @@ impl<'a> Advice<'a> {
 
     /// Returns the least reduction of a behaviour's execution that suffices, if there is one.
     fn shorter(&mut self, target: MissedDeadline, behaviour: usize) -> Option<u64> {
-        let worst_ns = self.view.system.behaviours[behaviour].urgent_ns();
+        let worst_ns = self.view.system.urgent_ns(behaviour);
         let without = |by: u64| {
             self.view
                 .grown(&self.analysis.steps, behaviour, -i128::from(by))

@@ -214,18 +214,25 @@ pub(super) fn of_releases(system: &System) -> Vec<Assumption> {
                 .to_owned(),
         );
     }
-    for behaviour in &system.behaviours {
+    for (index, behaviour) in system.behaviours.iter().enumerate() {
+        let name = &behaviour.name;
         let (what, budget) = match behaviour.enforcement {
             Enforcement::Count => continue,
+            Enforcement::Demote(_) if !system.has_own_thread(index) => {
+                assumptions.push(format!(
+                    "the whole execution of {name} counts, because others wait for a demoted job of it until it ends: write policy = \"stop\" \
+                     to bound it"
+                ));
+                continue;
+            }
             Enforcement::Demote(budget) => (
-                "goes on below all real-time work, and has no bound in that job",
+                "goes on below all real-time work, so that this job, what it calls and the next jobs of its thread have no bound,",
                 budget,
             ),
             Enforcement::Stop(budget) => ("stops", budget),
         };
         assumptions.push(format!(
-            "{} {what} at most {} after its budget of {}",
-            behaviour.name,
+            "{name} {what} at most {} after its budget of {}",
             text_of_ns(budget.granularity_ns),
             text_of_ns(budget.budget_ns)
         ));

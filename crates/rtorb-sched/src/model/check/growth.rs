@@ -118,7 +118,7 @@ struct Trial<'a> {
 
 impl Trial<'_> {
     fn about(&self, behaviour: usize) -> Sensitivity {
-        let worst_ns = i64::try_from(self.view.system.behaviours[behaviour].urgent_ns());
+        let worst_ns = i64::try_from(self.view.system.urgent_ns(behaviour));
         let grows = !self.view.growth(behaviour).is_empty();
         let (Ok(worst_ns), true) = (worst_ns, grows) else {
             return self.nothing();

@@ -159,7 +159,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
             Layer::Application,
             &format!("execution of {}", described.name),
             branch.times,
-            described.urgent_ns(),
+            self.system.urgent_ns(behaviour),
         );
         let code = Part {
             code_of: Some(behaviour),

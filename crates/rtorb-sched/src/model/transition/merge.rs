@@ -184,9 +184,10 @@ impl MergedSystem {
             let both = [effective_deadline(old, index), effective_deadline(new, at)];
             let given = known.deadline_ns.or(moved.deadline_ns);
             let deadline_ns = given.and(both.into_iter().flatten().min());
+            let urgent_ns = (old.system.urgent_ns(index)).max(new.system.urgent_ns(at));
             self.system.behaviours[at] = Behaviour {
                 deadline_ns,
-                ..worse(&moved, known)?
+                ..worse(&moved, known, urgent_ns)?
             };
         }
         Ok(())

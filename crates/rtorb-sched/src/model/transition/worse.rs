@@ -7,16 +7,20 @@ use super::super::system::{
 };
 use super::{SystemMode, TransitionError, fixed};
 
-/// Returns the behaviour of both modes, with the deadline of the new one.
+/// Returns the behaviour of both modes, with the deadline of the new one. Others wait for at most `urgent_ns` for it in either mode.
 ///
 /// # Errors
 /// Its trigger would become one of another kind.
-pub(super) fn worse(old: &Behaviour, new: &Behaviour) -> Result<Behaviour, TransitionError> {
+pub(super) fn worse(
+    old: &Behaviour,
+    new: &Behaviour,
+    urgent_ns: u64,
+) -> Result<Behaviour, TransitionError> {
     let (execution, enforcement) = if old.enforcement == new.enforcement {
         let ns = old.execution.worst_ns().max(new.execution.worst_ns());
         (ns, new.enforcement)
     } else {
-        (old.urgent_ns().max(new.urgent_ns()), Enforcement::Count)
+        (urgent_ns, Enforcement::Count)
     };
     Ok(Behaviour {
         trigger: trigger(old, new)?,

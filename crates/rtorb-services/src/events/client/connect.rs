@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb::exception::local;
-use rtorb::{Interface, ObjectRef, Orb, Poa, PoaError, SystemException, with_deadline};
+use rtorb::{Interface, ObjectRef, Orb, Poa, PoaError, SystemException};
 use std::sync::Arc;
 
 use crate::stubs::rtec_event::rtec_event_channel_admin::{
@@ -57,15 +57,17 @@ pub fn channel_of(orb: &Orb, text: &str) -> Result<EventChannel, SystemException
     channel(&orb.string_to_object(text)?)
 }
 
-/// Obtains a proxy and connects to it, all within the timeout of one call, if the application chose one.
+/// Obtains a proxy, which gets the timeout of the channel's reference, and connects to it, all within the timeout of one call.
 pub(crate) fn connect_supplier(
     channel: &EventChannel,
     supplier: Option<&PushSupplier>,
     qos: &SupplierQos,
 ) -> Result<ProxyPushConsumer, ConnectError> {
-    with_deadline(channel.as_object().chosen_timeout(), || {
+    channel.as_object().within_timeout(|| {
         let admin = channel.for_suppliers()?.ok_or(ConnectError::Nil)?;
         let proxy = admin.obtain_push_consumer()?.ok_or(ConnectError::Nil)?;
+        let proxy = proxy.as_object().with_timeout_of(channel.as_object());
+        let proxy = ProxyPushConsumer::unchecked_narrow(proxy);
         let Err(error) = proxy.connect_push_supplier(supplier, qos) else {
             return Ok(proxy);
         };
@@ -80,15 +82,17 @@ pub(crate) fn connect_supplier(
     })
 }
 
-/// Obtains a proxy and connects to it, all within the timeout of one call, if the application chose one.
+/// Obtains a proxy, which gets the timeout of the channel's reference, and connects to it, all within the timeout of one call.
 pub(crate) fn connect_consumer(
     channel: &EventChannel,
     consumer: &PushConsumer,
     qos: &ConsumerQos,
 ) -> Result<ProxyPushSupplier, ConnectError> {
-    with_deadline(channel.as_object().chosen_timeout(), || {
+    channel.as_object().within_timeout(|| {
         let admin = channel.for_consumers()?.ok_or(ConnectError::Nil)?;
         let proxy = admin.obtain_push_supplier()?.ok_or(ConnectError::Nil)?;
+        let proxy = proxy.as_object().with_timeout_of(channel.as_object());
+        let proxy = ProxyPushSupplier::unchecked_narrow(proxy);
         let Err(error) = proxy.connect_push_consumer(Some(consumer), qos) else {
             return Ok(proxy);
         };

@@ -6,9 +6,9 @@ use crate::stubs::rtec_event::rtec_event_comm::{Event, EventHeader};
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb::SystemException;
 use rtorb::cdr::{Decode, Reader};
+use rtorb_os::bounded_queue::BoundedQueue;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex};
-use std::collections::VecDeque;
 
 /// A received event. The default is an empty one.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,12 +49,11 @@ pub(super) struct Inbox {
     coming: Mutex<Vec<Arrival>>,
     queued: Mutex<QueuedArrivals>,
     changed: Condvar,
-    events_max: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct QueuedArrivals {
-    arrivals: VecDeque<Arrival>,
+    arrivals: BoundedQueue<Arrival>,
     /// Arrivals that were taken; their memory is reused.
     used: Vec<Arrival>,
     missed: u64,
@@ -64,9 +63,12 @@ impl Inbox {
     pub(super) fn new(events_max: usize) -> Self {
         Self {
             coming: Mutex::default(),
-            queued: Mutex::default(),
+            queued: Mutex::new(QueuedArrivals {
+                arrivals: BoundedQueue::new(events_max, usize::MAX),
+                used: Vec::new(),
+                missed: 0,
+            }),
             changed: Condvar::new(),
-            events_max,
         }
     }
 
@@ -90,13 +92,12 @@ impl Inbox {
         }
         let mut queued = self.queued.lock();
         for arrival in &mut coming[..together] {
-            if queued.arrivals.len() < self.events_max {
-                let used = queued.used.pop().unwrap_or_default();
-                let whole = core::mem::replace(arrival, used);
-                queued.arrivals.push_back(whole);
-            } else {
-                queued.missed += 1
+            if !queued.arrivals.has_room(0) {
+                queued.missed += 1;
+                continue;
             }
+            let used = queued.used.pop().unwrap_or_default();
+            let _ = (queued.arrivals).push(core::mem::replace(arrival, used), 0);
         }
         drop(queued);
         match together {
@@ -117,7 +118,7 @@ impl Inbox {
     ) -> Received {
         let mut queued = self.queued.lock();
         loop {
-            if let Some(next) = queued.arrivals.pop_front() {
+            if let Some(next) = queued.arrivals.pop() {
                 let used = core::mem::replace(arrival, next);
                 if queued.used.len() < KEPT_MAX && bytes(&used) <= KEPT_BYTES_MAX {
                     queued.used.push(used);

@@ -14,7 +14,7 @@ use crate::stubs::rtec_event::rtec_event_comm::PushConsumer;
 
 /// A consumer of a channel with a queue, from which a thread takes the events.
 ///
-/// Dropping it disconnects it, if the channel answers.
+/// Its calls have the timeout of the channel's reference. Dropping it disconnects it, if the channel answers in that time.
 #[derive(Debug)]
 pub struct Receiver {
     proxy: ProxyPushSupplier,

@@ -12,7 +12,7 @@ use crate::stubs::rtec_event::rtec_event_comm::{Event, PushSupplier, PushSupplie
 
 /// A supplier of a channel.
 ///
-/// Dropping it disconnects it, if the channel answers.
+/// Its calls have the timeout of the channel's reference. Dropping it disconnects it, if the channel answers in that time.
 #[derive(Debug)]
 pub struct Supplier {
     proxy: ProxyPushConsumer,

@@ -30,7 +30,7 @@ pub struct GatewayConfig {
     pub pause_min: Duration,
     /// The longest pause.
     pub pause_max: Duration,
-    /// The configuration of the thread that forwards events.
+    /// The configuration of the thread that forwards events. By default it has the policy and the CPUs of the thread that starts the gateway.
     pub thread: ThreadConfig,
 }
 

@@ -1,8 +1,8 @@
 //! The work of a gateway's thread: pushes to forward, a changed subscription, a lost channel, the end.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use rtorb_os::bounded_queue::BoundedQueue;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex};
 
@@ -14,18 +14,15 @@ use super::message::{ForwardedMessage, TtlResult};
 pub(super) struct WorkQueue {
     state: Mutex<WorkState>,
     changed: Condvar,
-    pushes_max: usize,
-    bytes_max: usize,
     counts: WorkCounts,
     ended: AtomicBool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct WorkState {
     /// The number of the current connection. Late calls for an earlier connection are ignored.
-    link: u64,
-    pushes: VecDeque<ForwardedMessage>,
-    bytes: usize,
+    connection: u64,
+    pushes: BoundedQueue<ForwardedMessage>,
     wanted: Option<Vec<SubscribedEntry>>,
     lost: Option<End>,
     stop: bool,
@@ -64,10 +61,14 @@ struct WorkCounts {
 impl WorkQueue {
     pub(super) fn new(pushes_max: usize, bytes_max: usize) -> Self {
         Self {
-            state: Mutex::new(WorkState::default()),
+            state: Mutex::new(WorkState {
+                connection: 0,
+                pushes: BoundedQueue::new(pushes_max, bytes_max),
+                wanted: None,
+                lost: None,
+                stop: false,
+            }),
             changed: Condvar::new(),
-            pushes_max,
-            bytes_max,
             counts: WorkCounts::default(),
             ended: AtomicBool::new(false),
         }
@@ -76,52 +77,44 @@ impl WorkQueue {
     /// Begins a new connection and returns its number.
     pub(super) fn begin(&self) -> u64 {
         let mut state = self.state.lock();
-        state.link += 1;
+        state.connection += 1;
         state.wanted = None;
         state.lost = None;
-        state.link
+        state.connection
     }
 
-    /// Queues a push of a connection. The oldest pushes make room.
-    pub(super) fn put(&self, link: u64, taken: TtlResult) {
+    /// Queues a push of a connection. The oldest pushes make room, unless it is larger than the queue.
+    pub(super) fn put(&self, connection: u64, taken: TtlResult) {
         let message = taken.message;
         let events = message.as_ref().map_or(0, |message| message.events);
         add(&self.counts.received, taken.expired + events);
         add(&self.counts.expired, taken.expired);
         let Some(message) = message else { return };
         let mut state = self.state.lock();
-        if state.link != link {
+        if state.connection != connection {
             add(&self.counts.discarded_lost, message.events);
             return;
         }
         let bytes = message.bytes();
-        while state.pushes.len() >= self.pushes_max || state.bytes + bytes > self.bytes_max {
-            let Some(oldest) = state.pushes.pop_front() else {
-                // Larger than the whole queue.
-                add(&self.counts.discarded_full, message.events);
-                return;
-            };
-            state.bytes -= oldest.bytes();
-            add(&self.counts.discarded_full, oldest.events);
+        let discard = |message: ForwardedMessage| add(&self.counts.discarded_full, message.events);
+        if state.pushes.push_over(message, bytes, discard) {
+            self.changed.notify_one(&self.state);
         }
-        state.bytes += bytes;
-        state.pushes.push_back(message);
-        self.changed.notify_one(&self.state);
     }
 
     /// Notes the new subscription.
-    pub(super) fn want(&self, link: u64, wanted: Vec<SubscribedEntry>) {
+    pub(super) fn want(&self, connection: u64, wanted: Vec<SubscribedEntry>) {
         let mut state = self.state.lock();
-        if state.link == link {
+        if state.connection == connection {
             state.wanted = Some(wanted);
             self.changed.notify_one(&self.state);
         }
     }
 
     /// Notes that a channel has ended the connection.
-    pub(super) fn lose(&self, link: u64, end: End) {
+    pub(super) fn lose(&self, connection: u64, end: End) {
         let mut state = self.state.lock();
-        if state.link == link {
+        if state.connection == connection {
             state.lost = Some(end);
             self.changed.notify_one(&self.state);
         }
@@ -150,8 +143,7 @@ impl WorkQueue {
             if let Some(wanted) = state.wanted.take() {
                 return GatewayWork::Subscribe(wanted);
             }
-            if let Some(message) = state.pushes.pop_front() {
-                state.bytes -= message.bytes();
+            if let Some(message) = state.pushes.pop() {
                 return GatewayWork::Forward(message);
             }
             if monotonic_ns() >= deadline_ns {
@@ -173,10 +165,9 @@ impl WorkQueue {
     pub(super) fn clear(&self) {
         let mut state = self.state.lock();
         // Ignore later calls for the connection that has ended.
-        state.link += 1;
-        let lost = state.pushes.drain(..).map(|push| push.events).sum();
-        state.bytes = 0;
-        self.count_lost(lost);
+        state.connection += 1;
+        let lost = state.pushes.drain(usize::MAX).map(|push| push.events);
+        self.count_lost(lost.sum());
     }
 
     pub(super) fn count_forwarded(&self, events: u32) {
@@ -248,8 +239,8 @@ mod tests {
     #[test]
     fn the_oldest_makes_room_and_is_counted() {
         let work = WorkQueue::new(2, 1 << 20);
-        let link = work.begin();
-        (0..3).for_each(|bytes| work.put(link, taken(bytes)));
+        let connection = work.begin();
+        (0..3).for_each(|bytes| work.put(connection, taken(bytes)));
         let statistics = work.statistics();
         assert_eq!((statistics.received, statistics.discarded_full), (3, 1));
         let sizes: Vec<usize> = std::iter::from_fn(|| match work.next(0) {
@@ -264,11 +255,11 @@ mod tests {
     #[test]
     fn bytes_are_bounded_too() {
         let work = WorkQueue::new(100, 300);
-        let link = work.begin();
-        work.put(link, taken(1000));
-        assert_eq!(work.statistics().discarded_full, 1);
-        work.put(link, taken(100));
-        work.put(link, taken(110));
+        let connection = work.begin();
+        work.put(connection, taken(100));
+        work.put(connection, taken(1000));
+        assert_eq!(work.statistics().discarded_full, 1, "the one too large");
+        work.put(connection, taken(110));
         assert_eq!(work.statistics().discarded_full, 2);
         assert!(matches!(work.next(0), GatewayWork::Forward(message) if message.bytes() > 110));
         assert!(matches!(work.next(0), GatewayWork::Nothing));

@@ -12,13 +12,13 @@ use std::sync::{Arc, OnceLock};
 use rtorb::exception::local;
 use rtorb::skeleton::ServedBy;
 use rtorb::{DispatchStrategy, ObjectRef, Poa, PoaError, SystemException, with_deadline};
+use rtorb_os::bounded_queue::BoundedQueue;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
 
 use super::config::{PlainConfig, PlainStatistics};
 use super::consumer::QueuedConsumer;
 use super::counts::PlainCounts;
-use super::goodbyes::{Goodbye, Goodbyes};
 use super::value;
 use crate::events::client::{ConnectError, connect_consumer, connect_supplier, is_there};
 use crate::events::simple_subscription::SimpleSubscription;
@@ -42,6 +42,12 @@ pub(super) struct PlainCore {
     pub(super) counts: Arc<PlainCounts>,
 }
 
+/// A client to notify that it is disconnected.
+enum Goodbye {
+    Supplier(plain::PushSupplier),
+    Consumer(plain::PushConsumer),
+}
+
 struct ChannelState {
     last_number: u64,
     suppliers: BTreeMap<u64, Proxy<SupplierClient>>,
@@ -49,7 +55,8 @@ struct ChannelState {
     consumers: BTreeMap<u64, Proxy<Option<Arc<QueuedConsumer>>>>,
     /// Threads of consumers whose proxy is removed. They count as consumers until they end.
     ending_threads: usize,
-    goodbyes: Goodbyes,
+    /// The clients that are still to be notified, in the order in which they were disconnected.
+    goodbyes: BoundedQueue<Goodbye>,
     stop: bool,
     /// The channel has disconnected this consumer.
     lost: bool,
@@ -117,7 +124,7 @@ impl PlainCore {
             suppliers: BTreeMap::new(),
             consumers: BTreeMap::new(),
             ending_threads: 0,
-            goodbyes: Goodbyes::new(config.suppliers_max, config.consumers_max),
+            goodbyes: BoundedQueue::new(config.suppliers_max + config.consumers_max, usize::MAX),
             stop: false,
             lost: false,
             subscribed: false,
@@ -460,14 +467,14 @@ impl PlainCore {
 
     /// Queues a notification, or counts it as dropped.
     fn add_goodbye(&self, state: &mut ChannelState, goodbye: Goodbye) {
-        if !state.goodbyes.add(goodbye) {
+        if state.goodbyes.push(goodbye, 0).is_err() {
             (self.counts.goodbyes_dropped).fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Notifies the next disconnected client. Returns false if there is none.
     fn say_goodbye(&self) -> bool {
-        let goodbye = self.state.lock().goodbyes.take();
+        let goodbye = self.state.lock().goodbyes.pop();
         goodbye.inspect(|client| self.notify(client)).is_some()
     }
 
@@ -559,7 +566,7 @@ impl PlainCore {
     fn remove_clients(&self) -> (Vec<ObjectRef>, Vec<Goodbye>) {
         let mut objects = Vec::new();
         let mut state = self.state.lock();
-        let mut goodbyes: Vec<Goodbye> = std::iter::from_fn(|| state.goodbyes.take()).collect();
+        let mut goodbyes: Vec<Goodbye> = state.goodbyes.drain(usize::MAX).collect();
         for proxy in std::mem::take(&mut state.suppliers).into_values() {
             objects.push(proxy.object);
             if let SupplierClient::Connected(Some(supplier)) = proxy.client {

@@ -42,7 +42,8 @@ pub struct PlainConfig {
     pub failures_max: u32,
     /// The time after which a silent client is pinged (default 10 s).
     pub ping_every: Duration,
-    /// The configuration of the consumers' threads, such as the priority of a lane.
+    /// The configuration of the consumers' threads, such as the priority of a lane. By default they have the policy and the CPUs of the thread
+    /// that calls [`serve`](super::PlainChannel::serve), as the thread `rtorb-plain` always has.
     pub consumer_threads: ThreadConfig,
 }
 

@@ -1,10 +1,10 @@
 //! A plain consumer and its queue.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use rtorb::any::Any;
+use rtorb_os::bounded_queue::BoundedQueue;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex};
 
@@ -18,14 +18,10 @@ pub(super) struct QueuedConsumer {
     counts: Arc<PlainCounts>,
     queue: Mutex<ConsumerQueue>,
     changed: Condvar,
-    events_max: usize,
-    bytes_max: usize,
 }
 
-#[derive(Default)]
 struct ConsumerQueue {
-    waiting: VecDeque<(Arc<Any>, usize)>,
-    bytes: usize,
+    waiting: BoundedQueue<Arc<Any>>,
     ended: bool,
 }
 
@@ -45,10 +41,11 @@ impl QueuedConsumer {
         Self {
             object: object.with_timeout(config.push_timeout),
             counts: Arc::clone(counts),
-            queue: Mutex::new(ConsumerQueue::default()),
+            queue: Mutex::new(ConsumerQueue {
+                waiting: BoundedQueue::new(config.queue_events, config.queue_bytes),
+                ended: false,
+            }),
             changed: Condvar::new(),
-            events_max: config.queue_events,
-            bytes_max: config.queue_bytes,
         }
     }
 
@@ -56,25 +53,19 @@ impl QueuedConsumer {
         &self.object
     }
 
-    /// Queues an event. The oldest events make room.
+    /// Queues an event. The oldest events make room, unless it is larger than the queue.
     pub(super) fn put(&self, any: &Arc<Any>, bytes: usize) {
         let mut queue = self.queue.lock();
         if queue.ended {
             return;
         }
         self.counts.received.fetch_add(1, Ordering::Relaxed);
-        while queue.waiting.len() >= self.events_max || queue.bytes + bytes > self.bytes_max {
-            let oldest = queue.waiting.pop_front();
+        let discard = |_| {
             self.counts.discarded_full.fetch_add(1, Ordering::Relaxed);
-            let Some((_, bytes)) = oldest else {
-                // Larger than the whole queue.
-                return;
-            };
-            queue.bytes -= bytes;
+        };
+        if queue.waiting.push_over(Arc::clone(any), bytes, discard) {
+            self.changed.notify_one(&self.queue);
         }
-        queue.bytes += bytes;
-        queue.waiting.push_back((Arc::clone(any), bytes));
-        self.changed.notify_one(&self.queue);
     }
 
     /// Ends its thread after the push in progress.
@@ -93,8 +84,7 @@ impl QueuedConsumer {
             if queue.ended {
                 return ConsumerWork::End;
             }
-            if let Some((any, bytes)) = queue.waiting.pop_front() {
-                queue.bytes -= bytes;
+            if let Some(any) = queue.waiting.pop() {
                 return ConsumerWork::Push(any);
             }
             if monotonic_ns() >= ask_ns {
@@ -106,6 +96,6 @@ impl QueuedConsumer {
 
     /// Removes the events that waited at the end and returns their number.
     pub(super) fn left(&self) -> u64 {
-        std::mem::take(&mut self.queue.lock().waiting).len() as u64
+        self.queue.lock().waiting.drain(usize::MAX).len() as u64
     }
 }

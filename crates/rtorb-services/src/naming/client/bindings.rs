@@ -2,7 +2,7 @@
 
 use super::name::Name;
 use crate::stubs::naming::cos_naming::{Binding, BindingIterator, BindingType, NamingContext};
-use rtorb::{ExceptionKind, SystemException, with_deadline};
+use rtorb::{ExceptionKind, SystemException};
 use std::vec::IntoIter;
 
 /// An iterator over the bindings of a context in the server's order. It calls the server for each chunk.
@@ -45,8 +45,8 @@ impl Bindings {
 
     /// Asks for more names, within one timeout.
     fn refill(&mut self) -> Result<(), SystemException> {
-        let timeout = self.context.as_object().chosen_timeout();
-        with_deadline(timeout, || self.refill_next())
+        let context = self.context.clone();
+        context.as_object().within_timeout(|| self.refill_next())
     }
 
     fn refill_next(&mut self) -> Result<(), SystemException> {
@@ -131,7 +131,7 @@ impl Bindings {
     fn end(&mut self) {
         if let Some(others) = self.others.take() {
             // Most servers end an exhausted iterator themselves, so this may fail.
-            let _ = others.destroy();
+            let _ = self.context.as_object().within_timeout(|| others.destroy());
         }
     }
 }

@@ -13,7 +13,7 @@ pub struct BoundName {
 
 impl BoundName {
     /// Binds a name in a context to an object, whatever it was bound to before. If `makes_parents`, makes the missing contexts of the
-    /// name.
+    /// name. The timeout of one call bounds all of it.
     ///
     /// # Errors
     /// If the naming service refuses or cannot be reached.
@@ -23,10 +23,12 @@ impl BoundName {
         object: &ObjectRef,
         makes_parents: bool,
     ) -> Result<Self, Failure> {
-        if makes_parents {
-            context.make_parents(&name)?;
-        }
-        context.bind(&name, object, Existing::Replace)?;
+        context.as_object().within_timeout(|| {
+            if makes_parents {
+                context.make_parents(&name)?;
+            }
+            context.bind(&name, object, Existing::Replace)
+        })?;
         Ok(Self { context, name })
     }
 

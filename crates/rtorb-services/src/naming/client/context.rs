@@ -4,14 +4,14 @@ use super::bindings::Bindings;
 use super::failure::{Failure, FailureReason};
 use crate::naming::exception::NamingException;
 use crate::stubs::naming::cos_naming::{NameComponent, NamingContext};
-use rtorb::{ObjectRef, SystemException, with_deadline};
-use std::time::Duration;
+use rtorb::{ObjectRef, SystemException};
 
 /// A naming context. Cheap to clone.
 ///
 /// If a server raises CannotProceed, the call goes to the context in the exception, as long as the rest of the name gets shorter.
 ///
-/// A timeout that the application chose bounds each operation, however many calls that takes.
+/// The timeout of its reference, or else that of the ORB, bounds each operation, however many calls that takes. Contexts that come from it
+/// have its timeout.
 #[derive(Clone, Debug)]
 pub struct Context {
     context: NamingContext,
@@ -63,9 +63,10 @@ impl Context {
         if name.is_empty() {
             return Ok(self.clone());
         }
-        with_deadline(self.timeout(), || {
+        self.as_object().within_timeout(|| {
             let object = self.resolve(name)?;
             let object = object.ok_or_else(|| Failure::new(name, FailureReason::Nil))?;
+            let object = object.with_timeout_of(self.as_object());
             Self::narrow(&object).map_err(|failure| Failure::new(name, failure.reason))
         })
     }
@@ -121,8 +122,9 @@ impl Context {
     /// # Errors
     /// If the server raises an exception or cannot be reached.
     pub fn new_context(&self) -> Result<Self, Failure> {
-        let made = self.context.new_context();
-        given(&[], made.map_err(NamingException::System))
+        let made = self.context.new_context().map_err(NamingException::System);
+        let made = made.map_err(|raised| Failure::raised(&[], raised));
+        self.given(&[], made?)
     }
 
     /// Makes a context and binds it to a name.
@@ -131,7 +133,7 @@ impl Context {
     /// As [`bind`](Self::bind).
     pub fn bind_new_context(&self, name: &[NameComponent]) -> Result<Self, Failure> {
         let made = self.asked(name, NamingContext::bind_new_context)?;
-        given(name, Ok(made))
+        self.given(name, made)
     }
 
     /// Makes the missing parent contexts of a name.
@@ -139,7 +141,7 @@ impl Context {
     /// # Errors
     /// If a parent is not a context or the server cannot be reached.
     pub fn make_parents(&self, name: &[NameComponent]) -> Result<(), Failure> {
-        with_deadline(self.timeout(), || {
+        self.as_object().within_timeout(|| {
             for length in 1..name.len() {
                 match self.bind_new_context(&name[..length]) {
                     Ok(_) => {}
@@ -166,7 +168,7 @@ impl Context {
     /// # Errors
     /// If it is not a context, is not empty, or the server cannot be reached.
     pub fn remove_context(&self, name: &[NameComponent]) -> Result<(), Failure> {
-        with_deadline(self.timeout(), || {
+        self.as_object().within_timeout(|| {
             let destroyed = self.context(name)?.destroy();
             destroyed.map_err(|failure| Failure::new(name, failure.reason))?;
             self.unbind(name)
@@ -178,12 +180,17 @@ impl Context {
     /// # Errors
     /// If the server cannot be reached.
     pub fn bindings(&self, chunk: u32) -> Result<Bindings, SystemException> {
-        with_deadline(self.timeout(), || Bindings::begin(&self.context, chunk))
+        self.as_object()
+            .within_timeout(|| Bindings::begin(&self.context, chunk))
     }
 
-    /// The timeout of an operation, if the application chose one.
-    fn timeout(&self) -> Option<Duration> {
-        self.as_object().chosen_timeout()
+    /// Returns the context that the server has made, with the timeout of this one.
+    fn given(&self, name: &[NameComponent], made: Option<NamingContext>) -> Result<Self, Failure> {
+        let made = made.ok_or_else(|| Failure::new(name, FailureReason::Nil))?;
+        let made = made.as_object().with_timeout_of(self.as_object());
+        Ok(Self {
+            context: NamingContext::unchecked_narrow(made),
+        })
     }
 
     /// Calls this context, and those that CannotProceed refers to.
@@ -194,7 +201,7 @@ impl Context {
     ) -> Result<T, Failure> {
         let mut context = self.context.clone();
         let mut rest = name.to_vec();
-        with_deadline(self.timeout(), || {
+        self.as_object().within_timeout(|| {
             loop {
                 match ask(&context, &rest).map_err(Into::into) {
                     Ok(answer) => return Ok(answer),
@@ -210,14 +217,4 @@ impl Context {
             }
         })
     }
-}
-
-/// Checks the context that a server has made.
-fn given(
-    name: &[NameComponent],
-    made: Result<Option<NamingContext>, NamingException>,
-) -> Result<Context, Failure> {
-    let made = made.map_err(|raised| Failure::raised(name, raised))?;
-    let context = made.ok_or_else(|| Failure::new(name, FailureReason::Nil))?;
-    Ok(Context { context })
 }

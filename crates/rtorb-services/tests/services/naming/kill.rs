@@ -5,18 +5,19 @@
 //! changes of a run, as far as the scheduler lets it.
 
 use super::random::Random;
-use super::serving::{name, object};
-use core::sync::atomic::{AtomicU16, Ordering};
+use super::serving::name;
 use rtorb::{CompletionStatus, ExceptionKind, Orb, SystemException};
 use rtorb_services::naming::{NamingConfig, NamingService};
 use rtorb_services::stubs::naming::cos_naming::{
     NamingContext, NamingContextBindError, NamingContextExt, NamingContextRebindError,
     NamingContextResolveError, NamingContextUnbindError,
 };
+use rtorb_tests::ours::absent_object;
+use rtorb_tests::server_process::{
+    ServerProcess, end_with_the_test, from_environment, lasting_port, say_ready,
+};
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -27,7 +28,7 @@ fn a_service_killed_at_any_moment_loses_nothing_that_it_acknowledged() {
     println!("{kills} kills, PROPTEST_RNG_SEED={seed}");
     let directory = tempfile::tempdir().expect("a directory");
     let store = directory.path().join("names.redb");
-    let endpoint = free_endpoint();
+    let endpoint = format!("iiop://127.0.0.1:{}", lasting_port());
     let mut random = Random::new(seed);
     let mut writers: Vec<Writer> = (0..WRITERS)
         .map(|number| Writer::new(number, random.next()))
@@ -38,7 +39,7 @@ fn a_service_killed_at_any_moment_loses_nothing_that_it_acknowledged() {
         // Now and then while it loads the store or repairs it.
         if random.below(6) == 0 {
             std::thread::sleep(random.up_to(Duration::from_millis(30)));
-            killed.kill();
+            killed.0.kill();
             tally.before_ready += 1;
             killed = Killed::start(&store, &endpoint);
         }
@@ -56,7 +57,7 @@ fn a_service_killed_at_any_moment_loses_nothing_that_it_acknowledged() {
                 })
                 .collect();
             std::thread::sleep(life);
-            killed.kill();
+            killed.0.kill();
             for writer in writing {
                 tally.acknowledged += writer.join().expect("a writer");
             }
@@ -77,14 +78,14 @@ fn a_service_killed_at_any_moment_loses_nothing_that_it_acknowledged() {
 #[test]
 fn a_service_killed_while_it_makes_its_store_can_make_it_again() {
     let starts = from_environment(KILLS).unwrap_or(20) / 2;
-    let endpoint = free_endpoint();
+    let endpoint = format!("iiop://127.0.0.1:{}", lasting_port());
     let mut random = Random::new(u64::from(std::process::id()));
     for _ in 0..starts {
         let directory = tempfile::tempdir().expect("a directory");
         let store = directory.path().join("names.redb");
         let mut killed = Killed::start(&store, &endpoint);
         std::thread::sleep(random.up_to(Duration::from_millis(20)));
-        killed.kill();
+        killed.0.kill();
         let mut second = Killed::start(&store, &endpoint);
         let root = second.wait_until_ready();
         let (listed, _) = root.list(1).expect("a list");
@@ -177,7 +178,7 @@ impl Writer {
             }
         };
         self.in_flight = Some((index, value));
-        let thing = value.map(|value| object(&self.client, &value.to_string()));
+        let thing = value.map(|value| absent_object(&self.client, &value.to_string()));
         let made = match (self.bound[index], &thing) {
             (None, thing) => match root.bind(&at, thing.as_ref()) {
                 // The context is not there yet.
@@ -311,58 +312,22 @@ impl Writer {
 }
 
 /// A naming service in a process that is to be killed.
-struct Killed {
-    child: Child,
-}
+struct Killed(ServerProcess);
 
 impl Killed {
     fn start(store: &Path, endpoint: &str) -> Self {
-        let program = std::env::current_exe().expect("this program");
-        let child = Command::new(program)
-            .args([
-                "naming::kill::serve_until_killed",
-                "--exact",
-                "--ignored",
-                "--nocapture",
-            ])
-            .env(STORE, store)
-            .env(ENDPOINT, endpoint)
-            // It ends with us, too: then its input does.
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("a process");
-        Self { child }
+        let store = store.to_str().expect("a folder of the tests");
+        let variables = [(STORE, store), (ENDPOINT, endpoint)];
+        Self(ServerProcess::start(
+            "naming::kill::serve_until_killed",
+            &variables,
+        ))
     }
 
     /// The root, as a new client has it.
     fn wait_until_ready(&mut self) -> NamingContextExt {
-        let output = self.child.stdout.take().expect("its output");
-        let mut said = String::new();
-        for line in BufReader::new(output).lines() {
-            let line = line.expect("text");
-            if let Some((_, reference)) = line.split_once(READY) {
-                let object = client().string_to_object(reference).expect("a reference");
-                return NamingContextExt::unchecked_narrow(object);
-            }
-            said.push_str(&line);
-            said.push('\n');
-        }
-        panic!("the service ended before it was ready: {said}");
-    }
-
-    fn kill(&mut self) {
-        // SIGKILL.
-        self.child.kill().expect("killed");
-        self.child.wait().expect("ended");
-    }
-}
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        // Ended already, most of the time.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let object = client().string_to_object(&self.0.reference());
+        NamingContextExt::unchecked_narrow(object.expect("a reference"))
     }
 }
 
@@ -373,39 +338,16 @@ fn serve_until_killed() {
     let (Ok(store), Ok(endpoint)) = (std::env::var(STORE), std::env::var(ENDPOINT)) else {
         return;
     };
-    std::thread::spawn(|| {
-        let _ = std::io::stdin().read(&mut [0]);
-        std::process::exit(0);
-    });
+    end_with_the_test();
     let orb = Orb::builder().listen(&endpoint).build().expect("an ORB");
     let naming = NamingService::serve(&orb, NamingConfig::stored_at(store)).expect("a service");
     orb.root_poa().expect("an adapter").manager().activate();
-    println!("{READY}{}", naming.reference().as_object());
+    say_ready(naming.reference().as_object());
     orb.run().expect("an ORB that runs");
 }
 
 fn client() -> Orb {
     Orb::builder().build().expect("a client")
-}
-
-/// An endpoint that is free now, below the ports that the kernel gives to connections: the references of one process are to
-/// hold for the next, and nobody may take the port in between.
-fn free_endpoint() -> String {
-    let first = 10_000 + std::process::id() as u16 % 10_000;
-    let is_free = |port: &u16| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    // Each test a share of its own, so that two do not choose one.
-    static SHARE: AtomicU16 = AtomicU16::new(0);
-    let first = first + SHARE.fetch_add(100, Ordering::Relaxed);
-    let port = (first..first + 100).find(is_free).expect("a free port");
-    format!("iiop://127.0.0.1:{port}")
-}
-
-fn from_environment<T: std::str::FromStr>(variable: &str) -> Option<T> {
-    let text = std::env::var(variable).ok()?;
-    match text.parse() {
-        Ok(number) => Some(number),
-        Err(_) => panic!("{variable} is {text}: give it a number"),
-    }
 }
 
 /// How often the service is killed.
@@ -424,6 +366,3 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 const STORE: &str = "RTORB_NAMING_TEST_STORE";
 const ENDPOINT: &str = "RTORB_NAMING_TEST_ENDPOINT";
-
-/// What the process says, with its reference behind it.
-const READY: &str = "ready ";

@@ -1,13 +1,11 @@
 //! A naming service in this process, and a client of it.
 
 use rtorb::endpoint::Endpoint;
-use rtorb::giop::Version;
-use rtorb::url::{Corbaloc, CorbalocAddress};
 use rtorb::{Collocation, ObjectRef, Orb};
+use rtorb_services::naming::client::{Name, parse_name};
 use rtorb_services::naming::{NamingConfig, NamingService};
-use rtorb_services::stubs::naming::cos_naming::{
-    BindingType, NameComponent, NamingContext, NamingContextExt,
-};
+use rtorb_services::stubs::naming::cos_naming::{BindingType, NamingContext, NamingContextExt};
+use rtorb_tests::ours::absent_object;
 use std::thread::JoinHandle;
 
 /// A service that runs until it is dropped, with a client ORB beside it.
@@ -51,7 +49,7 @@ impl Serving {
 
     /// A reference to something, which need not be there.
     pub(crate) fn object(&self, key: &str) -> ObjectRef {
-        object(&self.client, key)
+        absent_object(&self.client, key)
     }
 
     /// Where it listens.
@@ -82,29 +80,9 @@ impl Drop for Serving {
     }
 }
 
-/// A reference to something, which need not be there.
-pub(crate) fn object(orb: &Orb, key: &str) -> ObjectRef {
-    let address = CorbalocAddress::Iiop {
-        version: Version::V1_2,
-        host: "192.0.2.1".to_owned(),
-        port: 9,
-    };
-    let place = Corbaloc {
-        addresses: vec![address],
-        object_key: key.as_bytes().to_vec(),
-    };
-    let ior = place.to_ior("IDL:Thing:1.0").expect("a reference");
-    orb.string_to_object(&ior.to_string()).expect("an object")
-}
-
 /// A name out of its text.
-pub(crate) fn name(text: &str) -> Vec<NameComponent> {
-    let parts = rtorb::url::parse_name(text).expect(text);
-    let component = |part: rtorb::url::NameComponent| NameComponent {
-        id: part.id,
-        kind: part.kind,
-    };
-    parts.into_iter().map(component).collect()
+pub(crate) fn name(text: &str) -> Name {
+    parse_name(text).expect(text)
 }
 
 /// All that names of one and two components lead to, a line each, in order of the names.

@@ -143,7 +143,7 @@ impl BidirectionalTable {
         connections.retain(|_, known| !Arc::ptr_eq(known, connection));
     }
 
-    /// Ends all calls, and opens no more connections, because the ORB is shut down: nobody reads replies any longer.
+    /// Ends all calls, and opens no more connections, because the ORB is shut down: no thread reads replies any longer.
     pub(crate) fn close(&self) {
         let connections = {
             let mut addresses = self.addresses.lock();

@@ -10,11 +10,12 @@ mod tests;
 use super::levels::{Levels, Start};
 use super::request_room::{Buffering, QueuedRequest, RequestRoom};
 use super::urgency::Importance;
+use crate::clock::monotonic_ns;
 use crate::deadline::NONE_NS;
 use crate::limits::Limits;
 use crate::server::{Session, TakenRequest, Workspace};
 use crate::strategies::RequestOrder;
-use crate::timing::Criticality;
+use crate::timing::{Criticality, TimingCounters};
 use rtorb_os::ring::{PopError, PushError, Ring};
 use rtorb_os::sync::Mutex;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ pub(crate) struct DeadlineQueue {
 }
 
 impl DeadlineQueue {
-    /// An empty queue for so many levels; its bounds are at most those of the ORB's limits.
+    /// Makes an empty queue for that number of levels; its bounds are at most those of the ORB's limits.
     pub(crate) fn new(
         order: RequestOrder,
         buffering: Buffering,
@@ -59,7 +60,7 @@ impl DeadlineQueue {
 
     /// Adds `request`, and replaces it by memory for the next one. Wakes the thread of a level if the request begins now.
     ///
-    /// Without room, sheds less critical requests, or replies TRANSIENT 1; counts both.
+    /// Without room, takes the place of a request that has expired, sheds less critical requests, or replies TRANSIENT 1; counts each.
     pub(crate) fn put(
         &self,
         session: &Arc<Session>,
@@ -75,6 +76,10 @@ impl DeadlineQueue {
             if let Some(queued) = self.room.admit(session, request, levels) {
                 let start = self.levels.lock().arrive(importance, queued);
                 return self.begin(start, workspace);
+            }
+            if let Some(expired) = self.take_expired(&session.orb.timing) {
+                self.room.expire(expired, workspace);
+                continue;
             }
             match self.take_less_critical(importance.criticality, request) {
                 Some(shed) => self.room.shed(shed, workspace),
@@ -117,6 +122,17 @@ impl DeadlineQueue {
         for begun in &self.begun {
             while begun.pop().is_some() {}
         }
+    }
+
+    /// Takes out a request that waits and has expired, if the ORB refuses such. One at a time, so that a new request waits for few replies.
+    #[cold]
+    fn take_expired(&self, timing: &TimingCounters) -> Option<QueuedRequest> {
+        if !timing.settings.enforces_deadlines {
+            return None;
+        }
+        let now_ns = monotonic_ns();
+        let has_expired = |queued: &QueuedRequest| queued.request.deadline_ns() <= now_ns;
+        self.levels.lock().take_job(has_expired)
     }
 
     /// Takes out the least critical request that waits, if it is less critical than `than`, and if `request` has room without all of

@@ -1,6 +1,6 @@
 //! The listening endpoints of the lanes of a pool.
 
-use crate::endpoint::{Endpoint, ListenEndpoint};
+use crate::endpoint::{Endpoint, ListenEndpoint, PublishedAddress};
 use crate::realtime::ThreadpoolId;
 use std::path::{Path, PathBuf};
 
@@ -79,6 +79,10 @@ fn beside_it(listen: &ListenEndpoint, pool: ThreadpoolId, lane: usize) -> Listen
             host: host.clone(),
             port: 0,
         },
+        Endpoint::Tls { host, .. } => Endpoint::Tls {
+            host: host.clone(),
+            port: 0,
+        },
         Endpoint::Unix { path } => Endpoint::Unix {
             path: path_beside(path, pool, lane),
         },
@@ -87,9 +91,15 @@ fn beside_it(listen: &ListenEndpoint, pool: ThreadpoolId, lane: usize) -> Listen
         },
     };
     // The port that was published leads to the ORB's endpoint: the lane publishes its own.
-    let mut published = listen.published.clone();
-    published.iter_mut().for_each(|address| address.port = None);
-    published.dedup();
+    let mut published: Vec<PublishedAddress> = Vec::new();
+    for PublishedAddress { host, .. } in &listen.published {
+        if published.iter().all(|it| it.host != *host) {
+            published.push(PublishedAddress {
+                host: host.clone(),
+                port: None,
+            });
+        }
+    }
     ListenEndpoint {
         endpoint,
         published,
@@ -119,7 +129,7 @@ mod tests {
     #[test]
     fn a_lane_listens_beside_each_endpoint_of_the_orb() {
         let orb = [
-            listen("iiop://127.0.0.1:2809/publish=gate:12809"),
+            listen("iiop://127.0.0.1:2809/publish=gate:12809&publish=wall&publish=gate:12810"),
             listen("uiop:///run/x.sock"),
         ];
         let lane = LaneEndpoints::default().of_lane(&orb, ThreadpoolId(1), 2);
@@ -129,6 +139,7 @@ mod tests {
         );
         let published = &lane[0].published[0];
         assert_eq!((&*published.host, published.port), ("gate", None));
+        assert_eq!(lane[0].published.len(), 2, "each host once");
     }
 
     #[test]

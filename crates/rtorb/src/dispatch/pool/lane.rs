@@ -12,6 +12,7 @@ use crate::dispatch::thread_per_request::RequestThreads;
 use crate::exception::{SystemException, local};
 use crate::limits::Limits;
 use crate::realtime::{NativePriority, Priority, Reservation};
+use crate::recorder::RecordedLane;
 use crate::server::{
     Event, EventLoop, EventRoom, ServedConnection, Server, ServerCore, Session, ThreadPriority,
     Token, Workspace, refuse,
@@ -168,15 +169,17 @@ impl Lane {
 
     /// The workspace of the calling thread, which belongs to the lane.
     pub(crate) fn workspace(&self) -> Workspace {
-        let workspace = Workspace::new(match (self.calls, self.priority) {
+        if let Some(priority) = self.priority {
+            thread_state::enter_recorder_of(RecordedLane {
+                pool: self.server.pool().get(),
+                priority: priority.get(),
+            });
+        }
+        Workspace::new(match (self.calls, self.priority) {
             (Calls::OfLane, Some(priority)) => ThreadPriority::of_lane(priority),
             (Calls::Routed, Some(priority)) => ThreadPriority::of_routed_lane(priority),
             _ => ThreadPriority::returning(),
-        });
-        if let (Some(part), Some(priority)) = (thread_state::recorder(), self.priority) {
-            part.note_lane(self.server.pool().get(), priority.get());
-        }
-        workspace
+        })
     }
 
     /// True if at most one thread serves it.
@@ -237,7 +240,7 @@ impl Lane {
         fence(Ordering::SeqCst);
     }
 
-    /// True if its servants call it, and would wait for ever if it had one thread.
+    /// Returns true if its servants call objects of the same lane: with one thread, such a call would get no reply.
     pub(crate) fn calls_itself(&self) -> bool {
         self.calls_itself.load(Ordering::SeqCst)
     }

@@ -130,11 +130,24 @@ impl<J> Levels<J> {
     pub(super) fn shed(&mut self, than: Criticality) -> Option<J> {
         let order = |waiting: &&WaitingJob<J>| (waiting.criticality, Reverse(waiting.rank));
         let least = self.waiting_below(than).min_by_key(order)?.rank;
+        self.take(|waiting| waiting.rank == least)
+    }
+
+    /// Takes out a job that waits and for which `is_meant` returns true.
+    ///
+    /// It looks at each waiting job, and makes no heap call.
+    #[cold]
+    pub(super) fn take_job(&mut self, is_meant: impl Fn(&J) -> bool) -> Option<J> {
+        self.take(|waiting| is_meant(&waiting.job))
+    }
+
+    fn take(&mut self, is_meant: impl Fn(&WaitingJob<J>) -> bool) -> Option<J> {
+        let place = self.waiting.iter().position(is_meant)?;
+        // The vector has the order of the iterator.
         let mut waiting = mem::take(&mut self.waiting).into_vec();
-        let place = waiting.iter().position(|waiting| waiting.rank == least);
-        let shed = place.map(|place| waiting.swap_remove(place).job);
+        let taken = waiting.swap_remove(place);
         self.waiting = waiting.into();
-        shed
+        Some(taken.job)
     }
 
     fn waiting_below(&self, than: Criticality) -> impl Iterator<Item = &WaitingJob<J>> {

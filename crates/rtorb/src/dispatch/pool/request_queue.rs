@@ -25,7 +25,7 @@ pub(crate) enum Job {
 }
 
 impl RequestQueue {
-    /// An empty queue for so many threads; its bounds are at most those of the ORB's limits.
+    /// Makes an empty queue from which `threads` threads take; its bounds are at most those of the ORB's limits.
     pub(crate) fn new(buffering: Buffering, threads: u32, limits: &Limits) -> Self {
         let room = RequestRoom::new(buffering, threads, limits);
         Self {
@@ -70,10 +70,16 @@ impl RequestQueue {
 
     /// Asks one of the threads for help elsewhere.
     pub(crate) fn call(&self) {
-        if !self.is_called.swap(true, Ordering::AcqRel) {
-            // It is refused only when the pool is stopped.
-            let _ = self.jobs.push(Job::Help);
+        if !self.is_called.swap(true, Ordering::AcqRel) && self.jobs.push(Job::Help).is_err() {
+            // It has a place of its own, so only a stopped pool refuses it. Otherwise the next caller asks again.
+            self.end_call();
         }
+    }
+
+    /// Notes that no call for help is in the queue.
+    fn end_call(&self) {
+        // Not a plain store: whoever takes the next call must see what callers wanted before that found the queue called already.
+        self.is_called.swap(false, Ordering::AcqRel);
     }
 
     /// Takes out the oldest request, waiting until `deadline_ns`.
@@ -101,10 +107,7 @@ impl RequestQueue {
     fn taken(&self, job: &Job) {
         match job {
             Job::Request(queued) => self.room.note_taken(&queued.request),
-            // Not a plain store: a thread that finds the queue called already must see what was wanted before.
-            Job::Help => {
-                self.is_called.swap(false, Ordering::AcqRel);
-            }
+            Job::Help => self.end_call(),
         }
     }
 }
@@ -126,6 +129,16 @@ mod tests {
             ..Buffering::default()
         };
         RequestQueue::new(bounds, 2, &Limits::default())
+    }
+
+    #[test]
+    fn a_call_for_help_that_the_ring_does_not_take_is_made_again_later() {
+        let queue = queue();
+        while queue.jobs.push(Job::Help).is_ok() {}
+        queue.call();
+        queue.clear();
+        queue.call();
+        assert!(matches!(queue.next(Some(0)), Ok(Job::Help)), "it is asked");
     }
 
     /// A request that the ring does not take, which the bounds exclude as long as threads take their jobs out completely.

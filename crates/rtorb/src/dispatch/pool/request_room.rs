@@ -1,6 +1,6 @@
 //! The room of a queue: how many requests wait there, the memory for them, and the end of each.
 
-use crate::exception::local;
+use crate::exception::{SystemException, local};
 use crate::limits::Limits;
 use crate::server::{Session, TakenRequest, Workspace};
 use crate::thread_state;
@@ -43,7 +43,7 @@ pub(crate) struct QueuedRequest {
 }
 
 impl RequestRoom {
-    /// Empty room of a queue for so many threads; its bounds are at most those of the ORB's limits.
+    /// Makes the empty room of a queue from which `threads` threads take; its bounds are at most those of the ORB's limits.
     pub(crate) fn new(buffering: Buffering, threads: u32, limits: &Limits) -> Self {
         let limit = limits.queued_requests();
         let requests_max = match buffering.requests_max {
@@ -134,9 +134,26 @@ impl RequestRoom {
     /// Replies TRANSIENT to a request that waited, and counts that: a more critical one takes its place.
     #[cold]
     pub(crate) fn shed(&self, queued: QueuedRequest, workspace: &mut Workspace) {
+        queued.session.orb.state.note_shed();
+        self.give_up(queued, &local::SHED, workspace);
+    }
+
+    /// Replies TIMEOUT to a request that waited until its deadline had passed, and counts that.
+    #[cold]
+    pub(crate) fn expire(&self, queued: QueuedRequest, workspace: &mut Workspace) {
+        let _ = queued.session.orb.timing.refuse_expired();
+        self.give_up(queued, &local::EXPIRED, workspace);
+    }
+
+    /// Replies with that exception to a request that waited, and gives its room back.
+    fn give_up(
+        &self,
+        queued: QueuedRequest,
+        exception: &SystemException,
+        workspace: &mut Workspace,
+    ) {
         let QueuedRequest { session, request } = queued;
-        session.orb.state.note_shed();
-        request.refuse(&session, workspace, &local::SHED);
+        request.refuse(&session, workspace, exception);
         self.admission.withdraw(request.bytes() as u64);
         session.note_served();
         self.take_back(request);

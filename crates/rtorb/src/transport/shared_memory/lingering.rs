@@ -22,7 +22,7 @@ const YIELDS_MAX: u32 = 50;
 /// How often a thread checks the rings before it sleeps, with a pause of the CPU in between: some 50 us on current machines.
 const LOOKS_MAX: u32 = 1000;
 
-/// After so many waits in vain, an adaptive thread sleeps at once for a while.
+/// The number of waits in vain after which an adaptive thread sleeps at once for a while.
 const IN_VAIN_MAX: u32 = 4;
 
 /// The number of waits after which a resting adaptive thread lingers again.

@@ -92,16 +92,8 @@ impl MemoryLink {
         self.is_watched.store(true, Ordering::Relaxed);
     }
 
-    // The functions that a stream calls are not inlined there: that would cost a call over a socket 50 instructions.
-
-    /// Sends all bytes, and waits for room.
-    #[inline(never)]
-    pub(crate) fn send_bytes(&self, socket: &OwnedFd, bytes: &[u8]) -> Result<(), Unsent> {
-        self.send(socket, &mut [IoSlice::new(bytes)], None)
-    }
-
     /// Sends as much of a message as there is room for, and returns the number of bytes.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn send_message_now(
         &self,
         socket: &OwnedFd,
@@ -163,7 +155,7 @@ impl MemoryLink {
     }
 
     /// Receives at least one byte. Returns 0 if the peer has ended.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn receive(&self, socket: &OwnedFd, into: &mut [u8]) -> Result<usize, Errno> {
         loop {
             let received = self.take(socket, into)?;
@@ -181,7 +173,7 @@ impl MemoryLink {
     /// Receives available bytes without waiting. Fails with `AGAIN` if there are none.
     ///
     /// With an event loop, either `into` is full afterwards, or the doorbell rings for the next byte.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn receive_now(&self, socket: &OwnedFd, into: &mut [u8]) -> Result<usize, Errno> {
         let is_polled = self.is_polled.load(Ordering::Relaxed);
         if is_polled && !self.has_lingered.load(Ordering::Relaxed) {
@@ -241,7 +233,7 @@ impl MemoryLink {
     }
 
     /// Appends available bytes to `into`: at most `bytes_max`, and no more than it has room for. Fails with `AGAIN` if there are none.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn receive_behind_now(
         &self,
         socket: &OwnedFd,

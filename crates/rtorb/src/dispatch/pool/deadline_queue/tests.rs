@@ -344,6 +344,37 @@ fn a_request_for_which_shedding_makes_too_little_room_is_refused_and_none_is_she
     assert_eq!(exchange.log.numbers(), [0, 2, 4]);
 }
 
+#[test]
+fn a_full_queue_gives_the_places_of_expired_requests_away_before_it_sheds_or_refuses_any() {
+    let calls = |deadlines| {
+        let mut exchange = Exchange::with(Orb::builder().deadlines(deadlines));
+        let queue = bounded(3, 0);
+        let (short, long) = (Duration::from_millis(10), Duration::from_secs(100));
+        for (number, deadline) in [(0, long), (1, short), (2, long), (3, short)] {
+            exchange.call(&queue, "work", number, Some(deadline));
+        }
+        exchange.world.pass(Duration::from_secs(1));
+        for (number, operation) in [(4, "vital"), (5, "work"), (6, "work")] {
+            exchange.call(&queue, operation, number, Some(long));
+            exchange.receive();
+        }
+        let orb = &exchange.orb;
+        let counts = [
+            orb.requests_expired(),
+            orb.requests_shed(),
+            orb.requests_refused(),
+        ];
+        assert_eq!(queue.room.accepted(), 4);
+        exchange.serve_all(&queue, 0);
+        assert_eq!(exchange.count(b"GIOP"), 7, "each client has a reply");
+        assert_eq!(queue.room.accepted(), 0);
+        (exchange.log.numbers(), counts)
+    };
+    assert_eq!(calls(Deadlines::Enforce), (vec![0, 2, 4, 5], [2, 0, 1]));
+    // A request that is served all the same keeps its place.
+    assert_eq!(calls(Deadlines::Count), (vec![0, 1, 3, 4], [0, 1, 2]));
+}
+
 /// The calls of one kind in an overload.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Outcome {

@@ -1,13 +1,10 @@
 //! One connection of a gateway to both channels.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use rtorb::exception::local;
 use rtorb::skeleton::{OperationTable, ServedBy, ServerCall, unknown_operation};
-use rtorb::{
-    ExceptionKind, Interface, ObjectRef, Orb, Poa, PoaError, SystemException, with_deadline,
-};
+use rtorb::{ExceptionKind, Interface, ObjectRef, Orb, Poa, PoaError, SystemException};
 use rtorb_os::clock::monotonic_ns;
 
 use super::config::{End, Ends, GatewayConfig, News};
@@ -26,7 +23,7 @@ use crate::stubs::rtec_event::rtec_event_channel_admin::{
 use crate::stubs::rtec_event::rtec_event_comm::{PushConsumer, PushSupplier, PushSupplierServant};
 
 /// A connected gateway.
-pub(super) struct Link {
+pub(super) struct GatewayConnection {
     work: Arc<WorkQueue>,
     objects: Objects,
     from: EventChannel,
@@ -40,7 +37,7 @@ pub(super) struct Link {
 }
 
 /// Why the connection ended.
-pub(super) enum LinkEnd {
+pub(super) enum ConnectionEnd {
     Stopped,
     Lost {
         end: End,
@@ -50,32 +47,32 @@ pub(super) enum LinkEnd {
     NotSubscribed(ConnectError),
 }
 
-impl Link {
-    /// Finds both channels and joins them, all within the timeout of one call, if the application chose one.
+impl GatewayConnection {
+    /// Finds both channels and joins them, all within the timeout of one call.
     pub(super) fn open(
         orb: &Orb,
         ends: &Ends,
         poa: &Poa,
         work: &Arc<WorkQueue>,
     ) -> Result<Self, (End, ConnectError)> {
-        with_deadline(orb.chosen_timeout(), || {
+        orb.within_timeout(|| {
             let from = (ends.from)().map_err(|exception| (End::From, exception.into()))?;
             let to = (ends.to)().map_err(|exception| (End::To, exception.into()))?;
-            with_deadline(timeout(&from, &to), || Self::join(from, to, poa, work))
+            within_timeout(&from, &to, || Self::join(&from, &to, poa, work))
                 .map_err(|error| (End::To, error))
         })
     }
 
     /// Becomes a supplier and an observer of `to`.
     fn join(
-        from: EventChannel,
-        to: EventChannel,
+        from: &EventChannel,
+        to: &EventChannel,
         poa: &Poa,
         work: &Arc<WorkQueue>,
     ) -> Result<Self, ConnectError> {
         let number = work.begin();
         let objects = Objects::activate(poa, work, number)?;
-        let supplier = connect_supplier(&to, Some(&objects.supplier.object), &publication())?;
+        let supplier = connect_supplier(to, Some(&objects.supplier.object), &publication())?;
         let observer = match to.append_observer(Some(&objects.observer.object)) {
             Ok(observer) => observer,
             Err(error) => {
@@ -86,8 +83,8 @@ impl Link {
         Ok(Self {
             work: Arc::clone(work),
             objects,
-            from,
-            to,
+            from: from.clone(),
+            to: to.clone(),
             supplier,
             observer,
             consumer: None,
@@ -102,22 +99,22 @@ impl Link {
     }
 
     /// Forwards events until a channel is lost or the gateway stops.
-    pub(super) fn serve(&mut self, config: &GatewayConfig, tell: &dyn Fn(&News)) -> LinkEnd {
+    pub(super) fn serve(&mut self, config: &GatewayConfig, tell: &dyn Fn(&News)) -> ConnectionEnd {
         let period_ns = config.ping_every.as_nanos() as u64;
         let mut ping_ns = monotonic_ns() + period_ns;
         loop {
             let next = self.work.next(ping_ns);
             let done = match next {
-                GatewayWork::Stop => return LinkEnd::Stopped,
+                GatewayWork::Stop => return ConnectionEnd::Stopped,
                 GatewayWork::Lost(end) => {
                     let exception = None;
-                    return LinkEnd::Lost { end, exception };
+                    return ConnectionEnd::Lost { end, exception };
                 }
                 GatewayWork::Forward(message) => self.pass(&message),
                 GatewayWork::Subscribe(wanted) => {
                     let entries = wanted.len();
                     if let Err(error) = self.subscribe(wanted, config.rt_info) {
-                        return LinkEnd::NotSubscribed(error);
+                        return ConnectionEnd::NotSubscribed(error);
                     }
                     self.has_served |= entries > 0;
                     tell(&News::Subscribed { entries });
@@ -135,14 +132,15 @@ impl Link {
             });
             if let Err((end, exception)) = done {
                 let exception = Some(exception);
-                return LinkEnd::Lost { end, exception };
+                return ConnectionEnd::Lost { end, exception };
             }
         }
     }
 
     /// Disconnects from both channels, as far as they answer within the timeout of one call.
     pub(super) fn close(&mut self) {
-        with_deadline(timeout(&self.from, &self.to), || {
+        let (from, to) = (self.from.clone(), self.to.clone());
+        within_timeout(&from, &to, || {
             if let Some(consumer) = self.consumer.take() {
                 let _ = consumer.disconnect_push_supplier();
             }
@@ -172,7 +170,7 @@ impl Link {
     }
 
     fn ping(&mut self) -> Result<(), (End, SystemException)> {
-        with_deadline(timeout(&self.from, &self.to), || {
+        within_timeout(&self.from, &self.to, || {
             is_there(self.supplier.as_object()).map_err(|exception| (End::To, exception))?;
             let from = match &self.consumer {
                 Some(consumer) => is_there(consumer.as_object()),
@@ -200,9 +198,9 @@ impl Link {
         if self.subscribed.as_ref() == Some(&wanted) {
             return Ok(());
         }
-        with_deadline(self.from.as_object().chosen_timeout(), || {
-            self.resubscribe(&wanted, rt_info)
-        })?;
+        let from = self.from.clone();
+        from.as_object()
+            .within_timeout(|| self.resubscribe(&wanted, rt_info))?;
         self.subscribed = Some(wanted);
         Ok(())
     }
@@ -238,10 +236,10 @@ impl Link {
     }
 }
 
-/// The timeout of a step that calls both channels: the shorter one, if the application chose any.
-fn timeout(from: &EventChannel, to: &EventChannel) -> Option<Duration> {
-    let timeouts = [from, to].map(|channel| channel.as_object().chosen_timeout());
-    timeouts.into_iter().flatten().min()
+/// Runs a step that calls both channels within the timeout of one call, the shorter one.
+fn within_timeout<T>(from: &EventChannel, to: &EventChannel, step: impl FnOnce() -> T) -> T {
+    let of_to = || to.as_object().within_timeout(step);
+    from.as_object().within_timeout(of_to)
 }
 
 /// The objects that the channels call, for one connection.
@@ -252,10 +250,10 @@ struct Objects {
 }
 
 impl Objects {
-    fn activate(poa: &Poa, work: &Arc<WorkQueue>, link: u64) -> Result<Self, ConnectError> {
+    fn activate(poa: &Poa, work: &Arc<WorkQueue>, connection: u64) -> Result<Self, ConnectError> {
         let callback = |end| Callback {
             work: Arc::clone(work),
-            link,
+            connection,
             end,
         };
         Ok(Self {
@@ -295,7 +293,7 @@ impl<I: Interface<Object = ObjectRef>> Drop for Active<I> {
 
 struct Callback {
     work: Arc<WorkQueue>,
-    link: u64,
+    connection: u64,
     end: End,
 }
 
@@ -303,8 +301,10 @@ struct GatewayObserver(Callback);
 
 impl ObserverServant for GatewayObserver {
     fn update_consumer(&self, sub: &ConsumerQos) -> Result<(), SystemException> {
-        let Callback { work, link, .. } = &self.0;
-        work.want(*link, wanted(&sub.dependencies));
+        let Callback {
+            work, connection, ..
+        } = &self.0;
+        work.want(*connection, wanted(&sub.dependencies));
         Ok(())
     }
 
@@ -317,7 +317,7 @@ struct GatewaySupplier(Callback);
 
 impl PushSupplierServant for GatewaySupplier {
     fn disconnect_push_supplier(&self) -> Result<(), SystemException> {
-        self.0.work.lose(self.0.link, self.0.end);
+        self.0.work.lose(self.0.connection, self.0.end);
         Ok(())
     }
 }
@@ -341,11 +341,11 @@ impl ServedBy<GatewayConsumer> for PushConsumer {
             0 => {
                 let taken = ForwardedMessage::take(call.arguments());
                 let taken = taken.inspect_err(|_| callback.work.count_malformed())?;
-                callback.work.put(callback.link, taken);
+                callback.work.put(callback.connection, taken);
                 call.reply(|_| Ok(()))
             }
             1 => {
-                callback.work.lose(callback.link, callback.end);
+                callback.work.lose(callback.connection, callback.end);
                 call.reply(|_| Ok(()))
             }
             _ => Err(unknown_operation()),
@@ -422,7 +422,7 @@ mod tests {
         }
         let callback = || Callback {
             work: Arc::clone(&work),
-            link: 1,
+            connection: 1,
             end: End::To,
         };
         let objects: Vec<Result<Active<Observer>, _>> = (0..2)

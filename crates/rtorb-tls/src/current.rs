@@ -1,0 +1,91 @@
+//! The files as they were read last, and the reading of changed ones.
+
+use crate::settings::{Configs, FileStamps, TlsBuilder, TlsError};
+use rtorb_os::clock::monotonic_ns;
+use rtorb_os::sync::Mutex;
+use rustls::ServerConfig;
+use std::sync::Arc;
+
+/// The files as they were read last.
+#[derive(Debug)]
+pub(crate) struct CurrentFiles {
+    pub(crate) settings: TlsBuilder,
+    configs: Mutex<Arc<Configs>>,
+    seen: Mutex<Seen>,
+}
+
+/// What was seen of the files last, and when.
+#[derive(Debug)]
+struct Seen {
+    stamps: FileStamps,
+    at_ns: u64,
+    /// A failure is not reported again before; 0 after a success.
+    silent_until_ns: u64,
+}
+
+/// How often the thread of the handshakes looks whether files have changed, in nanoseconds.
+const LOOK_NS: u64 = 1_000_000_000;
+
+/// How often it is reported that the changed files cannot be used, in nanoseconds.
+const SILENT_NS: u64 = 60_000_000_000;
+
+impl CurrentFiles {
+    pub(crate) fn read(settings: TlsBuilder) -> Result<Self, TlsError> {
+        // Before they are read: a later change is seen.
+        let stamps = settings.stamps();
+        Ok(Self {
+            configs: Mutex::new(Arc::new(settings.configs()?)),
+            seen: Mutex::new(Seen {
+                stamps,
+                at_ns: monotonic_ns(),
+                silent_until_ns: 0,
+            }),
+            settings,
+        })
+    }
+
+    /// Reads the files again. If one is wrong, nothing changes.
+    pub(crate) fn reload(&self) -> Result<(), TlsError> {
+        let configs = Arc::new(self.settings.configs()?);
+        *self.configs.lock() = configs;
+        Ok(())
+    }
+
+    /// Reads the files again if they have changed, and tries it again later if they cannot be used. The thread of the handshakes calls it.
+    ///
+    /// # Errors
+    /// As [`reload`](Self::reload), once a minute.
+    pub(crate) fn reload_if_changed(&self) -> Result<(), TlsError> {
+        let now_ns = monotonic_ns();
+        let mut seen = self.seen.lock();
+        if now_ns < seen.at_ns.saturating_add(LOOK_NS) {
+            return Ok(());
+        }
+        seen.at_ns = now_ns;
+        let stamps = self.settings.stamps();
+        if stamps == seen.stamps {
+            return Ok(());
+        }
+        match self.reload() {
+            Ok(()) => {
+                seen.stamps = stamps;
+                seen.silent_until_ns = 0;
+                Ok(())
+            }
+            Err(_) if now_ns < seen.silent_until_ns => Ok(()),
+            Err(error) => {
+                seen.silent_until_ns = now_ns.saturating_add(SILENT_NS);
+                Err(error)
+            }
+        }
+    }
+
+    pub(crate) fn configs(&self) -> Arc<Configs> {
+        Arc::clone(&self.configs.lock())
+    }
+
+    /// Returns what the handshakes of a server use now.
+    pub(crate) fn server(&self) -> Option<Arc<ServerConfig>> {
+        self.configs().server.clone()
+    }
+}

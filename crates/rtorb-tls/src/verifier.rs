@@ -1,0 +1,118 @@
+//! Verifiers of certificates that remember which one they refused.
+
+use crate::certificate::RefusedCertificate;
+use core::cell::RefCell;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
+use std::sync::Arc;
+
+thread_local! {
+    /// The certificate that this thread refused last. A certificate is verified on the thread that reads it.
+    static REFUSED: RefCell<Option<RefusedCertificate>> = const { RefCell::new(None) };
+}
+
+/// Returns the certificate that this thread refused last, and forgets it.
+pub(crate) fn take_refused() -> Option<RefusedCertificate> {
+    REFUSED.take()
+}
+
+fn note<T>(end_entity: &CertificateDer<'_>, verified: Result<T, Error>) -> Result<T, Error> {
+    if verified.is_err() {
+        REFUSED.set(Some(RefusedCertificate::of(end_entity)));
+    }
+    verified
+}
+
+/// Verifies the certificates of servers.
+#[derive(Debug)]
+pub(crate) struct NotingServerVerifier(pub(crate) Arc<dyn ServerCertVerifier>);
+
+impl ServerCertVerifier for NotingServerVerifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verified =
+            self.0
+                .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        note(end_entity, verified)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
+
+/// Verifies the certificates of clients.
+#[derive(Debug)]
+pub(crate) struct NotingClientVerifier(pub(crate) Arc<dyn ClientCertVerifier>);
+
+impl ClientCertVerifier for NotingClientVerifier {
+    fn offer_client_auth(&self) -> bool {
+        self.0.offer_client_auth()
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        self.0.client_auth_mandatory()
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.0.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        let verified = self.0.verify_client_cert(end_entity, intermediates, now);
+        note(end_entity, verified)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}

@@ -1,0 +1,163 @@
+//! Certificates that are refused: the exception of the call says which, about whom, and what to do; the server reports them too.
+
+use crate::calls::cubit;
+use crate::pki::{Pki, nameless, orb, serving};
+use rtorb::exception::local;
+use rtorb::security::ClientCertificates;
+use rtorb::{CompletionStatus, ExceptionKind, OrbBuilder, SystemException, Warning};
+use rtorb_tests::ours::Ours;
+use rtorb_tests::running::until;
+use rtorb_tls::TlsBuilder;
+use rtorb_tls::keys::{Purpose, Validity};
+use std::sync::{Arc, Mutex};
+
+const EXPIRED: Validity = Validity {
+    from: -3,
+    until: -1,
+};
+
+/// Calls a server with these certificates. Returns the exception.
+fn refused(server: TlsBuilder, client: TlsBuilder) -> SystemException {
+    let ours = Ours::serve_as(serving(server));
+    let cubit = cubit(orb(client), &ours.text(ours.cubit.as_object()));
+    cubit.cube_long(3).expect_err("the certificate is refused")
+}
+
+#[track_caller]
+fn check(exception: &SystemException, expected: &SystemException, words: &[&str]) {
+    assert_eq!(exception.kind, ExceptionKind::NoPermission, "{exception}");
+    assert_eq!(exception.minor, expected.minor, "{exception}");
+    assert_eq!(exception.completed, CompletionStatus::No);
+    for word in words {
+        assert!(exception.to_string().contains(word), "{word}: {exception}");
+    }
+}
+
+#[test]
+fn an_expired_certificate_of_a_server_is_named() {
+    let pki = Pki::new();
+    let files = pki.issue_for(Purpose::Server, "old", &["127.0.0.1"], EXPIRED);
+    let exception = refused(pki.with(&files), pki.client());
+    let words = ["certificate of old", "it has expired", "rtorb keys server"];
+    check(&exception, &local::CERTIFICATE_EXPIRED, &words);
+}
+
+#[test]
+fn a_certificate_for_another_name_is_named() {
+    let pki = Pki::new();
+    let files = pki.issue(Purpose::Server, "elsewhere", &["other.example"]);
+    let exception = refused(pki.with(&files), pki.client());
+    let words = ["other.example", "it is not for 127.0.0.1"];
+    check(&exception, &local::CERTIFICATE_OF_OTHER_NAME, &words);
+}
+
+#[test]
+fn a_revoked_certificate_of_a_server_is_named_after_a_reload() {
+    let pki = Pki::new();
+    let files = pki.issue(Purpose::Server, "lost", &["127.0.0.1"]);
+    let ours = Ours::serve_as(serving(pki.with(&files)));
+    let tls = pki.client().revocations(pki.revocations()).build();
+    let tls = tls.expect("right files");
+    let reference = ours.text(ours.cubit.as_object());
+    let client = || rtorb::Orb::builder().secure_transport(tls.transport());
+    assert_eq!(cubit(client(), &reference).cube_long(3), Ok(27));
+    pki.authority
+        .revoke(&files.certificate)
+        .expect("it is there");
+    tls.reload().expect("right files");
+    let exception = cubit(client(), &reference).cube_long(3);
+    let exception = exception.expect_err("it is revoked");
+    let words = ["certificate of lost", "revoked"];
+    check(&exception, &local::CERTIFICATE_REVOKED, &words);
+}
+
+#[test]
+fn a_certificate_of_an_unknown_authority_is_named() {
+    let (pki, other) = (Pki::new(), Pki::new());
+    let exception = refused(other.server(), nameless(&pki));
+    let words = [
+        "certificate of server",
+        "signed by test authority",
+        "-ORBTlsCa",
+    ];
+    check(&exception, &local::CERTIFICATE_UNTRUSTED, &words);
+}
+
+#[test]
+fn a_certificate_that_is_signed_by_itself_is_named() {
+    let (pki, other) = (Pki::new(), Pki::new());
+    let own = other.folder.join("ca");
+    let files = rtorb_tls::keys::IssuedFiles {
+        certificate: own.with_extension("pem"),
+        key: own.with_extension("key"),
+    };
+    let exception = refused(other.with(&files), nameless(&pki));
+    let words = ["signed by itself", "-ORBTlsCa"];
+    check(&exception, &local::CERTIFICATE_UNTRUSTED, &words);
+}
+
+/// Has a server refuse this client. Returns the exception, and what the server reports.
+fn refused_client(server: TlsBuilder, client: TlsBuilder) -> (SystemException, String) {
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&reports);
+    let builder: OrbBuilder = serving(server).on_warning(move |warning| {
+        if let Warning::Refused(text) = warning {
+            noted.lock().expect("no panic").push(text.clone());
+        }
+    });
+    let ours = Ours::serve_as(builder);
+    let cubit = cubit(orb(client), &ours.text(ours.cubit.as_object()));
+    let exception = cubit.cube_long(3).expect_err("the client is refused");
+    let report = until("the server reports it", || {
+        reports.lock().expect("no panic").first().cloned()
+    });
+    (exception, report)
+}
+
+#[test]
+fn a_refused_client_learns_it_and_the_server_reports_why() {
+    let pki = Pki::new();
+    let other = Pki::new();
+    let server = pki.server().revocations(pki.revocations());
+    let old = pki.issue_for(Purpose::Client, "old", &[], EXPIRED);
+    let lost = pki.issue(Purpose::Client, "lost", &[]);
+    pki.authority
+        .revoke(&lost.certificate)
+        .expect("it is there");
+    let strange = other.issue(Purpose::Client, "stranger", &[]);
+    let authorities = pki.folder.join("ca.pem");
+    for (client, words) in [
+        (pki.with(&old), ["certificate of old", "it has expired"]),
+        (pki.with(&lost), ["certificate of lost", "it is revoked"]),
+        (
+            other.with(&strange).authorities(authorities),
+            ["certificate of stranger", "has not signed it"],
+        ),
+        (
+            nameless(&pki),
+            ["client at 127.0.0.1", "shows no certificate"],
+        ),
+    ] {
+        let (exception, report) = refused_client(server.clone(), client);
+        check(&exception, &local::OWN_CERTIFICATE_REFUSED, &[]);
+        for word in words {
+            assert!(report.contains(word), "{report}");
+        }
+    }
+}
+
+#[test]
+fn a_server_may_do_without_certificates_of_clients() {
+    let pki = Pki::new();
+    for clients in [ClientCertificates::Optional, ClientCertificates::None] {
+        let ours = Ours::serve_as(serving(pki_server(&pki, clients)));
+        let cubit = cubit(orb(nameless(&pki)), &ours.text(ours.cubit.as_object()));
+        assert_eq!(cubit.cube_long(3), Ok(27), "{clients:?}");
+    }
+}
+
+fn pki_server(pki: &Pki, clients: ClientCertificates) -> TlsBuilder {
+    let name = format!("{clients:?}");
+    let files = pki.issue(Purpose::Server, &name, &["127.0.0.1"]);
+    pki.with(&files).clients(clients)
+}

@@ -1,0 +1,16 @@
+//! Loopback addresses that no other test listens on.
+
+use std::process;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Returns an endpoint at a loopback address of its own, with a port that the host chooses.
+///
+/// A test calls a server that has ended and expects that nobody is there. At an address that all tests have, the host gives the same
+/// port to the next server, which answers that it has no such object.
+#[must_use]
+pub fn own_endpoint() -> String {
+    static SERVERS: AtomicU8 = AtomicU8::new(0);
+    let [.., high, low] = process::id().to_be_bytes();
+    let server = SERVERS.fetch_add(1, Ordering::Relaxed);
+    format!("iiop://127.{high}.{low}.{}:0", server.clamp(2, 254))
+}

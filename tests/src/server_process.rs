@@ -1,0 +1,118 @@
+//! A server in a process of its own, which a test kills: the program of the tests again, with an ignored test that serves.
+
+use std::fmt::Display;
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::process::{Child, ChildStdout, Command, Stdio, exit};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::thread;
+
+/// A server that ends with the test that started it.
+#[derive(Debug)]
+pub struct ServerProcess {
+    child: Child,
+    /// It stays open, because the test runner reports a test that runs for long.
+    output: BufReader<ChildStdout>,
+}
+
+impl ServerProcess {
+    /// Starts this program with the ignored test `serving` and these variables of the environment.
+    ///
+    /// # Panics
+    ///
+    /// The process cannot be started.
+    pub fn start(serving: &str, variables: &[(&str, &str)]) -> Self {
+        let program = std::env::current_exe().expect("this program");
+        let mut child = Command::new(program)
+            .args([serving, "--exact", "--ignored", "--nocapture"])
+            .envs(variables.iter().copied())
+            // It ends with us, too: then its input does.
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a process");
+        let output = BufReader::new(child.stdout.take().expect("its output"));
+        Self { child, output }
+    }
+
+    /// Waits until the server [is ready](say_ready). Returns its reference.
+    ///
+    /// # Panics
+    ///
+    /// The server ends before.
+    pub fn reference(&mut self) -> String {
+        let mut said = String::new();
+        for line in self.output.by_ref().lines() {
+            let line = line.expect("text");
+            if let Some((_, reference)) = line.split_once(READY) {
+                return reference.to_owned();
+            }
+            said.push_str(&line);
+            said.push('\n');
+        }
+        panic!("the server ended before it was ready: {said}");
+    }
+
+    /// Kills it by SIGKILL.
+    ///
+    /// # Panics
+    ///
+    /// It has been killed already.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("killed");
+        self.child.wait().expect("ended");
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        // Ended already, most of the time.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Has this process end when the test that started it does.
+pub fn end_with_the_test() {
+    thread::spawn(|| {
+        let _ = std::io::stdin().read(&mut [0]);
+        exit(0);
+    });
+}
+
+/// Tells the test that started this process its reference.
+pub fn say_ready(reference: impl Display) {
+    println!("{READY}{reference}");
+}
+
+/// Returns a port of loopback that is free now, below those that the kernel gives to connections: the references of one process are to hold
+/// for the next, and nobody may take the port in between. No port is returned twice.
+///
+/// # Panics
+///
+/// No port is free.
+#[must_use]
+pub fn lasting_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 10_000 + (std::process::id() % 20_000) as u16;
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let mut ports = (0..1_000).map(|_| first + NEXT.fetch_add(1, Ordering::Relaxed));
+    ports.find(is_free).expect("a free port")
+}
+
+/// Returns the number in a variable of the environment, if it is set.
+///
+/// # Panics
+///
+/// It is no number.
+#[must_use]
+pub fn from_environment<T: std::str::FromStr>(variable: &str) -> Option<T> {
+    let text = std::env::var(variable).ok()?;
+    match text.parse() {
+        Ok(number) => Some(number),
+        Err(_) => panic!("{variable} is {text}: give it a number"),
+    }
+}
+
+/// What the server says, with its reference behind it.
+const READY: &str = "ready ";
