@@ -17,6 +17,8 @@ pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
     let features = "rtorb-cli/tls,rtorb-cli/etcd";
     let python = target.join("python/environment/bin/python");
     for step in [
+        // First what takes a moment.
+        cmd!(sh, "cargo xtask fmt"),
         // What guests of the kernel laboratory run: the program as the only file, and kernels.
         cmd!(sh, "cargo xtask static --try"),
         // The same program as a Debian package and as an image, installed and run.
@@ -50,7 +52,6 @@ pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
             sh,
             "cargo xtask simulate --seeds 1430 --system calls --system lanes --system events --system naming --system gateways --system started --system callbacks"
         ),
-        cmd!(sh, "cargo fmt --all --check"),
         // Also compiles what is not built by default. Later steps find the packages of others compiled.
         cmd!(
             sh,

@@ -9,6 +9,7 @@ mod debian;
 mod draw;
 mod elf;
 mod features;
+mod fmt;
 mod fuzz;
 mod image;
 mod instructions;
@@ -60,6 +61,8 @@ enum Task {
     },
     /// Checks that rtorb-services compiles with each of its features alone, and with none, and the command without the laboratory.
     Features,
+    /// Checks the layout of all Rust sources.
+    Fmt,
     /// Runs the fuzz targets for a bounded time. A failing input is stored in fuzz/failures/.
     Fuzz {
         /// The seconds of the whole run, which all targets share.
@@ -144,6 +147,7 @@ fn main() -> anyhow::Result<()> {
         Task::Deb(build) => deb::run(sh, &build).map(drop),
         Task::Draw { arguments } => draw::run(sh, arguments),
         Task::Features => features::run(sh),
+        Task::Fmt => fmt::run(sh),
         Task::Fuzz {
             seconds,
             target,

@@ -20,11 +20,6 @@ pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
     )
     .env("RTORB_COMMAND", command)
     .run()?;
-    cmd!(
-        sh,
-        "cargo fmt --check --manifest-path bindings/python/Cargo.toml"
-    )
-    .run()?;
     println!("{}: has the package", python.display());
     Ok(())
 }

@@ -7,8 +7,10 @@ use freertos_in_rust::kernel::stream_buffer::{
 };
 use freertos_in_rust::sync::{Mutex, TaskContext, TaskHandle};
 use freertos_in_rust::types::portMAX_DELAY;
-use rtorb_embedded::{Client, FixedPriority, Link, LinkError, Object, ObjectRef, Server, SharedClient, Tie};
 use rtorb_board::MESSAGE_BYTES_MAX;
+use rtorb_embedded::{
+    Client, FixedPriority, Link, LinkError, Object, ObjectRef, Server, SharedClient, Tie,
+};
 use rtorb_embedded_cubit::cubit::Cubit;
 use rtorb_embedded_cubit::servant::{Cuber, KEY};
 

@@ -14,10 +14,10 @@ use freertos_in_rust::kernel::tasks::{uxTaskPriorityGet, vTaskPrioritySet};
 use freertos_in_rust::sync::{TaskContext, TaskHandle};
 use freertos_in_rust::types::portMAX_DELAY;
 
-use rtorb_embedded::CallPriority;
 use rtorb_board::heap::HEAP;
 use rtorb_board::machine::{self, Kernel};
 use rtorb_board::{CLOCK_HZ, Report, Request, interrupt_load};
+use rtorb_embedded::CallPriority;
 use rtorb_embedded_cubit::cubit::Cubit;
 use serial::Serial;
 

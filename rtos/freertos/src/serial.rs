@@ -7,9 +7,9 @@ use freertos_in_rust::kernel::stream_buffer::{
 };
 use freertos_in_rust::port::portYIELD_FROM_ISR;
 use freertos_in_rust::types::pdFALSE;
-use rtorb_embedded::{Link, LinkError};
 use rtorb_board::MESSAGE_BYTES_MAX;
 use rtorb_board::uart::{UARTS, Uart};
+use rtorb_embedded::{Link, LinkError};
 
 use crate::IRQ_PRIORITY;
 

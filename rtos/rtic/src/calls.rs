@@ -3,9 +3,11 @@
 use alloc::boxed::Box;
 use core::cell::RefCell;
 use critical_section::Mutex;
-use rtorb_embedded::{Client, FixedPriority, Link, LinkError, Object, ObjectRef, Server, SharedClient, Tie};
 use rtorb_board::MESSAGE_BYTES_MAX;
 use rtorb_board::uart::{Polled, UARTS};
+use rtorb_embedded::{
+    Client, FixedPriority, Link, LinkError, Object, ObjectRef, Server, SharedClient, Tie,
+};
 use rtorb_embedded_cubit::cubit::Cubit;
 use rtorb_embedded_cubit::servant::{Cuber, KEY};
 

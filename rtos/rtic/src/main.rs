@@ -38,12 +38,12 @@ mod app {
     use core::sync::atomic::{AtomicBool, Ordering};
     use rtic_sync::channel::{Receiver, Sender};
     use rtic_sync::make_channel;
-    use rtorb_embedded::{FixedPriority, Server};
     use rtorb_board::heap::HEAP;
     use rtorb_board::sampling::{self, WAKEUPS, less, timed};
     use rtorb_board::ticks::Ticks;
     use rtorb_board::uart::{Polled, UARTS};
     use rtorb_board::{CLOCK_HZ, Report, Request, interrupt_load, machine, timer};
+    use rtorb_embedded::{FixedPriority, Server};
 
     /// Lets the partner of the same priority yield.
     static YIELDS: AtomicBool = AtomicBool::new(false);
