@@ -11,6 +11,8 @@ thread_local! {
     static INHERITED_NS: Cell<u64> = const { Cell::new(NONE_NS) };
     /// The deadline of which no server learns, because it is a timeout; [`NONE_NS`] if there is none.
     static UNTOLD_NS: Cell<u64> = const { Cell::new(NONE_NS) };
+    /// The deadline until which a forwarded call has waited for a servant of this ORB, until it follows; [`Deadline::NONE`] if it has not waited.
+    static END_OF_WAIT: Cell<Deadline> = const { Cell::new(Deadline::NONE) };
 }
 
 /// No deadline.
@@ -68,6 +70,17 @@ impl Drop for DeadlineScope {
 /// Returns true if servers learn that deadline, which calls of this thread inherit now.
 pub(crate) fn is_told(inherited_ns: u64) -> bool {
     inherited_ns != NONE_NS && inherited_ns != UNTOLD_NS.get()
+}
+
+/// Notes until when a call has waited for a servant of this ORB, which has forwarded it; [`Deadline::NONE`] if it has not waited.
+#[cold]
+pub(crate) fn note_end_of_wait(deadline: Deadline) {
+    END_OF_WAIT.set(deadline);
+}
+
+/// Returns what was [noted](note_end_of_wait) of the call that the calling thread has just served.
+pub(crate) fn take_end_of_wait() -> Deadline {
+    END_OF_WAIT.replace(Deadline::NONE)
 }
 
 /// Runs an operation of several calls, which together have one timeout: they inherit its end, and no server learns it.

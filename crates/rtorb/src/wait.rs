@@ -37,8 +37,9 @@ pub(crate) trait ReplySource: Debug + Send + Sync {
     /// Its stream, to wait until it is readable.
     fn stream(&self) -> &Stream;
 
-    /// Receives available bytes without waiting, and delivers each reply to its thread. Returns false if the connection has ended.
-    fn receive(&self) -> bool;
+    /// Receives available bytes without waiting, and delivers each reply to its thread. A peer that sends without end does not hold the
+    /// calling thread.
+    fn receive(&self) -> Receipt;
 
     /// Ends the connection because its stream failed.
     fn fail(&self, errno: Errno);
@@ -68,6 +69,17 @@ pub(crate) trait ReplySource: Debug + Send + Sync {
 
     /// Sends queued requests without waiting, a bounded number of them. `message` keeps what the socket does not take.
     fn send_queued(&self, message: &mut MessageInProgress) -> Remaining;
+}
+
+/// What was received of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Receipt {
+    /// All available bytes that its stream does not report.
+    All,
+    /// As much as one thread receives at a time. There may be bytes that the stream does not report.
+    Part,
+    /// Its end.
+    End,
 }
 
 /// How threads wait for replies on a connection that they share.

@@ -133,7 +133,8 @@ pub(crate) trait CollocatedRequest {
     /// Reads the reply, a whole message.
     fn read(&mut self, reply: &[u8]) -> Result<Outcome, SystemException>;
 
-    /// Returns the deadline of a caller that begins to wait for a deferred reply: the one that its thread inherits, or the ORB's timeout.
+    /// Returns the deadline of a caller that begins to wait for a deferred reply: that of the call; if it has none yet, the one that its thread
+    /// inherits, or the ORB's timeout.
     fn deadline(&self) -> Deadline;
 
     /// Returns the exception of a caller that has waited in vain until that deadline.

@@ -10,6 +10,7 @@ use crate::clock::monotonic_ns;
 use crate::deadline;
 use crate::exception::SystemException;
 use crate::thread_state;
+use core::cell::Cell;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::{Deadline, ReplyError};
 use rtorb_wire::giop::Response;
@@ -43,11 +44,17 @@ pub(super) fn call<'a>(
     if let Some(part) = thread_state::recorder() {
         part.note_collocated();
     }
-    invocation.client.host.serve_here(&mut Request {
+    let mut request = Request {
         invocation,
         arguments,
         results,
-    })
+        end_of_wait: Cell::new(Deadline::NONE),
+    };
+    let outcome = invocation.client.host.serve_here(&mut request);
+    if matches!(outcome, Ok(Outcome::Forward(_))) {
+        deadline::note_end_of_wait(request.end_of_wait.get());
+    }
+    outcome
 }
 
 /// A request, and the reader of its results.
@@ -55,6 +62,8 @@ struct Request<'f, 'x, 'a> {
     invocation: &'f Invocation<'x>,
     arguments: Arguments<'f, 'a>,
     results: Results<'f>,
+    /// The deadline of the wait for a reply; [`Deadline::NONE`] if it did not wait.
+    end_of_wait: Cell<Deadline>,
 }
 
 /// The id of each request: no other is in its buffer.
@@ -83,9 +92,14 @@ impl CollocatedRequest for Request<'_, '_, '_> {
     }
 
     fn deadline(&self) -> Deadline {
-        // A call with a timeout of its own goes by a connection.
-        let by_timeout = Deadline::after(monotonic_ns(), self.invocation.core.round_trip_ns);
-        by_timeout.no_later_than(deadline::inherited_ns())
+        let deadline = match self.invocation.deadline {
+            // A call with a timeout of its own goes by a connection.
+            Deadline::NONE => Deadline::after(monotonic_ns(), self.invocation.core.round_trip_ns)
+                .no_later_than(deadline::inherited_ns()),
+            begun_before => begun_before,
+        };
+        self.end_of_wait.set(deadline);
+        deadline
     }
 
     fn timed_out(&self, deadline: Deadline) -> SystemException {

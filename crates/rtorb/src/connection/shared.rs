@@ -24,7 +24,7 @@ use crate::wait::pending_call::PendingCall;
 use crate::wait::read::failed;
 use crate::wait::reply_reader::ReplyReader;
 use crate::wait::waiter::{CallSlot, Waiter, with_call_slot};
-use crate::wait::{AwaitReply, Lead, ReplySource, SharedWait, lock_until};
+use crate::wait::{AwaitReply, Lead, Receipt, ReplySource, SharedWait, lock_until};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::task::Waker;
 use rtorb_os::set_once::SetOnce;
@@ -74,7 +74,7 @@ struct WaitingThreads {
     queue: SendQueue,
 }
 
-/// A thread of the application looks at other connections after it has read from one this often.
+/// A thread does something else after it has read from one connection this often.
 const READS_MAX: usize = 16;
 
 /// How long a cancellation waits for its turn to send, in nanoseconds.
@@ -499,17 +499,18 @@ impl ReplySource for SharedConnection {
         &self.stream
     }
 
-    fn receive(&self) -> bool {
+    fn receive(&self) -> Receipt {
         let mut receiver = self.receiver.lock();
-        loop {
+        for _ in 0..READS_MAX {
             if let Err(error) = self.receive_some(&mut receiver) {
                 self.end(error);
-                return false;
+                return Receipt::End;
             }
             if !self.stream.holds_unreported_bytes() {
-                return true;
+                return Receipt::All;
             }
         }
+        Receipt::Part
     }
 
     #[cold]

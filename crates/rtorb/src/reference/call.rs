@@ -5,7 +5,7 @@ use super::timeout::CallTime;
 use super::{ObjectRef, SyncScope};
 use crate::clock::monotonic_ns;
 use crate::connection::{self, AddedContexts, Arguments, InvocationKind, Outcome, Results};
-use crate::deadline::DeadlineScope;
+use crate::deadline::{self, DeadlineScope};
 use crate::distributable::{self, ThreadCall};
 use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException, local};
 use crate::thread_state;
@@ -293,11 +293,11 @@ impl ObjectRef {
         let mut is_readdressed = false;
         let mut target = self.inner.forward();
         let mut time = match request.time {
-            Some(time) => time,
+            Some(time) if time.has_clock() || target.is_none() => time,
             None if self.inner.is_direct && target.is_none() && request.may_be_direct() => {
                 CallTime::DIRECT
             }
-            None => self.begin(),
+            _ => self.begin(),
         };
         self.check_begun(time)?;
         let mut was_known = target.is_some();
@@ -330,10 +330,7 @@ impl ObjectRef {
                 }
                 Err(exception) => return Err(self.ended_by(exception, time.deadline)),
             }
-            if time.deadline == Deadline::NONE {
-                time = self.begin_again();
-            }
-            time.is_delayed = true;
+            time = self.begun_before(time);
             if time.deadline.has_passed(monotonic_ns()) {
                 let late = SystemException::omg(ExceptionKind::Timeout, 2);
                 return Err(self.not_followed(late, Phase::Forward, time.deadline));
@@ -355,10 +352,19 @@ impl ObjectRef {
         Ok(())
     }
 
-    /// Returns the time of a call that began on the calling thread, and goes on elsewhere.
+    /// Returns the time of a call that goes on elsewhere. One that the calling thread has served gets its deadline now: the one until which it
+    /// has waited for the servant, if it has.
     #[cold]
-    fn begin_again(&self) -> CallTime {
-        self.begin()
+    pub(super) fn begun_before(&self, mut time: CallTime) -> CallTime {
+        if !time.has_clock() {
+            time = self.begin();
+            let end_of_wait = deadline::take_end_of_wait();
+            if end_of_wait != Deadline::NONE {
+                time.deadline = end_of_wait;
+            }
+        }
+        time.is_delayed = true;
+        time
     }
 
     /// Makes the reference of the object's new location, and sends later calls there.

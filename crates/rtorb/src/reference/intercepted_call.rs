@@ -62,6 +62,7 @@ impl ObjectRef {
     ) -> Result<(), SystemException> {
         let mut time = match request.time {
             Some(time) => time,
+            // Where the object is, is known only once the starting points have been called.
             None if self.inner.is_direct && request.may_be_direct() => CallTime::DIRECT,
             None => self.begin(),
         };
@@ -91,11 +92,11 @@ impl ObjectRef {
             if self.end_interception(interception, ending)? {
                 return Ok(());
             }
+            time = self.begun_before(time);
             if steps_left == 0 {
                 return Err(self.in_circle(time.deadline));
             }
             steps_left -= 1;
-            time.is_delayed = true;
         }
     }
 

@@ -190,24 +190,26 @@ impl InFlight {
     /// Sends the request for the first time, between the starting points and, if it cannot be sent, the ending points.
     fn send_between(
         object: &ObjectRef,
-        sending: Sending<'_, '_>,
+        mut sending: Sending<'_, '_>,
         place: &mut CallPlace,
         interception: &mut ClientInterception,
     ) -> Result<SentRequest, SystemException> {
         for _ in 0..=object.inner.client.core.limits.forwards_max {
             object.start_interception(interception)?;
             let contexts = AddedContexts::of_interceptors(&interception.added, None);
-            let sending = Sending {
+            let between = Sending {
                 kind: InvocationKind::WithContexts(&contexts),
                 ..sending
             };
-            match Self::send_first(object, sending, place) {
+            let begun = object.check_begun(sending.time);
+            match begun.and_then(|()| Self::send_first(object, between, place)) {
                 Ok(sent) => return Ok(sent),
                 Err(exception) => {
                     let ending = Ending::SystemException(exception);
                     object.end_interception(interception, ending)?;
                 }
             }
+            sending.time.is_delayed = true;
         }
         Err(object.in_circle(sending.time.deadline))
     }

@@ -41,6 +41,11 @@ impl CallTime {
         expiry_ns: NONE_NS,
     };
 
+    /// Returns false for the time of a [direct](Self::DIRECT) call, whose beginning is not known.
+    pub(super) fn has_clock(self) -> bool {
+        self.deadline != Deadline::NONE
+    }
+
     /// The time of a call that begins now, and whose server learns its deadline.
     #[inline(never)]
     fn by_deadline(deadline_ns: u64) -> Self {

@@ -3,7 +3,7 @@
 //! The client of CORBAplus does this too (P1 2.2.2). A request needs a switch to that thread, and its reply a switch back. All
 //! requests are sent at the priority of that thread, in the order of the queue.
 
-use super::{ReplySource, WatchError};
+use super::{Receipt, ReplySource, WatchError};
 use crate::poller::{Polled, Poller, Token};
 use crate::realtime::ClientThread;
 use crate::transport::Stream;
@@ -181,9 +181,10 @@ fn run(source: &Weak<dyn ReplySource>, signal: &ThreadSignal) {
     let mut room = [MaybeUninit::uninit(); EVENTS_MAX];
     let mut message = MessageInProgress::default();
     let mut awaits_room = false;
+    let mut is_readable = false;
     loop {
-        let (mut is_readable, mut may_send) = (false, false);
-        for event in signal.poller.wait(&mut room, None) {
+        let mut may_send = false;
+        for event in signal.poller.wait(&mut room, is_readable.then_some(0)) {
             let flags = event.flags;
             if Polled::of(event) == Polled::Bell {
                 may_send = true;
@@ -198,8 +199,12 @@ fn run(source: &Weak<dyn ReplySource>, signal: &ThreadSignal) {
             return;
         };
         // It receives first: after CloseConnection, no request may be sent.
-        if is_readable && !source.receive() {
-            return;
+        if is_readable {
+            match source.receive() {
+                Receipt::All => is_readable = false,
+                Receipt::Part => {}
+                Receipt::End => return,
+            }
         }
         if !may_send {
             continue;

@@ -4,7 +4,7 @@
 //! it makes another thread the leader (the Leader/Followers pattern). A thread that waits alone reads its own reply.
 
 use super::waiter::{Waiter, WakeReason};
-use super::{Lead, ReplySource};
+use super::{Lead, Receipt, ReplySource};
 use crate::clock::monotonic_ns;
 
 /// Waits until the reply to a request is delivered to `waiter`. Returns false if `deadline_ns` passes first.
@@ -89,7 +89,12 @@ fn lead(
 
 /// Before it stops, a leader delivers all whole replies in the receive buffer. So the next leader begins by waiting.
 fn read_until(source: &dyn ReplySource, waiter: &Waiter, deadline_ns: Option<u64>) -> bool {
+    let mut has_read = false;
     while !waiter.has_reply() {
+        // A peer that sends without end must not hold the thread: with bytes there, a stream need not look at the time.
+        if has_read && deadline_ns.is_some_and(|at_ns| at_ns <= monotonic_ns()) {
+            return false;
+        }
         match source.stream().await_readable(waiter.look_by(deadline_ns)) {
             Ok(true) => {}
             // It only looks whether it is cancelled.
@@ -100,9 +105,10 @@ fn read_until(source: &dyn ReplySource, waiter: &Waiter, deadline_ns: Option<u64
                 return true;
             }
         }
-        if !source.receive() {
+        if source.receive() == Receipt::End {
             return true;
         }
+        has_read = true;
     }
     true
 }

@@ -3,7 +3,7 @@
 //! Each reply needs two more thread switches than reading does, and all threads wait at the reactor's priority.
 
 use super::waiter::{Waiter, WakeReason};
-use super::{ReplySource, WatchError};
+use super::{Receipt, ReplySource, WatchError};
 use crate::poller::{Polled, Poller, Token};
 use crate::realtime::ClientThread;
 use crate::transport::Stream;
@@ -127,10 +127,21 @@ impl PolledConnection {
 
     fn run(&self) {
         let mut room = [MaybeUninit::uninit(); EVENTS_MAX];
+        // Connections with bytes that no event reports again.
+        let mut unread: Vec<Token> = Vec::new();
         loop {
-            for event in self.poller.wait(&mut room, None) {
+            let events = self
+                .poller
+                .wait(&mut room, (!unread.is_empty()).then_some(0));
+            unread.retain(|token| self.read(*token) == Receipt::Part);
+            for event in events {
                 match Polled::of(event) {
-                    Polled::Entry(token, _) => self.read(token),
+                    Polled::Entry(token, _) if unread.contains(&token) => {}
+                    Polled::Entry(token, _) => {
+                        if self.read(token) == Receipt::Part {
+                            unread.push(token);
+                        }
+                    }
                     _ => return,
                 }
             }
@@ -138,14 +149,16 @@ impl PolledConnection {
     }
 
     /// Reads a connection. Removes it once it has ended.
-    fn read(&self, token: Token) {
+    fn read(&self, token: Token) -> Receipt {
         let source = self.connections.get(token.key());
         let Some(source) = source.and_then(|source| source.upgrade()) else {
-            return;
+            return Receipt::End;
         };
-        if !source.receive() {
+        let received = source.receive();
+        if received == Receipt::End {
             self.poller.remove(source.stream());
             self.connections.remove(token.key());
         }
+        received
     }
 }

@@ -1,5 +1,6 @@
 //! Waiting by reading: one system call, and the thread that wants the reply is the thread that wakes.
 
+use crate::clock::monotonic_ns;
 use crate::transport::Stream;
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::Remainder;
@@ -159,6 +160,10 @@ impl Remainder for UnreadPart<'_> {
 
 /// Waits for more bytes of a message until the deadline.
 fn await_readable(stream: &Stream, deadline: Deadline) -> Result<(), ReplyError> {
+    // A peer that sends without end must not hold the thread: with bytes there, a stream need not look at the time.
+    if deadline.has_passed(monotonic_ns()) {
+        return Err(ReplyError::TimedOut);
+    }
     match stream.await_readable(deadline.at_ns()) {
         Ok(true) => Ok(()),
         Ok(false) => Err(ReplyError::TimedOut),

@@ -1,6 +1,6 @@
 //! Interceptors: which of them sees what, in which order, and what becomes of a request that one of them changes.
 
-use rtorb::exception::Phase;
+use rtorb::exception::{CompletionStatus, Phase};
 use rtorb::interceptors::{
     ClientRequest, ClientRequestInterceptor, Intervention, IorInfo, IorInterceptor, OtherEnding,
     RequestException, RequestPeer, ServerRequest, ServerRequestInterceptor,
@@ -767,6 +767,93 @@ fn collocated_calls_are_seen_on_both_sides() {
     )));
     let refused = ours.desk.level().map_err(|exception| exception.kind);
     assert_eq!(refused, Err(ExceptionKind::NoPermission));
+}
+
+/// A place where requests arrive and are not answered, for as long as it is kept.
+struct Silence {
+    /// Ends the place when it is dropped.
+    _kept: Sender<()>,
+    object: ObjectRef,
+}
+
+impl Silence {
+    fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let place = listener.local_addr().expect("it is bound");
+        let (kept, end) = channel();
+        // A call that would wait for ever ends with COMM_FAILURE after a while.
+        thread::spawn(move || {
+            let _ = end.recv_timeout(PATIENCE);
+            drop(listener);
+        });
+        let object =
+            build(Orb::builder()).string_to_object(&format!("corbaloc:iiop:1.2@{place}/Desk"));
+        Self {
+            _kept: kept,
+            object: object.expect("a reference"),
+        }
+    }
+}
+
+#[test]
+fn a_collocated_call_that_is_forwarded_keeps_its_deadline() {
+    let late = |desk: &Desk| {
+        let level = rtorb::with_deadline(Duration::from_millis(20), || desk.level());
+        level.map_err(|exception| exception.kind) == Err(ExceptionKind::Timeout)
+    };
+    let (silence, log) = (Silence::new(), Log::default());
+    let ours = Ours::serve_collocated(Orb::builder().client_interceptor(Seer::new("a", &log)));
+    let poa = ours.poa.create_poa(
+        "Elsewhere",
+        PoaPolicies::default().with_lifespan(Lifespan::Persistent),
+    );
+    let poa = poa.expect("a new name");
+    let to = silence.object.ior().clone();
+    poa.set_servant_locator::<Desk, Counter, _>(move |_| Err(Intervention::Forward(to.clone())))
+        .expect("it has none");
+    let desk: Desk = poa.create_reference_with_id("desk").expect("persistent");
+    // The second call knows from the first one where the object is.
+    assert!(late(&desk) && late(&desk), "forwarded by its locator");
+    let seer = Seer::forwarding("f", &log, "send_request", &silence.object);
+    let ours = Ours::serve_collocated(Orb::builder().client_interceptor(seer));
+    assert!(
+        late(&ours.desk) && late(&ours.desk),
+        "forwarded by an interceptor"
+    );
+}
+
+#[test]
+fn a_started_call_that_is_forwarded_after_its_deadline_is_not_sent() {
+    // Nothing listens there any more.
+    let down = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
+    let down = down.expect("a free port");
+    let (served, log) = (Log::default(), Log::default());
+    let server = Orb::builder().server_interceptor(Seer::new("s", &served));
+    let elsewhere = Ours::serve_as(server);
+    let to = elsewhere.desk.as_object().ior().clone();
+    let deadline = Duration::from_millis(20);
+    let is_done = AtomicBool::new(false);
+    let seer = Seer::acting("f", &log, move |point| {
+        let is_now = point == "receive_exception" && !is_done.swap(true, Ordering::SeqCst);
+        is_now.then(|| {
+            thread::sleep(deadline);
+            Intervention::Forward(to.clone())
+        })
+    });
+    let client = build(shared(WaitStrategy::LeaderFollowers).client_interceptor(seer));
+    // The connection is open: nothing else takes the time to look at the deadline.
+    desk_by(&client, &elsewhere).level().expect("it is served");
+    served.take();
+    let object = client.string_to_object(&format!("corbaloc:iiop:1.2@{down}/Desk"));
+    let object = object.expect("a reference").with_timeout(deadline);
+    let started = object.start("_get_level", |_| Ok(()), |r| r.primitive::<i32>());
+    let late = started.wait().expect_err("its deadline has passed");
+    assert_eq!(
+        (late.kind, late.completed),
+        (ExceptionKind::Timeout, CompletionStatus::No),
+        "{late}"
+    );
+    assert_eq!(served.take(), [""; 0]);
 }
 
 /// Refuses requests by their sender, and tells what it saw.

@@ -7,13 +7,14 @@ use rtorb::{
     ConnectionStrategy, DispatchStrategy, ExceptionKind, Orb, OrbBuilder, SharedMemoryWait,
     SystemException, WaitStrategy,
 };
+use rtorb_os::byte_rings::{Awaited, Duplex};
 use rtorb_tests::ours::{Ours, check_cubit, check_sequences};
 use rtorb_tests::scratch::Scratch;
 use rtorb_tests::stubs::Cubit;
 use rtorb_wire::ior::{Ior, ProfileBody};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::pread;
-use std::io::Write;
+use std::io::{IoSlice, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -213,12 +214,21 @@ fn a_server_is_not_disturbed_by_clients_that_scribble() {
 
 /// A server that greets as it likes, and what a call to it ends with.
 fn call_of(greet: impl FnOnce(UnixStream) + Send + 'static, timeout: Duration) -> SystemException {
+    call_by(Orb::builder(), greet, timeout)
+}
+
+/// The same with a client's strategies.
+fn call_by(
+    client_orb: OrbBuilder,
+    greet: impl FnOnce(UnixStream) + Send + 'static,
+    timeout: Duration,
+) -> SystemException {
     let scratch = Scratch::new();
     let path = scratch.join("socket");
     let reference = reference_to(&path);
     let listener = UnixListener::bind(&path).expect("the folder can be written");
     let server = thread::spawn(move || greet(listener.accept().expect("a client comes").0));
-    let builder = Orb::builder().connect_timeout(Duration::from_millis(300));
+    let builder = client_orb.connect_timeout(Duration::from_millis(300));
     let cubit = client(builder.round_trip_timeout(Some(timeout)), &reference);
     let begun = Instant::now();
     let failed = cubit.cube_long(3).expect_err("no server answers");
@@ -339,6 +349,43 @@ fn a_server_that_does_not_reply_is_a_timeout() {
         Duration::from_millis(200),
     );
     assert_eq!(failed.kind, ExceptionKind::Timeout, "{failed}");
+}
+
+/// Fills the ring of the client with replies to requests that nobody has sent, until the client ends the connection.
+fn flood(socket: &UnixStream) {
+    let (mut ends, memory) = Duplex::create(RING_BYTES).expect("the host has memory");
+    send(socket, &greeting(b"RTORBSHM", 1, RING_BYTES), Some(&memory));
+    await_request(&memory);
+    // GIOP 1.2, little endian, Reply, 12 bytes: the id, NO_EXCEPTION, no contexts.
+    let reply = [
+        b"GIOP\x01\x02\x01\x01\x0c\0\0\0".as_slice(),
+        &0x7fff_0001_u32.to_le_bytes(),
+        &[0; 8],
+    ]
+    .concat();
+    let replies = reply.repeat(100);
+    let (begun, mut sent) = (Instant::now(), 0);
+    while begun.elapsed() < LONG && !ends.rings.has_peer_ended(Awaited::Bytes) {
+        let rest = IoSlice::new(&replies[sent % replies.len()..]);
+        sent += ends.sender.send(&[rest]).expect("the client is ours");
+        if ends.rings.call_peer(Awaited::Bytes) && (&*socket).write(&[1]).is_err() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_server_that_sends_without_end_is_a_timeout() {
+    let shared =
+        WaitStrategy::ALL.map(|(name, wait)| (name, ConnectionStrategy::Multiplexed { wait }));
+    for (name, strategy) in [("exclusive", ConnectionStrategy::Exclusive)]
+        .into_iter()
+        .chain(shared)
+    {
+        let builder = Orb::builder().connection(strategy);
+        let failed = call_by(builder, |socket| flood(&socket), Duration::from_millis(200));
+        assert_eq!(failed.kind, ExceptionKind::Timeout, "{name}: {failed}");
+    }
 }
 
 #[test]
