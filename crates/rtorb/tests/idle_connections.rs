@@ -22,7 +22,11 @@ const BUFFER: i64 = 8 << 10;
 #[test]
 fn a_silent_connection_costs_less_than_two_kibibytes_and_serves_again() {
     let count = raise_descriptors();
-    for dispatch in [DispatchStrategy::WorkerPool, DispatchStrategy::Reactive] {
+    for dispatch in [
+        DispatchStrategy::WorkerPool,
+        DispatchStrategy::LeaderFollowers,
+        DispatchStrategy::Reactive,
+    ] {
         let limits = Limits::with(|limits| {
             limits.connections_max = count;
             limits.idle_buffer_time = Duration::from_millis(800);
