@@ -26,6 +26,7 @@
 //! socket, and the threads that serve calls do not know of it.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod access;
 mod budget;

@@ -12,7 +12,7 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// Builds a [`Tls`](crate::Tls).
 #[derive(Clone, Debug)]
@@ -120,7 +120,8 @@ impl TlsBuilder {
         ];
         files.map(|file| {
             let metadata = std::fs::metadata(file.as_ref()?).ok()?;
-            Some((metadata.ino(), metadata.len(), metadata.modified().ok()?))
+            let modified = (metadata.mtime(), metadata.mtime_nsec());
+            Some((metadata.ino(), metadata.len(), modified))
         })
     }
 
@@ -181,8 +182,8 @@ impl TlsBuilder {
     }
 }
 
-/// The number, size and time of each file.
-pub(crate) type FileStamps = [Option<(u64, u64, SystemTime)>; 4];
+/// The number, the size and the time of the last change of each file, in seconds and nanoseconds.
+pub(crate) type FileStamps = [Option<(u64, u64, (i64, i64))>; 4];
 
 /// What the files of one reading result in.
 #[derive(Debug)]

@@ -7,6 +7,7 @@
 //! A task is a heap object, and tokio's scheduler knows no priorities: among the tasks of one lane, the order is that of the runtime. Calls
 //! whose deadline is shorter than the longest step of any task of their lane belong to an ordinary servant.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod executor;
 mod lanes;
