@@ -5,6 +5,9 @@ use std::time::Duration;
 
 /// The bounds of an ORB. Beyond a bound, the caller gets an exception; nothing grows.
 ///
+/// A count is 1 or more, unless its text says what 0 does. [`OrbBuilder::build`](crate::OrbBuilder::build) refuses a limit that is out of
+/// range.
+///
 /// ```
 /// use rtorb::Limits;
 /// let limits = Limits::with(|limits| {
@@ -29,17 +32,17 @@ pub struct Limits {
     /// CloseConnection, and its client connects again at its next call. A connection with a request in progress or an unread
     /// reply does not give way; half a message is not a request. If no connection gives way, the new client is refused with
     /// CloseConnection, which our clients report as TRANSIENT with advice. The same rule applies when the process has no file
-    /// descriptor left.
+    /// descriptor left. With 0, every client is refused.
     pub connections_max: usize,
     /// Connections of one IP address that a server serves at a time, and each lane of a thread pool. By default more than
     /// `connections_max`, because many clients may share an address. Beyond it, the rule of `connections_max` applies to the connections
-    /// of that address.
+    /// of that address. With 0, every client with an IP address is refused.
     pub connections_per_address_max: usize,
     /// Active objects in all adapters. Beyond it: NO_RESOURCES.
     pub objects_max: usize,
     /// Object adapters. Beyond it: NO_RESOURCES.
     pub adapters_max: usize,
-    /// Object keys that the application binds (`Orb::bind_object_key`).
+    /// Object keys that the application binds (`Orb::bind_object_key`). With 0, it can bind none.
     pub bound_keys_max: usize,
     /// Connections that one client thread keeps. Beyond it, the least recently used one is closed.
     pub thread_connections_max: usize,
@@ -48,15 +51,16 @@ pub struct Limits {
     pub shared_connections_max: usize,
     /// Calls that were started and have not ended, or whose results have not been taken (`Call`). One more ends at once
     /// with NO_RESOURCES. Each place that was used once keeps the memory of its largest request and reply, at least
-    /// 8 KiB.
+    /// 8 KiB. With 0, every one ends so.
     pub started_calls_max: usize,
     /// Replies that the servants of an ORB have deferred and not sent (`Responder`). One more call gets TRANSIENT, and
     /// `Orb::requests_refused` counts it. Each place that was used once keeps the memory of its largest reply, up to 64 KiB.
+    /// With 0, no reply can be deferred.
     pub deferred_replies_max: usize,
-    /// Fragmented messages in progress on one connection. One more closes the connection.
+    /// Fragmented messages in progress on one connection. One more closes the connection. With 0, the first one does.
     pub fragment_chains_max: usize,
     /// Static and dynamic threads of all thread pools that the application makes. Beyond it: NO_RESOURCES. An ORB with more threads
-    /// of `worker_pool` or `leader_followers`, or more static threads of its lanes, is not built.
+    /// of `worker_pool` or `leader_followers`, or more static threads of its lanes, is not built. With 0, the application can make no pool.
     pub pool_threads_max: usize,
     /// How long a dynamic thread of a pool waits for a request before it ends.
     pub idle_thread_time: Duration,
@@ -71,7 +75,7 @@ pub struct Limits {
     /// its own (`-ORBPeriodScope connection`). Beyond it: TRANSIENT, unless early calls are only counted. Each takes 32 bytes of the
     /// connection.
     pub client_periods_max: usize,
-    /// LOCATION_FORWARD replies that one call follows, within its timeout. Beyond it: TRANSIENT.
+    /// LOCATION_FORWARD replies that one call follows, within its timeout. Beyond it: TRANSIENT. With 0, it follows none.
     pub forwards_max: usize,
     /// Collocated calls within each other on one thread: each needs room on that thread's stack. One more gets IMP_LIMIT.
     pub collocated_depth_max: usize,
@@ -84,7 +88,7 @@ pub struct Limits {
     pub idle_buffer_time: Duration,
     /// Receive buffers of 8 KiB that a server keeps for connections that have none. Others are freed. When 256 connections were
     /// freed, a thread without real-time priority that looks at connections returns the memory to the system. A thread with a real-time
-    /// priority never does this.
+    /// priority never does this. With 0, all are freed.
     pub spare_buffers_max: usize,
     /// How long a client may take to send a message whose first bytes have arrived, or the rest of one in fragments. Then the server ends the
     /// connection with CloseConnection. This happens by the end of this time, and not within the first quarter of it; later by as long as

@@ -17,7 +17,7 @@ thread_local! {
     static IDLE: RefCell<Vec<Box<ThreadConnection>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A connection of one thread, with the endpoint and channel that it serves.
+/// A connection of one thread, with the endpoint and channel that it leads to.
 #[derive(Debug)]
 struct ThreadConnection {
     connection: SingleConnection,
@@ -152,7 +152,7 @@ fn keep(own: Box<ThreadConnection>, connections_max: usize) {
     // If the thread is ending, the connection is closed.
     let _ = IDLE.try_with(|idle| {
         let mut idle = idle.borrow_mut();
-        if idle.len() >= connections_max.max(1) {
+        if idle.len() >= connections_max {
             close_one(&mut idle);
         }
         idle.push(own);

@@ -262,7 +262,7 @@ impl OrbBuilder {
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         for (name, wrong) in limits_out_of_range(&limits) {
-            self.checked(name, wrong.map_or(Ok(()), Err));
+            self.checked::<()>(name, Err(wrong));
         }
         self.limits = limits;
         self.config.limits = LimitConfig::default();

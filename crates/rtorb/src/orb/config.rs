@@ -250,87 +250,72 @@ impl Overlay for BTreeMap<String, String> {
     }
 }
 
+/// Declares the limits with their ranges, which are the same in a file and in code. A file has a time by its name with `_ms`.
 macro_rules! limits {
-    ($($count:ident),*; $($key:ident: $type:ty => $field:ident,)*) => {
+    ($($(#[$of_field:meta])* $field:ident: $type:ty,)*) => {
         /// The limits that a file can set.
         #[derive(Clone, Debug, Default, Deserialize)]
         #[serde(default, deny_unknown_fields)]
         pub(super) struct LimitConfig {
-            $($count: Option<Count<1>>,)*
-            $($key: Option<$type>,)*
+            $($(#[$of_field])* $field: Option<$type>,)*
         }
 
         impl Overlay for LimitConfig {
             fn overlay(&mut self, later: Self) {
-                $(self.$count.overlay(later.$count);)*
-                $(self.$key.overlay(later.$key);)*
+                $(self.$field.overlay(later.$field);)*
             }
         }
 
         impl LimitConfig {
             /// Replaces the limits that are set.
             pub(super) fn replace(&self, limits: &mut Limits) {
-                $(limits.$count = self.$count.map_or(limits.$count, Count::get);)*
-                $(limits.$field = self.$key.map_or(limits.$field, Within::get);)*
+                $(limits.$field = self.$field.map_or(limits.$field, Within::get);)*
             }
+        }
+
+        /// Returns the limits that are out of range, with the reasons.
+        pub(super) fn limits_out_of_range(limits: &Limits) -> Vec<(&'static str, String)> {
+            // A field that is not declared here does not compile.
+            let Limits { $($field),* } = limits;
+            let all = [$((concat!("limits.", stringify!($field)), <$type>::new(*$field).err())),*];
+            let wrong = all.into_iter().filter_map(|(name, reason)| Some((name, reason?)));
+            wrong.collect()
         }
     };
 }
 
 limits! {
-    message_bytes_max, connections_max, connections_per_address_max, objects_max, adapters_max, bound_keys_max, thread_connections_max, shared_connections_max,
-    started_calls_max, deferred_replies_max, client_periods_max, fragment_chains_max, forwards_max, collocated_depth_max, pool_threads_max, spare_buffers_max,
-    stranger_turns_max;
-    queued_requests_max: QueuedRequests => queued_requests_max,
-    receive_timeout_ms: ReceiveTimeout => receive_timeout,
-    send_timeout_ms: SendTimeout => send_timeout,
-    deferred_reply_time_ms: DeferredReplyTime => deferred_reply_time,
-    idle_thread_time_ms: Milliseconds<0, { u64::MAX }> => idle_thread_time,
-    idle_buffer_time_ms: IdleBufferTime => idle_buffer_time,
-    stranger_period_ms: StrangerPeriod => stranger_period,
-}
-
-/// The requests of a queue: its memory is reserved at the start.
-type QueuedRequests = Count<1, { QUEUED_REQUESTS_MOST as u64 }>;
-/// The timeout of sending a reply. For the system, zero means no timeout.
-type SendTimeout = Milliseconds<1>;
-/// How long the end of an ORB waits for deferred replies.
-type DeferredReplyTime = Milliseconds<0>;
-/// The time in which a message must arrive.
-type ReceiveTimeout = Milliseconds<10>;
-/// How long a silent connection keeps its buffer.
-type IdleBufferTime = Milliseconds<10>;
-/// The period of the turns of strangers.
-type StrangerPeriod = Milliseconds<1, 1000>;
-
-/// Returns the limits that are out of range, with the reasons.
-pub(super) fn limits_out_of_range(limits: &Limits) -> [(&'static str, Option<String>); 6] {
-    [
-        (
-            "limits.queued_requests_max",
-            QueuedRequests::new(limits.queued_requests_max).err(),
-        ),
-        (
-            "limits.receive_timeout",
-            ReceiveTimeout::new(limits.receive_timeout).err(),
-        ),
-        (
-            "limits.send_timeout",
-            SendTimeout::new(limits.send_timeout).err(),
-        ),
-        (
-            "limits.deferred_reply_time",
-            DeferredReplyTime::new(limits.deferred_reply_time).err(),
-        ),
-        (
-            "limits.idle_buffer_time",
-            IdleBufferTime::new(limits.idle_buffer_time).err(),
-        ),
-        (
-            "limits.stranger_period",
-            StrangerPeriod::new(limits.stranger_period).err(),
-        ),
-    ]
+    message_bytes_max: Count<1>,
+    connections_max: Count<0>,
+    connections_per_address_max: Count<0>,
+    objects_max: Count<1>,
+    adapters_max: Count<1>,
+    bound_keys_max: Count<0>,
+    thread_connections_max: Count<1>,
+    shared_connections_max: Count<1>,
+    started_calls_max: Count<0>,
+    deferred_replies_max: Count<0>,
+    fragment_chains_max: Count<0>,
+    pool_threads_max: Count<0>,
+    #[serde(rename = "idle_thread_time_ms")]
+    idle_thread_time: Milliseconds<0, { u64::MAX }>,
+    queued_requests_max: Count<1, { QUEUED_REQUESTS_MOST as u64 }>,
+    client_periods_max: Count<1>,
+    forwards_max: Count<0>,
+    collocated_depth_max: Count<1>,
+    #[serde(rename = "idle_buffer_time_ms")]
+    idle_buffer_time: Milliseconds<10>,
+    spare_buffers_max: Count<0>,
+    #[serde(rename = "receive_timeout_ms")]
+    receive_timeout: Milliseconds<10>,
+    #[serde(rename = "deferred_reply_time_ms")]
+    deferred_reply_time: Milliseconds<0>,
+    // For the system, zero means no timeout.
+    #[serde(rename = "send_timeout_ms")]
+    send_timeout: Milliseconds<1>,
+    stranger_turns_max: Count<1>,
+    #[serde(rename = "stranger_period_ms")]
+    stranger_period: Milliseconds<1, 1000>,
 }
 
 /// A priority mapping that options can name; [`NativeMapping`] by default.

@@ -468,6 +468,56 @@ mod tests {
     }
 
     #[test]
+    fn code_and_a_file_refuse_the_same_limits() {
+        let zero = std::time::Duration::ZERO;
+        let limits = crate::Limits {
+            message_bytes_max: 0,
+            connections_max: 0,
+            connections_per_address_max: 0,
+            objects_max: 0,
+            adapters_max: 0,
+            bound_keys_max: 0,
+            thread_connections_max: 0,
+            shared_connections_max: 0,
+            started_calls_max: 0,
+            deferred_replies_max: 0,
+            fragment_chains_max: 0,
+            pool_threads_max: 0,
+            idle_thread_time: zero,
+            queued_requests_max: 0,
+            client_periods_max: 0,
+            forwards_max: 0,
+            collocated_depth_max: 0,
+            idle_buffer_time: zero,
+            spare_buffers_max: 0,
+            receive_timeout: zero,
+            deferred_reply_time: zero,
+            send_timeout: zero,
+            stranger_turns_max: 0,
+            stranger_period: zero,
+        };
+        let text = refusal(OrbBuilder::default().limits(limits));
+        let source = include_str!("../limits.rs");
+        for key in known_keys("[limits]") {
+            let name = key.trim_end_matches("_ms");
+            let in_file = toml::from_str::<OrbConfig>(&format!("[limits]\n{key} = 0"));
+            let in_code = text.contains(&format!("limits.{name}: must be "));
+            assert_eq!(in_code, in_file.is_err(), "{name}: {text}");
+            if name.ends_with("_max") {
+                let comment = comment_before(source, &format!("pub {name}:"));
+                let is_explained = comment.contains("With 0, ");
+                assert_eq!(is_explained, !in_code, "{name}: {comment}");
+            }
+        }
+        let limits =
+            crate::Limits::with(|limits| limits.idle_thread_time = std::time::Duration::MAX);
+        OrbBuilder::default()
+            .limits(limits)
+            .build()
+            .expect("a thread may stay");
+    }
+
+    #[test]
     fn all_mistakes_are_told_at_once() {
         let day = std::time::Duration::from_secs(86_400);
         let limits = crate::Limits::with(|limits| {

@@ -13,7 +13,7 @@ pub(super) type Milliseconds<const MIN: u64, const MAX: u64 = DAY_MS> = Within<D
 /// System calls limit the duration of a timeout.
 const DAY_MS: u64 = 86_400_000;
 
-/// An amount from `MIN` to `MAX` of its units.
+/// An amount from `MIN` to `MAX` of its units. `u64::MAX` is no bound.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Within<T, const MIN: u64, const MAX: u64>(T);
 
@@ -31,7 +31,7 @@ impl<T: Amount, const MIN: u64, const MAX: u64> Within<T, MIN, MAX> {
     /// # Errors
     /// The range, if the amount is not in it.
     pub(super) fn new(amount: T) -> Result<Self, String> {
-        if (T::of(MIN)..=T::of(MAX)).contains(&amount) {
+        if T::of(MIN) <= amount && (MAX == u64::MAX || amount <= T::of(MAX)) {
             Ok(Self(amount))
         } else {
             Err(Self::wrong(format_args!("{amount:?}")))

@@ -154,10 +154,7 @@ impl HeldRequests {
             is_used: AtomicBool::new(false),
             releases: AtomicU32::new(0),
             table: Mutex::new(HeldTable {
-                requests: BoundedQueue::new(
-                    limits.queued_requests() as usize,
-                    limits.queued_bytes_max(),
-                ),
+                requests: BoundedQueue::new(limits.queued_requests_max, limits.queued_bytes_max()),
                 is_closed: false,
             }),
             changed: Condvar::new(),

@@ -25,7 +25,7 @@ const STOP_LATENCY_NS: u64 = 100_000_000;
 impl StrangerTurns {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
-            turns_max: (limits.stranger_turns_max as u64).max(1),
+            turns_max: limits.stranger_turns_max as u64,
             period_ns: nanoseconds(limits.stranger_period),
             begun_ns: 0,
             taken: 0,

@@ -16,18 +16,18 @@ use rustix::io::Errno;
 /// Makes the queue of a new connection.
 pub(super) fn queue(limits: &Limits) -> SendQueue {
     SendQueue::new(QueueBounds {
-        requests_max: limits.queued_requests() as usize,
+        requests_max: limits.queued_requests_max,
         // Larger than one message, in however many fragments it is: an empty queue takes any.
         bytes_max: limits.queued_bytes_max(),
         idle_bytes_max: limits.message_bytes_max,
     })
 }
 
-/// The connection's thread reads after it has sent this many requests.
+/// The most requests that the connection's thread sends before it reads.
 const SENDS_MAX: usize = 16;
 
 impl SharedConnection {
-    /// Has the connection's thread send a message. Returns when it is in the queue; for a oneway, when it is sent.
+    /// Gives a message to the connection's thread to send. Returns when it is in the queue; for a oneway, when it is sent.
     ///
     /// A oneway waits, because [`SyncScope::WithTransport`](crate::SyncScope) promises that the socket has taken it.
     pub(super) fn send_by_thread(
