@@ -8,8 +8,7 @@ use crate::dispatch::pool::{self, Buffering, Intake, LaneConfig, Pool, PoolConfi
 use crate::exception::{Cause, Phase, SystemException, local};
 use crate::realtime::{
     LanedThreadpool, MutexNotFound, Policy, Priority, PriorityBand, PriorityModel, Protocol,
-    RtMutex, SharedMemoryProtocolProperties, TcpProtocolProperties, Threadpool, ThreadpoolId,
-    ThreadpoolLane, UnixDomainProtocolProperties, of_mapping, refusal,
+    RtMutex, TcpProtocolProperties, Threadpool, ThreadpoolId, ThreadpoolLane, of_mapping, refusal,
 };
 use crate::server::is_in_upcall;
 use crate::strategies::RequestOrder;
@@ -131,22 +130,6 @@ impl RtOrb {
     /// IIOP with these properties, for a list of protocols.
     pub fn create_tcp_protocol_properties(&self, properties: TcpProtocolProperties) -> Protocol {
         Protocol::Tcp(properties)
-    }
-
-    /// GIOP over UNIX sockets with these properties, for a list of protocols.
-    pub fn create_unix_domain_protocol_properties(
-        &self,
-        properties: UnixDomainProtocolProperties,
-    ) -> Protocol {
-        Protocol::UnixDomain(properties)
-    }
-
-    /// GIOP through shared memory with these properties, for a list of protocols.
-    pub fn create_shared_memory_protocol_properties(
-        &self,
-        properties: SharedMemoryProtocolProperties,
-    ) -> Protocol {
-        Protocol::SharedMemory(properties)
     }
 
     /// Makes a mutex with priority inheritance that guards a value; use `()` for no value.

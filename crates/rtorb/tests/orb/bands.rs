@@ -401,6 +401,55 @@ fn the_protocols_of_a_client_choose_and_order_its_routes() {
 }
 
 #[test]
+fn the_policies_that_an_rt_orb_makes_have_their_effect() {
+    let lane = Lane::new();
+    let orb = orb(Orb::builder());
+    let rt_orb = orb.rt_orb();
+    let plain = object(&orb, &reference(&PROPAGATED, &[(lane.port(), -1)]));
+    let with = |object: &ObjectRef, policy| {
+        let object = object.set_policy_overrides(&[policy]);
+        object.expect("a client may")
+    };
+    let bands = rt_orb.create_priority_banded_connection_policy(vec![band(0, 9), band(10, 19)]);
+    let banded = with(&plain, bands);
+    for number in [0, 12, 9] {
+        call_at(&orb, number, &banded).expect("there is a band");
+    }
+    assert_eq!(lane.connections(), 2, "one for each band");
+    let private = with(&plain, rt_orb.create_private_connection_policy());
+    call_at(&orb, 0, &private).expect("it is answered");
+    assert_eq!(lane.connections(), 3, "its own");
+
+    let tcp = rt_orb.create_tcp_protocol_properties(TcpProtocolProperties::default());
+    let scratch = Scratch::new();
+    let both = |name: &str| {
+        let unix = format!("uiop://{}", scratch.join(name).display());
+        Orb::builder().listen("iiop://127.0.0.1:0").listen(&unix)
+    };
+    let ours = Ours::serve_in(both("first"), |server| {
+        let protocols = server.rt_orb().create_server_protocol_policy(vec![tcp]);
+        let policies = PoaPolicies::default().with(protocols);
+        let root = server.root_poa().expect("it can listen");
+        root.create_poa("tcp", policies).expect("it can be made")
+    });
+    let schemes = |object: &ObjectRef| -> Vec<String> {
+        let endpoints = object.endpoints();
+        let schemes = endpoints.map(|endpoint| endpoint.to_string()[..4].to_owned());
+        schemes.collect()
+    };
+    let over_tcp = object(&orb, &ours.text(ours.cubit.as_object()));
+    assert_eq!(schemes(&over_tcp), ["iiop"], "no socket");
+
+    let ours = Ours::serve_as(both("second"));
+    let over_both = object(&orb, &ours.text(ours.cubit.as_object()));
+    assert!(schemes(&over_both).contains(&"uiop".to_owned()));
+    let over_tcp = with(&over_both, rt_orb.create_client_protocol_policy(vec![tcp]));
+    assert_eq!(schemes(&over_tcp), ["iiop"], "as the client says");
+    let cubit = Cubit::narrow(&over_tcp).expect("it answers");
+    assert_eq!(cubit.cube_long(3), Ok(27));
+}
+
+#[test]
 fn packets_with_other_marks_go_over_another_connection() {
     let lane = Lane::new();
     let orb = orb(Orb::builder());

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use rtorb::rt::{PriorityModel, RtMutex};
 use rtorb::{DispatchStrategy, Orb};
@@ -103,4 +104,23 @@ const SPIN_NS: u64 = 200_000_000;
 
 fn use_it(mutex: &RtMutex) {
     mutex.lock().unlock();
+}
+
+#[test]
+fn a_named_mutex_is_opened_by_its_name_while_it_is_in_use() {
+    let [orb, other] = [(), ()].map(|()| Orb::builder().build().expect("an ORB"));
+    let (mutex, is_new) = orb.rt_orb().create_named_mutex("gate");
+    assert!(is_new);
+    let same = orb.rt_orb().open_named_mutex("gate").expect("it is in use");
+    let held = mutex.lock();
+    thread::scope(|scope| {
+        scope.spawn(|| assert!(same.try_lock(Duration::ZERO).is_none(), "it is another"));
+    });
+    held.unlock();
+    let failed = other.rt_orb().open_named_mutex("gate");
+    let failed = failed.expect_err("it is another ORB's").to_string();
+    assert!(failed.contains("`gate`"), "{failed}");
+    drop((mutex, same));
+    let ended = orb.rt_orb().open_named_mutex("gate");
+    ended.expect_err("nobody uses it any more");
 }
