@@ -22,7 +22,7 @@ struct Line(AtomicU64);
 
 impl Indices {
     /// An empty queue with room for `count` numbers.
-    pub(crate) fn none(count: usize) -> Self {
+    pub(crate) fn empty(count: usize) -> Self {
         Self::with(count, 0)
     }
 

@@ -44,7 +44,7 @@ impl<T> Ring<T> {
         let slots = core::iter::repeat_with(|| UnsafeCell::new(MaybeUninit::uninit()));
         Self {
             free: Indices::all(capacity),
-            filled: Indices::none(capacity),
+            filled: Indices::empty(capacity),
             slots: slots.take(capacity).collect(),
             wakings: AtomicU32::new(0),
             sleepers: AtomicU32::new(0),

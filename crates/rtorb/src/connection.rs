@@ -1,7 +1,7 @@
 //! The client side of connections: drivers of the engine in [`rtorb_wire::connection`].
 //!
 //! `exclusive`: each client thread has its own connection to an endpoint, and waits for no other thread. `multiplexed`: all
-//! client threads share one connection. `banded` says which of several connections to an endpoint a priority takes, so that
+//! client threads share one connection. `banded` maps each priority to one of several connections, so that
 //! `multiplexed` has one for each band.
 //!
 //! `bidirectional` connections carry calls of both ends.
@@ -44,7 +44,7 @@ use crate::realtime::{NetworkPriority, PriorityBand};
 /// system call a second at most, and a server takes longer to restart.
 const IDLE_NS: u64 = 1_000_000_000;
 
-/// Which of the connections to one endpoint a call takes.
+/// Identifies one of the connections to an endpoint: the one that a call uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Channel {
     /// The CORBA priorities of its calls; none where all calls share one connection.

@@ -9,8 +9,8 @@ use rtorb_wire::giop::{Expiry, UtcTime};
 
 thread_local! {
     static INHERITED_NS: Cell<u64> = const { Cell::new(NONE_NS) };
-    /// The deadline of which no server learns, because it is a timeout; [`NONE_NS`] if there is none.
-    static UNTOLD_NS: Cell<u64> = const { Cell::new(NONE_NS) };
+    /// The inherited deadline that requests do not contain, because it is a timeout; [`NONE_NS`] if there is none.
+    static LOCAL_DEADLINE_NS: Cell<u64> = const { Cell::new(NONE_NS) };
     /// The deadline until which a forwarded call has waited for a servant of this ORB, until it follows; [`Deadline::NONE`] if it has not waited.
     static END_OF_WAIT: Cell<Deadline> = const { Cell::new(Deadline::NONE) };
 }
@@ -69,7 +69,7 @@ impl Drop for DeadlineScope {
 
 /// Returns true if servers learn that deadline, which calls of this thread inherit now.
 pub(crate) fn is_told(inherited_ns: u64) -> bool {
-    inherited_ns != NONE_NS && inherited_ns != UNTOLD_NS.get()
+    inherited_ns != NONE_NS && inherited_ns != LOCAL_DEADLINE_NS.get()
 }
 
 /// Notes until when a call has waited for a servant of this ORB, which has forwarded it; [`Deadline::NONE`] if it has not waited.
@@ -85,23 +85,23 @@ pub(crate) fn take_end_of_wait() -> Deadline {
 
 /// Runs an operation of several calls, which together have one timeout: they inherit its end, and no server learns it.
 pub(crate) fn with_timeout<T>(end: Deadline, operation: impl FnOnce() -> T) -> T {
-    struct Untold(u64);
-    impl Drop for Untold {
+    struct LocalDeadline(u64);
+    impl Drop for LocalDeadline {
         fn drop(&mut self) {
-            UNTOLD_NS.set(self.0);
+            LOCAL_DEADLINE_NS.set(self.0);
         }
     }
     let was_told = is_told(inherited_ns());
     let _inherited = DeadlineScope::enter(end.at_ns().unwrap_or(NONE_NS));
-    let _untold = Untold(UNTOLD_NS.get());
+    let _outer = LocalDeadline(LOCAL_DEADLINE_NS.get());
     // The servers of a call that serves another one still learn its end.
     if !was_told {
-        UNTOLD_NS.set(inherited_ns());
+        LOCAL_DEADLINE_NS.set(inherited_ns());
     }
     operation()
 }
 
-/// Runs an operation of several calls, which together have one deadline: so long after its beginning its result is useful. `None` adds
+/// Runs an operation of several calls, which together have one deadline: how long after its beginning its result is useful. `None` adds
 /// no deadline.
 ///
 /// All calls that this thread makes meanwhile, of any object, have that deadline, or an earlier one of their own. A call after it fails

@@ -58,10 +58,10 @@ use std::sync::Arc;
 /// It sees operations, also implicit ones as `_is_a`, oneways, started calls and calls of objects of the same ORB. It does not see
 /// LocateRequests, nor requests that a proxy passes on unchanged. The calls that it makes itself through the ORB are intercepted too.
 pub trait ClientRequestInterceptor: Send + Sync {
-    /// Starting point: the request is about to be sent. Also for each request to another location after a LOCATION_FORWARD.
+    /// Starting point: the request is about to be sent, to the first location or to another one after a LOCATION_FORWARD.
     ///
     /// # Errors
-    /// What ends the request instead: it is not sent.
+    /// The intervention that ends the request, which is not sent then.
     fn send_request(&self, _request: &mut ClientRequest<'_>) -> Result<(), Intervention> {
         Ok(())
     }
@@ -77,7 +77,7 @@ pub trait ClientRequestInterceptor: Send + Sync {
     /// Ending point: the call ends with an exception, of the server or of this ORB.
     ///
     /// # Errors
-    /// The exception that the caller gets instead; or where the request is sent instead, unless the exception is a user exception.
+    /// The exception that the caller gets instead; or, unless it was a user exception, the object to which the request is sent instead.
     fn receive_exception(
         &self,
         _request: &mut ClientRequest<'_>,
@@ -86,10 +86,10 @@ pub trait ClientRequestInterceptor: Send + Sync {
         Ok(())
     }
 
-    /// Ending point: the request ends otherwise.
+    /// Ending point: the request ends with neither results nor an exception.
     ///
     /// # Errors
-    /// The exception that the caller gets instead; or where the request is sent instead, if it is forwarded anyway.
+    /// The exception that the caller gets instead; or, if the request was forwarded, another object to which it is sent.
     fn receive_other(
         &self,
         _request: &mut ClientRequest<'_>,
@@ -105,13 +105,13 @@ pub trait ClientRequestInterceptor: Send + Sync {
 /// sets is there for the servant and for the calls that the servant makes. The ending point runs on the same thread, unless the reply is
 /// deferred ([`Responder`](crate::Responder)): then on the thread that answers. If an interceptor panics, the request ends with UNKNOWN.
 ///
-/// It does not see LocateRequests, nor requests that the ORB refuses before: because of their code sets, their deadlines, or full queues.
+/// It does not see LocateRequests, nor requests that the ORB has refused already: because of their code sets, their deadlines, or full queues.
 pub trait ServerRequestInterceptor: Send + Sync {
     /// Starting point: the request has come, and its servant is not called yet. It stands for `receive_request_service_contexts` and
     /// `receive_request` of the standard.
     ///
     /// # Errors
-    /// What the client gets instead: the servant is not called.
+    /// The intervention that the client gets. The servant is not called then.
     fn receive_request(&self, _request: &mut ServerRequest<'_>) -> Result<(), Intervention> {
         Ok(())
     }
@@ -124,10 +124,10 @@ pub trait ServerRequestInterceptor: Send + Sync {
         Ok(())
     }
 
-    /// Ending point: an exception is about to be sent. Also for a oneway, to which nothing is sent.
+    /// Ending point: an exception is about to be sent, or, for a oneway, is discarded.
     ///
     /// # Errors
-    /// The exception that the client gets instead; or where the client is forwarded, unless the exception is a user exception.
+    /// The exception that the client gets instead; or, unless it was a user exception, the object to which the client is forwarded.
     fn send_exception(
         &self,
         _request: &mut ServerRequest<'_>,
@@ -136,10 +136,10 @@ pub trait ServerRequestInterceptor: Send + Sync {
         Ok(())
     }
 
-    /// Ending point: the request ends otherwise.
+    /// Ending point: the request ends with neither results nor an exception.
     ///
     /// # Errors
-    /// The exception that the client gets instead; or where the client is forwarded, if it is forwarded anyway.
+    /// The exception that the client gets instead; or, if the client was forwarded, another object to which it is forwarded.
     fn send_other(
         &self,
         _request: &mut ServerRequest<'_>,
@@ -209,7 +209,7 @@ pub(crate) enum Ending {
 }
 
 impl Ending {
-    /// Returns the ending after an interceptor has seen it.
+    /// Returns the interceptor's intervention, or this ending if there is none.
     fn after(self, point: Result<(), Intervention>) -> Self {
         let may_forward = matches!(
             self,

@@ -34,7 +34,7 @@ use std::sync::{Arc, Weak};
 
 /// A connection that several threads wait on, and one thread reads for all of them.
 pub(crate) trait ReplySource: Debug + Send + Sync {
-    /// Its stream, to wait until it is readable.
+    /// Returns its stream, to wait until it is readable.
     fn stream(&self) -> &Stream;
 
     /// Receives available bytes without waiting, and delivers each reply to its thread. A peer that sends without end does not hold the
@@ -44,13 +44,13 @@ pub(crate) trait ReplySource: Debug + Send + Sync {
     /// Ends the connection because its stream failed.
     fn fail(&self, errno: Errno);
 
-    /// Makes the sender of a request the leader, which reads for all, unless another thread is or its reply is being delivered.
+    /// Makes the sender of a request the leader, which reads for all, unless another thread is the leader or its reply is being delivered.
     fn take_lead(&self, request_id: u32) -> Lead;
 
     /// Makes the thread that has waited longest the leader, if any thread waits.
     fn pass_lead(&self);
 
-    /// Notes that no thread waits for the reply to a started call any more. Such a thread is not made the leader.
+    /// Notes that no thread waits for the reply to a started call any more, so that no thread is made the leader for it.
     fn step_back(&self, request_id: u32);
 
     /// Receives all available bytes without waiting, and delivers each reply, unless a leader does. Returns false if the connection has
@@ -99,7 +99,7 @@ pub(crate) enum SharedWait {
 pub(crate) type AwaitReply = fn(&dyn ReplySource, &waiter::Waiter, u32, Option<u64>) -> bool;
 
 impl SharedWait {
-    /// The function that waits for a reply.
+    /// Returns the function that waits for a reply.
     pub(crate) fn await_reply(&self) -> AwaitReply {
         match self {
             Self::Reactor(_) | Self::ConnectionThread(_) => reactor::await_reply,
@@ -107,7 +107,7 @@ impl SharedWait {
         }
     }
 
-    /// The function that waits for the end of a started call, and leaves the call as it is if the time passes first.
+    /// Returns the function that waits for the end of a started call, and leaves the call as it is if the time passes first.
     pub(crate) fn await_started(&self) -> AwaitReply {
         match self {
             Self::Reactor(_) | Self::ConnectionThread(_) => reactor::await_started,
@@ -151,7 +151,7 @@ pub(crate) enum WatchError {
 }
 
 impl WatchError {
-    /// The exception of a call to that endpoint that was not sent.
+    /// Returns the exception of a call to the endpoint that was not sent.
     #[cold]
     pub(crate) fn at(self, endpoint: &Arc<Endpoint>) -> SystemException {
         let (exception, errno) = match self {
@@ -188,7 +188,7 @@ pub(crate) enum Lead {
     NotNeeded,
 }
 
-/// The deadline of a call that begins now; its timeout is `u64::MAX` for none.
+/// Returns the deadline of a call that begins now. A timeout of `u64::MAX` is none.
 #[inline]
 pub(crate) fn deadline(timeout_ns: u64) -> Deadline {
     let now_ns = if timeout_ns < COARSE_FROM_NS {
@@ -199,7 +199,7 @@ pub(crate) fn deadline(timeout_ns: u64) -> Deadline {
     Deadline::after(now_ns, timeout_ns)
 }
 
-/// Locks a mutex, at the latest until the deadline of a call; `None` if that passed.
+/// Locks a mutex. Returns `None` if the deadline passed first.
 pub(crate) fn lock_until<T>(
     mutex: &Mutex<T>,
     deadline_ns: Option<u64>,
@@ -210,5 +210,5 @@ pub(crate) fn lock_until<T>(
     }
 }
 
-/// Timeouts from here on begin at the kernel's last tick, at most 10 ms early, and cost each call less.
+/// Timeouts of at least this length begin at the kernel's last tick, at most 10 ms early. They cost each call less.
 const COARSE_FROM_NS: u64 = 200_000_000;

@@ -36,7 +36,7 @@ pub(crate) trait RequestCarrier: Debug + Send + Sync {
     /// connection keeps what the peer does not take at once.
     fn send_request(&self, request: &Writer<'_>, deadline_ns: Option<u64>) -> Result<(), Unsent>;
 
-    /// Returns what both ends know the connection by in recordings.
+    /// Returns the number by which both ends know the connection in recordings.
     fn identity(&self) -> u64;
 
     /// Sends a CancelRequest if that needs no wait.
@@ -55,13 +55,13 @@ pub(crate) struct BidirectionalConnection {
     char_code_set: CharCodeSet,
     /// The listen points of this ORB, as the data of their service context, if it has opened the connection.
     listen_points: Option<Arc<[u8]>>,
-    /// True once the server knows them.
-    is_told: AtomicBool,
+    /// True once the server knows the listen points.
+    are_points_known: AtomicBool,
     calls: Mutex<Pending<Arc<Waiter>>>,
 }
 
-/// Sends a call over the bidirectional connection to its address, which is opened if there is none. What cannot be bidirectional has a
-/// connection of the calling thread.
+/// Sends a call over the bidirectional connection to its address, which is opened if there is none. An invocation that cannot be
+/// bidirectional uses a connection of the calling thread.
 #[cold]
 #[inline(never)]
 pub(super) fn call<'a>(
@@ -111,7 +111,8 @@ fn call_alone<'a>(
 }
 
 impl BidirectionalConnection {
-    /// The half of a connection that this ORB has opened. `listen_points` is the data of the service context that offers it to the server.
+    /// Makes the half of a connection that this ORB has opened. `listen_points` is the data of the service context that offers it to the
+    /// server.
     pub(super) fn opened(
         carrier: Weak<dyn RequestCarrier>,
         invocation: &Invocation<'_>,
@@ -125,34 +126,34 @@ impl BidirectionalConnection {
         }
     }
 
-    /// The half of a connection that a client has offered.
+    /// Makes the half of a connection that a client has offered.
     pub(crate) fn accepted(carrier: Weak<dyn RequestCarrier>, char_code_set: CharCodeSet) -> Self {
         Self {
             carrier,
             state: ClientState::of_acceptor(),
             char_code_set,
             listen_points: None,
-            is_told: AtomicBool::new(false),
+            are_points_known: AtomicBool::new(false),
             calls: Mutex::default(),
         }
     }
 
-    /// True if this ORB has opened the connection.
+    /// Returns true if this ORB has opened the connection.
     pub(crate) fn is_opened_here(&self) -> bool {
         self.listen_points.is_some()
     }
 
-    /// The code set of `char` data in both directions.
+    /// Returns the code set of `char` data in both directions.
     pub(crate) fn char_code_set(&self) -> CharCodeSet {
         self.char_code_set
     }
 
-    /// True while requests may be sent.
+    /// Returns true while requests may be sent.
     fn is_open(&self) -> bool {
         self.calls.lock().is_open()
     }
 
-    /// True if no thread waits for a reply.
+    /// Returns true if no thread waits for a reply.
     pub(crate) fn is_unused(&self) -> bool {
         self.calls.lock().is_empty()
     }
@@ -176,11 +177,11 @@ impl BidirectionalConnection {
         }
         with_call_slot(|slot| {
             let request_id = self.state.next_shared_request_id();
-            let untold = self.untold();
+            let listen_points = self.unsent_listen_points();
             let buffer = core::mem::take(&mut slot.out);
             let mut w = invocation.writer(buffer);
             let sent = self
-                .write(invocation, &mut w, request_id, untold, arguments)
+                .write(invocation, &mut w, request_id, listen_points, arguments)
                 .and_then(|()| {
                     let waiter = (invocation.response != Response::None).then_some(&slot.waiter);
                     self.admit(request_id, waiter, others)?;
@@ -204,15 +205,15 @@ impl BidirectionalConnection {
             if let Some(error) = delivery.error {
                 return Err(error.into());
             }
-            if untold.is_some() {
-                self.is_told.store(true, Ordering::Relaxed);
+            if listen_points.is_some() {
+                self.are_points_known.store(true, Ordering::Relaxed);
             }
             let bytes = &delivery.message[..delivery.bytes];
             read_whole_reply(invocation, request_id, bytes, results)
         })
     }
 
-    /// The route with the code set of this connection, if the client has named another one than the reference of its object would have.
+    /// Returns the route with the code set of this connection, which differs from that of the reference.
     #[cold]
     fn in_its_code_set(&self, route: &Route) -> Route {
         let endpoint = &route.endpoint;
@@ -228,10 +229,10 @@ impl BidirectionalConnection {
         }
     }
 
-    /// The listen points of this ORB, unless the server knows them or has offered the connection itself.
-    fn untold(&self) -> Option<&[u8]> {
+    /// Returns the listen points of this ORB, unless the server knows them or has offered the connection itself.
+    fn unsent_listen_points(&self) -> Option<&[u8]> {
         let listen_points = self.listen_points.as_deref()?;
-        (!self.is_told.load(Ordering::Relaxed)).then_some(listen_points)
+        (!self.are_points_known.load(Ordering::Relaxed)).then_some(listen_points)
     }
 
     fn write<'a>(
@@ -239,14 +240,14 @@ impl BidirectionalConnection {
         invocation: &Invocation<'_>,
         w: &mut Writer<'a>,
         request_id: u32,
-        untold: Option<&[u8]>,
+        listen_points: Option<&[u8]>,
         arguments: Arguments<'_, 'a>,
     ) -> Result<(), CallError> {
         let needs_code_sets = self.state.needs_code_sets();
-        let written = match untold {
+        let written = match listen_points {
             Some(listen_points) => {
-                let told = (needs_code_sets, listen_points);
-                invocation.encode_telling(w, request_id, told, arguments)
+                let contexts = (needs_code_sets, listen_points);
+                invocation.encode_with_listen_points(w, request_id, contexts, arguments)
             }
             None => invocation.encode(w, request_id, needs_code_sets, arguments),
         };
@@ -270,7 +271,7 @@ impl BidirectionalConnection {
         is_added.then_some(()).ok_or(ReplyError::ClosedBefore)
     }
 
-    /// The error of a request that was not sent whole.
+    /// Returns the error of a request that was not sent whole.
     fn unsent(&self, request_id: u32, waiter: Option<&Arc<Waiter>>, unsent: Unsent) -> ReplyError {
         if let Some(waiter) = waiter
             && !self.give_up(request_id)
@@ -318,7 +319,7 @@ impl BidirectionalConnection {
         }
     }
 
-    /// Removes a request that waits. The last one leaves a connection that takes no more.
+    /// Removes a pending request. Leaves the connection if it was the last one and no more are admitted.
     fn remove(&self, request_id: u32) -> Option<Arc<Waiter>> {
         let mut calls = self.calls.lock();
         let waiter = calls.remove(request_id);
@@ -330,8 +331,8 @@ impl BidirectionalConnection {
         waiter
     }
 
-    /// Sends no more requests after one without a reply in time, if this ORB can open another connection: this one may be dead, which a
-    /// device between the ends does not tell.
+    /// Sends no more requests after one without a reply in time, if this ORB can open another connection: a device between
+    /// the ends may have dropped this one without notice.
     fn retire(&self) {
         if !self.is_opened_here() {
             return;

@@ -54,7 +54,7 @@ pub(crate) struct ClientCore {
     pub(crate) resolver: Resolver,
     pub(crate) endpoints: EndpointTable,
     pub(crate) interceptors: Interceptors,
-    /// [`CLOSED`] and [`INTERCEPTED`]: one test of a call finds either.
+    /// The bits [`CLOSED`], [`INTERCEPTED`] and [`RECORDED`]. A call tests all of them at once.
     pub(crate) special: AtomicU8,
 }
 
@@ -106,7 +106,7 @@ pub(crate) trait EnclosingOrb: Debug + Send + Sync {
     /// Returns the addresses of this ORB's own pool in references; none if it does not listen yet.
     fn listen_points(&self) -> Vec<ListenPoint>;
 
-    /// Has the ORB's own pool serve a connection that this ORB has opened. `make` makes the caller's half.
+    /// Makes the ORB's own pool serve a connection that this ORB has opened. `make` makes the caller's half.
     ///
     /// # Errors
     /// NO_RESOURCES if the pool has too many connections, or the host refuses to watch it.
@@ -197,7 +197,7 @@ impl Sharing {
         }
     }
 
-    /// The bidirectional connections, if the ORB has such ones.
+    /// Returns the bidirectional connections, if the ORB has any.
     #[inline]
     pub(crate) fn bidirectional(&self) -> Option<&BidirectionalTable> {
         match self {
@@ -227,7 +227,7 @@ impl ClientCore {
         self.special.load(Ordering::Relaxed) & CLOSED != 0
     }
 
-    /// Returns true if calls have to look whether the client is closed, and for interceptors.
+    /// Returns true if calls have to look whether the client is closed, intercepted or recorded.
     #[inline]
     pub(crate) fn is_special(&self) -> bool {
         self.special.load(Ordering::Relaxed) != 0
@@ -243,7 +243,7 @@ impl ClientCore {
         self.special.load(Ordering::Relaxed) & RECORDED != 0
     }
 
-    /// Returns the value of `special` for an ORB with these interceptors.
+    /// Returns the bits of an ORB with these interceptors.
     pub(crate) fn special(interceptors: &Interceptors, is_recorded: bool) -> AtomicU8 {
         let intercepted = if interceptors.is_empty() {
             0

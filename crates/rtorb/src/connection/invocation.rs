@@ -32,7 +32,7 @@ pub(crate) struct Invocation<'x> {
     pub(crate) response: Response,
     /// The deadline of the whole call: connecting, further routes, forwards and repetitions share it.
     pub(crate) deadline: Deadline,
-    /// True if time may have passed since the call began. Then the watchdog must check its wait.
+    /// True if the deadline may be near or have passed. The watchdog then checks the wait at once.
     pub(crate) is_delayed: bool,
     /// The deadline in the request; [`NONE_NS`] for none.
     pub(crate) expiry_ns: u64,
@@ -70,7 +70,7 @@ pub(crate) enum InvocationKind<'x> {
 pub(crate) struct AddedContexts<'x> {
     /// The distributable thread that calls.
     pub(crate) thread: Option<&'x ThreadCall>,
-    /// The part of interceptors.
+    /// The request as interceptors see it.
     pub(crate) intercepted: Option<InterceptedRequest<'x>>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct InterceptedRequest<'x> {
 }
 
 impl<'x> AddedContexts<'x> {
-    /// Those of a request that interceptors see. `thread` is the distributable thread that makes it.
+    /// Makes the service contexts of a request that interceptors see. `thread` is the distributable thread that makes it.
     pub(crate) fn of_interceptors(
         contexts: &'x ContextBuffer,
         thread: Option<&'x ThreadCall>,
@@ -124,7 +124,7 @@ impl<'x> InvocationKind<'x> {
     }
 }
 
-/// A context of a collocated request that interceptors see, so that it has one: the server then looks for interceptors.
+/// The context that marks a collocated request as seen by interceptors: the server looks for them only where a request has contexts.
 const INTERCEPTED: ServiceContext<'static> = ServiceContext {
     id: 0x7274_6201,
     data: &[],
@@ -137,7 +137,7 @@ const OWN_CONTEXTS_MAX: usize = 7;
 pub(crate) type Arguments<'f, 'a> = &'f dyn Fn(&mut Writer<'a>) -> Result<(), EncodeError>;
 
 impl<'x> Invocation<'x> {
-    /// Returns the same invocation, of a call that began earlier.
+    /// Returns the same invocation, of a call that is delayed.
     #[must_use]
     pub(super) fn delayed(&self) -> Self {
         Self {
@@ -146,7 +146,7 @@ impl<'x> Invocation<'x> {
         }
     }
 
-    /// Returns the time at which the call began, or now if time may have passed since then.
+    /// Returns the time at which the call began, or the current time if the call is delayed.
     #[inline]
     pub(super) fn now_ns(&self) -> u64 {
         if self.is_delayed {
@@ -229,7 +229,7 @@ impl Invocation<'_> {
     ///
     /// A request of another client is sent unchanged.
     #[cold]
-    pub(super) fn encode_telling<'a>(
+    pub(super) fn encode_with_listen_points<'a>(
         &self,
         w: &mut Writer<'a>,
         request_id: u32,
@@ -239,12 +239,12 @@ impl Invocation<'_> {
         if matches!(self.kind, InvocationKind::Passed(_)) {
             return self.encode(w, request_id, needs_code_sets, arguments);
         }
-        self.begin_telling(w, request_id, needs_code_sets, Some(listen_points))?;
+        self.begin_with_listen_points(w, request_id, needs_code_sets, Some(listen_points))?;
         giop::encode_body(w, self.route.version, arguments)?;
         giop::end_message(w)
     }
 
-    /// Adds to a request's header the service contexts of a request that contains its deadline.
+    /// Adds the service contexts of a request that has a deadline: the deadline and the priority.
     // It saves no registers, because it calls other functions only at its end.
     #[inline(never)]
     fn add_deadline(&self, w: &mut Writer<'_>, prefix: &RequestPrefix) -> Result<(), EncodeError> {
@@ -302,12 +302,12 @@ impl Invocation<'_> {
         request_id: u32,
         needs_code_sets: bool,
     ) -> Result<(), EncodeError> {
-        self.begin_telling(w, request_id, needs_code_sets, None)
+        self.begin_with_listen_points(w, request_id, needs_code_sets, None)
     }
 
     /// As [`begin`](Self::begin), with the data of the service context that offers a bidirectional connection.
     #[cold]
-    fn begin_telling(
+    fn begin_with_listen_points(
         &self,
         w: &mut Writer<'_>,
         request_id: u32,

@@ -66,7 +66,7 @@ pub(super) fn deadline(invocation: &Invocation<'_>) -> Deadline {
     }
 }
 
-/// Returns the exception for an error of the system in a phase of opening.
+/// Returns the exception for an error of the host in a phase of opening.
 fn of_system(phase: Phase, errno: Errno) -> SystemException {
     match (phase, errno) {
         // If the host refuses this, neither waiting nor another endpoint helps.

@@ -23,7 +23,7 @@ pub(crate) enum Outcome {
     Readdress(AddressingMode),
 }
 
-/// Reads the body of a reply with a result or a user exception. For interceptors, also looks at other replies, whose bodies are read.
+/// Reads the body of a reply with a result or a user exception. For interceptors, it also notes the service contexts of other replies.
 pub(crate) type Results<'f> =
     &'f mut dyn FnMut(ReplyStatus, &mut Reader<'_>) -> Result<(), DecodeError>;
 
@@ -90,7 +90,7 @@ pub(super) fn read_reply(
     }
 }
 
-/// Forwards the call. If interceptors see it, it ends here with any exception, and they begin it again.
+/// Forwards the call. For interceptors it stores the new location, and ends the request with an exception that the caller replaces.
 #[cold]
 fn forward(
     invocation: &Invocation<'_>,
@@ -106,7 +106,7 @@ fn forward(
     Err(CallError::Exception(local::CONTRADICTION))
 }
 
-/// Has interceptors see the service contexts of a reply that has no results.
+/// Shows interceptors the service contexts of a reply that has no results.
 #[cold]
 fn note_contexts(
     invocation: &Invocation<'_>,

@@ -42,7 +42,7 @@ pub(super) struct SharedConnection {
     stream: Stream,
     await_reply: AwaitReply,
     await_started: AwaitReply,
-    /// For the application's thread, if one may read replies.
+    /// The reader of the application's thread, if one may read replies.
     reader: Option<Arc<ReplyReader>>,
     state: ClientState,
     /// When the last call began.
@@ -54,7 +54,7 @@ pub(super) struct SharedConnection {
     waiting: Mutex<WaitingThreads>,
     /// Held by the thread that reads.
     receiver: Mutex<Receiver>,
-    /// For the connection's own thread, if it has one: that thread sends the queued requests, and reads.
+    /// Wakes the connection's own thread, if it has one: that thread sends the queued requests, and reads.
     signal: SetOnce<Arc<ThreadSignal>>,
     /// Signalled when the queue has room again, and when the connection admits no more requests.
     room: Condvar,
@@ -74,7 +74,7 @@ struct WaitingThreads {
     queue: SendQueue,
 }
 
-/// A thread does something else after it has read from one connection this often.
+/// The most reads of one connection before a thread does something else.
 const READS_MAX: usize = 16;
 
 /// How long a cancellation waits for its turn to send, in nanoseconds.
@@ -128,7 +128,7 @@ impl WaitingThreads {
         }
     }
 
-    /// Removes a request that is pending no longer. Returns who waits for its reply.
+    /// Removes a request that is pending no longer. Returns the thread or task that waits for its reply.
     #[inline]
     fn remove(&mut self, request_id: u32) -> Option<Arc<Waiter>> {
         if !self.followers.is_empty() {
@@ -264,7 +264,7 @@ impl SharedConnection {
         })
     }
 
-    /// The calling thread of a request, which gets the next id.
+    /// Returns the caller of a new request, which gets the next id.
     #[inline]
     fn caller<'s>(
         &self,
@@ -396,7 +396,7 @@ impl SharedConnection {
         true
     }
 
-    /// Changes who waits, and then wakes the tasks whose calls have ended by that.
+    /// Changes the waiting threads and tasks, and then wakes the tasks whose calls the change has ended.
     #[cold]
     fn with_waiting<T>(&self, change: impl FnOnce(&mut WaitingThreads) -> T) -> T {
         let mut waiting = self.waiting.lock();

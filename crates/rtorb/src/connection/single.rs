@@ -85,7 +85,7 @@ impl SingleConnection {
         if let Some(deadline_ns) = deadline_ns {
             // The watchdog looks in time at a wait that is as long as those that it knows.
             if invocation.is_delayed || self.watched_ns > deadline.timeout_ns() {
-                self.begin_unexpected(invocation, deadline_ns)?;
+                self.begin_checked(invocation, deadline_ns)?;
             } else {
                 self.wait.begin(deadline_ns);
             }
@@ -228,10 +228,10 @@ impl SingleConnection {
         sent.map(|()| request_id)
     }
 
-    /// Begins a wait that the watchdog does not expect, and has it check the waits: the connection is not registered, or only with
-    /// a longer timeout, or time has passed since the call began.
+    /// Begins a wait, and makes the watchdog check it at once: the connection is not registered, or only with a longer timeout, or the
+    /// deadline may be near.
     #[cold]
-    fn begin_unexpected(
+    fn begin_checked(
         &mut self,
         invocation: &Invocation<'_>,
         deadline_ns: u64,

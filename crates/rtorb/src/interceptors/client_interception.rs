@@ -95,7 +95,7 @@ thread_local! {
     static IDLE: RefCell<Vec<Box<ClientInterception>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The most idle memory of a thread. More is freed.
+/// The most interceptions for which a thread keeps memory. More is freed.
 const IDLE_MAX: usize = 64;
 
 impl ClientInterception {
@@ -128,7 +128,7 @@ impl ClientInterception {
     /// Calls the starting points.
     ///
     /// # Errors
-    /// How the request ends instead, for [`end`](Self::end).
+    /// The ending of a request that is not sent, for [`end`](Self::end).
     pub(crate) fn start(
         &mut self,
         interceptors: &[Arc<dyn ClientRequestInterceptor>],

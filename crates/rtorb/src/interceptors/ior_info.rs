@@ -6,12 +6,12 @@ use rtorb_wire::ior::TaggedComponent;
 
 /// Adds components to the references that an ORB makes for its objects.
 pub trait IorInterceptor: Send + Sync {
-    /// Adds components to all references of an adapter. Called once for each adapter, when it is made: for the root adapter while the ORB is
-    /// built.
+    /// Adds components to all references of an adapter. The ORB calls this once for each adapter that it makes: for the root adapter while
+    /// the ORB is built.
     fn establish_components(&self, info: &mut IorInfo<'_>);
 }
 
-/// An adapter that is made, as an [`IorInterceptor`] sees it.
+/// A new adapter, as an [`IorInterceptor`] sees it.
 #[derive(Debug)]
 pub struct IorInfo<'a> {
     adapter: &'a str,

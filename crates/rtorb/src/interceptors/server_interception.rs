@@ -119,7 +119,7 @@ pub(crate) struct ServerInterception {
     request: ReceivedRequest,
     /// The repository id of the user exception that the request ends with.
     exception_id: String,
-    /// What they send instead of the reply, until that is sent.
+    /// The intervention that replaces the reply, until it is sent.
     pub(crate) replacement: Option<Intervention>,
 }
 
@@ -172,7 +172,7 @@ impl ServerInterception {
     /// Calls the starting points.
     ///
     /// # Errors
-    /// What an interceptor does instead.
+    /// The intervention of an interceptor.
     pub(crate) fn start(&mut self) -> Result<(), Intervention> {
         for (index, interceptor) in self.interceptors.iter().enumerate() {
             interceptor.receive_request(&mut ServerRequest {

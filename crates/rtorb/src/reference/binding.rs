@@ -292,7 +292,7 @@ impl BandedPriority {
     pub(crate) fn channel(&self, core: &ClientCore, route: &Route) -> Channel {
         Channel {
             band: self.band,
-            marks: has_marks(route).then(|| core.rt.network_priority(self.marked_as())),
+            marks: has_marks(route).then(|| core.rt.network_priority(self.marking_priority())),
         }
     }
 
@@ -308,8 +308,8 @@ impl BandedPriority {
         ))
     }
 
-    /// Returns the marks of a connection: those of the most urgent call of its band.
-    fn marked_as(&self) -> Priority {
+    /// Returns the priority that gives a connection its marks: that of the most urgent call of its band.
+    fn marking_priority(&self) -> Priority {
         let highest = self.band.and_then(|band| Priority::new(band.high).ok());
         highest.unwrap_or(self.priority)
     }
@@ -375,7 +375,7 @@ pub(super) fn states_marks(operations: &[OperationTiming]) -> bool {
     operations.iter().any(|one| one.dscp().is_some())
 }
 
-/// Returns the marks that the called one of these operations states, if packets of the route have marks.
+/// Returns the marks that the called operation states, if packets of the route have marks.
 #[cold]
 pub(super) fn stated_marks(
     operations: &[OperationTiming],

@@ -37,7 +37,7 @@ impl ObjectRef {
         Ok(made)
     }
 
-    /// Returns the same reference, with the connections that its interface states for its operations (`@network_priority`).
+    /// Returns the same reference, with a connection for each network priority that its interface states (`@network_priority`).
     pub(crate) fn with_operations(self, operations: &'static [OperationTiming]) -> Self {
         let inner = &self.inner;
         if !states_marks(operations) || ptr::eq(inner.operations, operations) {
@@ -66,7 +66,7 @@ impl ObjectRef {
 
     /// Opens the calling thread's connection to the object, or with bands one connection for each band, and one more of each for every
     /// network priority that the operations of its interface state (`@network_priority`). Asks the server whether
-    /// the object exists (CORBA::Object::validate_connection). So no call waits for that, and none sends the code set. The timeout of
+    /// the object exists (CORBA::Object::validate_connection). So no later call waits for that, or sends the code set. The timeout of
     /// one call bounds all of this.
     ///
     /// # Errors

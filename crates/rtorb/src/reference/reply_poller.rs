@@ -24,7 +24,7 @@ pub struct ReplyPoller {
     operation: &'static str,
 }
 
-/// Reads the reply of an operation if it comes until then.
+/// Reads the reply of an operation; returns `None` if it has not arrived by that time.
 pub(crate) type ReadReply<T, E> = fn(&mut UntypedCall, Instant) -> Option<Result<T, E>>;
 
 impl ReplyPoller {

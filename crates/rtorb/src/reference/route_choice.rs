@@ -147,7 +147,7 @@ impl Inner {
         Ok(Some(priority))
     }
 
-    /// Returns the priority of a started call: `at` as a thread of that priority would call, or the calling thread's.
+    /// Returns the priority of a started call: that of a call by a thread with the priority `at`, or by the calling thread.
     pub(super) fn started_priority(
         &self,
         at: Option<Priority>,

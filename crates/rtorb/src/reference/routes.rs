@@ -145,8 +145,8 @@ pub(crate) fn object_key(ior: &Ior) -> Option<Vec<u8>> {
 /// An endpoint, and the priority of its lane, if the reference contains it.
 type LaneEndpoint = (Endpoint, Option<Priority>);
 
-/// Returns true if any profile has TLS. Then a client with TLS uses no IIOP profile without it: whoever could make TLS fail would otherwise
-/// read the call.
+/// Returns true if any profile has TLS. Then a client with TLS uses no IIOP profile without it: otherwise an attacker who
+/// makes TLS fail could read the call.
 fn offer_tls(profiles: &[Profile]) -> bool {
     profiles.iter().any(|profile| {
         matches!(profile.body, Body::Iiop(_)) && secure_port(&profile.components).is_some()
@@ -161,8 +161,8 @@ fn secure_port(components: &[Component]) -> Option<&SslSecTrans> {
     })
 }
 
-/// Returns the endpoints of an IIOP profile. If it has TLS, a client with TLS uses nothing else. A client without TLS uses it only to find
-/// out that it needs it.
+/// Returns the endpoints of an IIOP profile. If it has TLS, a client with TLS uses only that. A client without TLS uses the endpoint
+/// without TLS; if the server requires TLS, it gets the other one, and its call fails with the reason.
 fn iiop_endpoints(
     profile: &IiopProfile,
     components: &[Component],

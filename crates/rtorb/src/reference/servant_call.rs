@@ -49,8 +49,8 @@ impl Inner {
         }
     }
 
-    /// Returns the object of a new reference whose servant may be called without requests. `None` if its calls need requests: not the
-    /// calling thread serves them, interceptors see them, they have a timeout that the application chose, or policies of priority.
+    /// Returns the object of a new reference whose servant may be called without requests. `None` if its calls need requests: another
+    /// thread serves them, interceptors see them, they have a timeout that the application chose, or policies of priority.
     pub(super) fn find_servant(&self) -> Option<LocalObject> {
         let route = self.routes.first()?;
         let binding = self.binding.as_deref();

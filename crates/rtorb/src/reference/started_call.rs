@@ -129,7 +129,7 @@ impl<T, E: From<SystemException>> Call<T, E> {
     /// Returns true if the result is there, so that [`wait`](Self::wait) does not wait. It may be that of a moved object: then the
     /// request goes there first.
     ///
-    /// It reads nothing. With wait strategy `leader_followers`, a thread that only asks thus sees the deadline at most, unless another thread reads:
+    /// It reads nothing. With wait strategy `leader_followers`, this returns false until the deadline, unless another thread reads:
     /// [`wait_until`](Self::wait_until) with a time in the past receives what has arrived.
     pub fn is_ready(&self) -> bool {
         self.call.is_ready()

@@ -69,7 +69,7 @@ impl ObjectRef {
         })
     }
 
-    /// The scope of oneways through this reference.
+    /// Returns the scope of oneways through this reference.
     pub fn sync_scope(&self) -> SyncScope {
         self.inner.sync_scope.unwrap_or_default()
     }
@@ -109,7 +109,7 @@ impl ObjectRef {
         })
     }
 
-    /// Sends a oneway as the calling thread requires; `None` if it requires nothing more.
+    /// Sends a oneway with the policies of the calling thread, or in its distributable thread; `None` if it has neither.
     #[cold]
     fn send_for_thread<'a>(
         &self,

@@ -80,7 +80,7 @@ impl PolicyOverrides {
 struct PolicyScope {
     core: Arc<ClientCore>,
     overrides: PolicyOverrides,
-    /// References that were called, each with that which has the policies.
+    /// Each called reference, with its copy that has the overrides.
     applied: Vec<(ObjectRef, ObjectRef)>,
 }
 
@@ -132,7 +132,7 @@ impl PolicyCurrent {
     }
 }
 
-/// The innermost scope, which ends when this is dropped.
+/// The innermost scope. Dropping it ends the scope.
 struct RunningScope;
 
 impl RunningScope {
@@ -187,7 +187,7 @@ impl ObjectRef {
         applied.ok().flatten().map(|(applied, _oldest)| applied)
     }
 
-    /// Returns the same reference with policies in the places of those of the ORB.
+    /// Returns the same reference, in which these policies replace those of the ORB.
     fn with_overrides(&self, thread: &PolicyOverrides) -> Self {
         let inner = &self.inner;
         let timeout = match (inner.timeout, thread.timeout) {

@@ -68,8 +68,8 @@ impl Timeout {
         }
     }
 
-    /// Returns the timeout of a call that begins now and whose deadline no server learns, in nanoseconds, `u64::MAX` for none; `None` if
-    /// its deadline is another.
+    /// Returns the timeout of a call in nanoseconds, `u64::MAX` for none. Returns `None` if the call has a deadline that its server
+    /// learns.
     #[inline]
     fn of_calls(&self, core: &ClientCore) -> Option<u64> {
         match *self {
@@ -102,7 +102,7 @@ impl Timeout {
     }
 }
 
-/// An inherited deadline that is nearer needs the watchdog's attention.
+/// If less time is left of an inherited deadline, the watchdog is woken for the wait.
 const LITTLE_NS: u64 = 1_000_000;
 
 impl ObjectRef {
@@ -121,7 +121,7 @@ impl ObjectRef {
         })
     }
 
-    /// Returns a reference to the same object whose calls have that deadline: so long after the beginning of a call its result is
+    /// Returns a reference to the same object whose calls have this deadline: how long after the beginning of a call its result is
     /// useful.
     ///
     /// Like a [timeout](Self::with_timeout), which it replaces, it bounds the whole call. In addition it travels with the request: the
@@ -168,7 +168,7 @@ impl ObjectRef {
     }
 
     /// Returns a reference to the same object with the timeout or the deadline of each call that the application set for `other`: for a
-    /// reference that came in a reply, whose object is used as that one is. An end time, which is that of one step, stays behind.
+    /// reference that came in a reply, whose object is used as that one is. An end time is not copied: it belongs to one step.
     #[must_use]
     pub fn with_timeout_of(&self, other: &Self) -> Self {
         match other.inner.timeout {
@@ -243,7 +243,7 @@ impl ObjectRef {
         }
     }
 
-    /// Returns true if the end of a call is a deadline, its own or an inherited one, and no timeout.
+    /// Returns true if a deadline ends the call, its own or an inherited one, and not a timeout.
     pub(super) fn is_by_deadline(&self, end: Deadline) -> bool {
         let inherited_ns = deadline::inherited_ns();
         matches!(

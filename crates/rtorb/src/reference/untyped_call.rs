@@ -20,7 +20,7 @@ pub struct UntypedCall {
 }
 
 impl ObjectRef {
-    /// Starts a call whose result is read by functions that are given when it is taken.
+    /// Starts a call. The functions that read its result are given when it is taken.
     pub fn start_untyped<'a>(
         &self,
         operation: &str,
@@ -43,7 +43,7 @@ impl UntypedCall {
         }
     }
 
-    /// A call that has ended with an exception.
+    /// Makes a call that has ended with an exception.
     pub(crate) fn failed(exception: SystemException) -> Self {
         Self {
             request: StartedRequest::Failed(exception),

@@ -36,7 +36,7 @@ thread_local! {
     /// The id of the request that this thread serves, or served last.
     static REQUEST_ID: Cell<u32> = const { Cell::new(0) };
     /// The last connection that this thread looked up.
-    static ASKED: RefCell<(u32, Weak<Session>)> = const { RefCell::new((0, Weak::new())) };
+    static LAST_LOOKED_UP: RefCell<(u32, Weak<Session>)> = const { RefCell::new((0, Weak::new())) };
     /// When this thread last searched the unread bytes of a connection.
     static LOOKED_NS: Cell<u64> = const { Cell::new(0) };
 }
@@ -139,10 +139,10 @@ pub(super) fn is_cancelled(number: u32) -> bool {
 }
 
 fn find(number: u32) -> Option<Arc<Session>> {
-    ASKED.with_borrow_mut(|(asked, session)| {
-        if *asked != number {
+    LAST_LOOKED_UP.with_borrow_mut(|(last, session)| {
+        if *last != number {
             let found = SESSIONS.lock().get(&number).map(Weak::clone);
-            (*asked, *session) = (number, found.unwrap_or_default());
+            (*last, *session) = (number, found.unwrap_or_default());
         }
         session.upgrade()
     })

@@ -43,7 +43,7 @@ pub(crate) struct DeferredReplies {
 struct ReplyPlaces {
     /// Each place that was ever used.
     all: Vec<ReplyPlace>,
-    /// The numbers of the free places. The last one was used last.
+    /// Free places, the most recently freed last.
     free: Vec<usize>,
 }
 
@@ -100,7 +100,7 @@ pub(super) struct CallerWait {
 struct CallerState {
     /// The reply, or memory of an earlier one.
     buffer: Vec<u8>,
-    /// The length of the reply once it is there. It is 0 if there will be none.
+    /// The length of the reply: `None` until it is ready, 0 if there will be none.
     bytes: Option<usize>,
 }
 
@@ -360,7 +360,7 @@ impl UnsentReply {
     }
 }
 
-/// A reply that one thread sends. Its place is free when this is dropped.
+/// A reply taken out to be sent. Dropping it frees its place.
 struct TakenReply<'t> {
     reply: UnsentReply,
     /// The task to wake if the reply is not awaited.

@@ -61,7 +61,7 @@ pub(crate) mod site {
     pub(crate) const TAKEN: u8 = 2;
     /// The thread of a collocated client.
     pub(crate) const COLLOCATED: u8 = 3;
-    /// Any thread; interceptors see the request, or it belongs to a distributable thread.
+    /// Requests that interceptors see, or that a distributable thread makes; on any thread.
     pub(crate) const RARE: u8 = 4;
     /// Any thread that records its calls.
     pub(crate) const RECORDED: u8 = 5;
@@ -124,7 +124,7 @@ fn serve_request<'m, const SITE: u8>(
     ended(&call.reply);
     match call.reply.responder.outcome {
         ReplyOutcome::Usual => Next::Done,
-        unusual => end_unusual(unusual, origin.session),
+        outcome => end_early_or_broken(outcome, origin.session),
     }
 }
 
@@ -162,7 +162,7 @@ fn record(
 
 /// Ends a request whose reply was early, or could not be sent.
 #[cold]
-fn end_unusual(outcome: ReplyOutcome, session: Option<&Session>) -> Next {
+fn end_early_or_broken(outcome: ReplyOutcome, session: Option<&Session>) -> Next {
     if let Some(session) = session {
         session.state.note_executed();
     }

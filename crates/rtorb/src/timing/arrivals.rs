@@ -14,7 +14,7 @@ use rtorb_os::clock::sleep_until;
 #[derive(Debug)]
 pub(crate) struct ServantTiming {
     pub(super) enforcement: Enforcement,
-    /// Its number among the servants of the process.
+    /// The number of the servant in this process.
     number: u64,
     arrived_ns: Box<[AtomicU64]>,
 }
@@ -31,7 +31,7 @@ pub(super) struct Arrival {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallAdmission {
     Served,
-    /// It is served later than it could have been.
+    /// It was delayed before it was served.
     Delayed,
     Refused,
     /// It is refused because its connection has too many periods in progress.

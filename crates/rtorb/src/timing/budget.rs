@@ -27,7 +27,7 @@ pub(super) struct Budget {
     call: AtomicU64,
     worst_ns: AtomicU64,
     began_ns: AtomicU64,
-    /// [`ELAPSED`] if the elapsed time is the execution time.
+    /// The thread's CPU time at the beginning, or [`ELAPSED`] if the elapsed time is the execution time.
     cpu_began_ns: AtomicU64,
     /// The priority of a demotion, or [`STOP`].
     action: AtomicU32,
@@ -72,7 +72,7 @@ enum BudgetState {
 const STATES: u64 = 4;
 /// The action of a servant that is asked to stop. No native priority is so large.
 const STOP: u32 = u32::MAX;
-/// No thread has had so much CPU time.
+/// The value without a CPU time: no thread has had so much.
 const ELAPSED: u64 = u64::MAX;
 
 /// The enforcing thread sleeps at least this many nanoseconds between two looks at a call. Otherwise a servant that waits just before
@@ -80,7 +80,7 @@ const ELAPSED: u64 = u64::MAX;
 const REST_NS: u64 = 200_000;
 
 impl Budget {
-    /// The budget of the calling thread.
+    /// Makes the budget of the calling thread.
     pub(super) fn of_this_thread() -> Result<Self, Errno> {
         Ok(Self {
             thread_id: thread_id(),
@@ -95,7 +95,7 @@ impl Budget {
         })
     }
 
-    /// Begins a call. Only the thread itself does so.
+    /// Begins a call of the calling thread, whose budget this is.
     pub(super) fn begin(&self, allowance: &Allowance) {
         let Allowance {
             worst_ns, began_ns, ..
@@ -120,7 +120,7 @@ impl Budget {
         }
     }
 
-    /// Ends the call, and returns what was done about it. The thread has the lower priority until it leaves that itself.
+    /// Ends the call, and returns what was done about it. A demoted thread has the lower priority until it takes its own again.
     pub(super) fn end(&self) -> BudgetOutcome {
         // Only the enforcing thread changes the word beside, and keeps the number.
         let idle = self.call.load(Ordering::Relaxed) / STATES * STATES + BudgetState::Idle as u64;
@@ -143,7 +143,7 @@ impl Budget {
             && self.action.load(Ordering::Relaxed) == STOP
     }
 
-    /// Acts if the call has exceeded its budget, and otherwise sets the timer. The enforcing thread does so when the timer has expired.
+    /// Acts if the call has exceeded its budget, and otherwise sets the timer. The enforcing thread calls this when the timer has expired.
     pub(super) fn look(&self, rt: &RtCore) {
         self.armed_ns.store(0, Ordering::SeqCst);
         loop {

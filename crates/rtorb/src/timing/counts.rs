@@ -31,7 +31,7 @@ pub struct OperationCounts {
     pub demotions: u64,
     /// Calls whose servants were asked to stop, because they executed longer than the worst case. Servers only.
     pub stops: u64,
-    /// Calls that were served later, because they arrived too early. Servers only.
+    /// Calls that were delayed, because they arrived too early. Servers only.
     pub delays: u64,
     /// Calls that were refused: because they arrived too early, because their deadlines were before their times, or because the host refused what their budgets need. Servers only.
     pub refusals: u64,
@@ -134,7 +134,7 @@ impl CounterTable {
         entry
     }
 
-    /// Replaces the ratios of late calls. Other operations have those of their annotations.
+    /// Replaces the ratios of late calls. An operation that is not in `ratios` has the ratio of its annotation.
     pub(super) fn set_miss_ratios(&self, ratios: MissRatios) {
         let mut known = self.ratios.lock();
         *known = ratios;

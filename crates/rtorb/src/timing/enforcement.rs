@@ -32,8 +32,8 @@ pub enum EarlyCalls {
     Count,
     /// It is refused with TRANSIENT, COMPLETED_NO, and does not count as the call before the next one.
     Refuse,
-    /// It waits on its thread until the period is over. If that is later than so much time after its arrival, it is refused; if its
-    /// deadline passes before that, it is refused with TIMEOUT.
+    /// It waits on its thread until the period is over, at most this long after its arrival. It is refused if the period ends later,
+    /// and with TIMEOUT if its deadline passes before the period ends.
     ///
     /// Only a thread that serves one client may wait: that of [`ThreadPerConnection`](crate::DispatchStrategy::ThreadPerConnection), or
     /// the calling thread of a collocated call. Other dispatch strategies refuse the activation with INV_POLICY.

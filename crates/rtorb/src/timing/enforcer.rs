@@ -24,13 +24,13 @@ pub(crate) struct Enforcer {
     thread: Mutex<Option<JoinHandle<Option<()>>>>,
 }
 
-/// What the enforcing thread and the serving threads share.
+/// The state that the enforcing thread and the serving threads share.
 #[derive(Debug)]
 struct WatchedThreads {
     rt: Arc<RtCore>,
-    /// The thread sleeps here. It exists from the start of the thread on.
+    /// The poller in which the enforcing thread sleeps. It exists once the thread has started.
     poller: SetOnce<Poller>,
-    /// One for each thread that has served a call with a budget, and has not ended.
+    /// The budgets of live threads that have served a call with one.
     budgets: Slab<Arc<Budget>>,
     stop: AtomicBool,
 }
@@ -38,7 +38,7 @@ struct WatchedThreads {
 /// The most threads whose calls are watched at a time.
 const THREADS_MAX: usize = 1 << 16;
 
-/// Expired timers that one system call reports at most.
+/// The most expired timers that one system call reports.
 const EVENTS_MAX: usize = 16;
 
 thread_local! {
@@ -56,7 +56,7 @@ struct OwnBudget {
 }
 
 impl Enforcer {
-    /// An enforcer whose thread has that scheduling.
+    /// Makes an enforcer, with the scheduling of its thread.
     pub(crate) fn new(config: ClientThread, rt: Arc<RtCore>) -> Self {
         Self {
             config,
@@ -181,7 +181,7 @@ impl Drop for OwnBudget {
     }
 }
 
-/// Makes the budget that of the call which this thread serves; `None` when that call ends. Returns the one before.
+/// Replaces the budget of the call that this thread serves; `None` when that call ends. Returns the budget before.
 pub(super) fn replace_current(budget: Option<Arc<Budget>>) -> Option<Arc<Budget>> {
     set_demotion(budget.as_ref().map(|budget| Arc::clone(&budget.demotion)));
     let before = CURRENT.try_with(|current| current.replace(budget));

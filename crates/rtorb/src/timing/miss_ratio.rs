@@ -15,7 +15,7 @@ pub(super) struct LateCalls {
 }
 
 impl LateCalls {
-    /// Sets how many calls may be late, and forgets the late calls if that is new. A call that ends meanwhile may be judged by either.
+    /// Sets how many calls may be late, and forgets the late calls if this changes it. A call that ends meanwhile may be judged by either.
     pub(super) fn set(&self, ratio: Option<MissRatio>) {
         if self.ratio() == ratio {
             return;

@@ -5,14 +5,14 @@ use core::fmt;
 use rtorb_core::timing::OperationTiming;
 use std::sync::Arc;
 
-/// The place of a waiting request. Another request may have it once this is dropped.
+/// The place of a waiting request. Dropping it frees the place.
 pub(crate) struct QueuePlace {
     counters: Arc<TimingCounters>,
     operation: &'static OperationTiming,
 }
 
 impl QueuePlace {
-    /// Takes a place for a request of that operation; `None` if as many wait as its `@queue` allows, which is counted.
+    /// Takes a place for a request of the operation. Returns `None`, and counts it, if as many wait as its `@queue` allows.
     pub(crate) fn take(
         counters: &Arc<TimingCounters>,
         operation: &'static OperationTiming,

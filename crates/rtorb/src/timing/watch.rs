@@ -84,7 +84,7 @@ pub(crate) struct TimingSettings {
     pub(crate) clock: ExecutionClock,
     /// True if the deadline of an operation is that of its calls, and requests that have expired are refused.
     pub(crate) enforces_deadlines: bool,
-    /// What adapters without a choice of their own do about calls beyond their times.
+    /// The enforcement of adapters that do not choose their own.
     pub(crate) enforcement: Enforcement,
     pub(crate) hook: Option<Hook>,
 }
@@ -123,9 +123,9 @@ pub(crate) struct TimedUpcall {
 /// When and where a call came to its server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallArrival<'c> {
-    /// 0 for a request that did not wait in a queue: it arrives now.
+    /// The time of arrival; 0 for a request that did not wait in a queue, which arrives now.
     pub(crate) at_ns: u64,
-    /// `None` for a collocated call.
+    /// The connection of the call; `None` for a collocated call.
     pub(crate) connection: Option<&'c ConnectionArrivals>,
 }
 
@@ -222,8 +222,7 @@ impl TimingCounters {
         self.expired.load(Ordering::Relaxed)
     }
 
-    /// Returns the time from which the call of this thread is not begun any more; [`NONE_NS`](deadline::NONE_NS) if its deadline is only
-    /// counted.
+    /// Returns the time by which the call of this thread must begin; [`NONE_NS`](deadline::NONE_NS) if its deadline is only counted.
     fn latest_ns(&self) -> u64 {
         if self.settings.enforces_deadlines {
             deadline::inherited_ns()

@@ -19,13 +19,13 @@ pub(crate) struct CallTable {
 struct Places {
     /// Each place that was ever used, with its call from the sending of the request to the end of the call.
     calls: Vec<Option<PendingCall>>,
-    /// The places without a call, and their memory. The last one was used last.
+    /// Free places with their memory, the most recently freed last.
     free: Vec<(usize, CallSlot)>,
     /// The time of the watchdog's next look; `u64::MAX` while it plans none.
     next_look_ns: u64,
 }
 
-/// The place of a call, which is free again when this is dropped.
+/// The place of a call. Dropping it frees the place.
 #[derive(Debug)]
 pub(crate) struct CallPlace {
     table: Arc<CallTable>,
@@ -74,7 +74,7 @@ impl CallTable {
 
     /// Ends the calls whose deadlines have passed. Returns the earliest deadline of the others; `None` if none has one.
     ///
-    /// It holds the lock for one place at a time. A call that is begun meanwhile has the watchdog look again.
+    /// It holds the lock for one place at a time. A call that begins meanwhile makes the watchdog look again.
     pub(super) fn look(&self, now_ns: u64) -> Option<u64> {
         self.places.lock().next_look_ns = u64::MAX;
         let mut next_ns = u64::MAX;
@@ -135,7 +135,7 @@ impl Drop for CallPlace {
     }
 }
 
-/// Makes the memory of a place. Its buffer is as large as that of a connection, with which it changes places.
+/// Makes the memory of a place. Its buffer is as large as that of a connection, because the two are swapped.
 #[cold]
 fn new_slot() -> CallSlot {
     let slot = CallSlot::default();

@@ -31,7 +31,7 @@ pub(crate) struct ThreadSignal {
     has_ended: AtomicBool,
 }
 
-/// A message of which the connection's thread has sent a part. The buffer is reused.
+/// The message that the connection's thread is sending. The buffer is reused.
 #[derive(Debug, Default)]
 pub(crate) struct MessageInProgress {
     bytes: Vec<u8>,
@@ -58,11 +58,11 @@ struct StartedThread {
 /// The number of the stream in its thread's poller.
 const STREAM: u32 = 0;
 
-/// Events of one wait: the bell, and the stream.
+/// The most events of one wait: the bell and the stream.
 const EVENTS_MAX: usize = 2;
 
 impl ConnectionThreads {
-    /// Makes the list of an ORB's connection threads. New threads have that scheduling.
+    /// Makes the list of an ORB's connection threads, with the scheduling of new ones.
     pub(crate) fn new(config: ClientThread) -> Self {
         Self {
             config,

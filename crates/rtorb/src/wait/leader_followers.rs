@@ -87,7 +87,9 @@ fn lead(
     has_reply || waiter.has_reply()
 }
 
-/// Before it stops, a leader delivers all whole replies in the receive buffer. So the next leader begins by waiting.
+/// Reads until this thread has its reply, or the connection has ended. Returns false if the deadline passes first.
+///
+/// A leader delivers all whole replies in the receive buffer before it stops. So the next leader begins by waiting.
 fn read_until(source: &dyn ReplySource, waiter: &Waiter, deadline_ns: Option<u64>) -> bool {
     let mut has_read = false;
     while !waiter.has_reply() {

@@ -10,7 +10,7 @@ use rtorb_wire::connection::{Deadline, ReplyError};
 use rtorb_wire::giop::Version;
 use std::sync::Arc;
 
-/// A request that was sent, and the place for its reply. Its owner and the [`CallTable`](super::call_table::CallTable) have it.
+/// A request that was sent, and the place for its reply. Its owner and the [`CallTable`](super::call_table::CallTable) share it.
 #[derive(Clone, Debug)]
 pub(crate) struct PendingCall {
     pub(crate) source: Arc<dyn ReplySource>,

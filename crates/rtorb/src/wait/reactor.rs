@@ -69,7 +69,7 @@ pub(super) const CONNECTIONS_MAX: usize = 1 << 20;
 const EVENTS_MAX: usize = 64;
 
 impl Reactor {
-    /// Makes a reactor whose thread has that scheduling.
+    /// Makes a reactor, with the scheduling of its thread.
     pub(crate) fn new(config: ClientThread) -> Self {
         Self {
             config,

@@ -13,7 +13,7 @@ pub(crate) struct Incoming {
     receiver: Receiver,
     /// Buffer for a reply that is larger than the receive buffer. It is reused.
     whole: Vec<u8>,
-    /// True if a message was not read to its end. The next bytes belong to it.
+    /// True if a message was not read to its end: the next bytes in the socket belong to it.
     is_cut: bool,
 }
 
@@ -32,8 +32,8 @@ impl Incoming {
         !self.is_cut
     }
 
-    /// Receives messages until `read` takes one as the reply. `read` gets the message, and the part that is not received yet, and
-    /// returns `None` if the message is for another request.
+    /// Receives messages until `read` returns a result; it returns `None` for another request's message. `read` gets the message, and the
+    /// part that is not received yet.
     ///
     /// The watchdog ends the wait for the first bytes when the deadline passes, so this needs no clock, no poll and no timer.
     #[inline]

@@ -1,7 +1,7 @@
 //! Reading by the application: its own thread reads the replies of started calls, when and where it wants.
 //!
-//! It reads as a leader does, for as long as bytes are there. A connection that has a leader is left to that one, which says when it
-//! leaves replies of started calls behind. Between two reads the thread waits for all connections at once.
+//! It reads as a leader does, while there are bytes. It does not read a connection that has a leader: the leader notifies it when it
+//! stops and replies of started calls may be unread. Between two reads the thread waits for all connections at once.
 
 use super::reactor::CONNECTIONS_MAX;
 use super::{ReplySource, lock_until};
@@ -17,7 +17,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Weak};
 use std::task::Wake;
 
-/// The connections of an ORB whose threads lead each other, for a thread of the application that reads them.
+/// The connections of an ORB with wait strategy `leader_followers`, for a thread of the application that reads them.
 #[derive(Debug)]
 pub(crate) struct ReplyReader {
     /// It exists once the application reads.
@@ -27,7 +27,7 @@ pub(crate) struct ReplyReader {
     registration: Mutex<()>,
     /// Held by the thread that reads, with the time of the poller's timer.
     turn: Mutex<Option<u64>>,
-    /// True while a thread waits, or is about to, and while only the descriptor is waited for. The bell ends that.
+    /// True while a thread waits or is about to, or the application waits for the descriptor. The wake that clears it rings the bell.
     is_awaited: AtomicBool,
     /// The number of times that a wait was ended.
     wakes: AtomicU64,
@@ -60,7 +60,7 @@ impl ReplyReader {
         }
     }
 
-    /// Prepares for reading: open connections and new ones.
+    /// Prepares open connections and new ones for reading.
     pub(crate) fn prepare(&self) -> Result<(), Errno> {
         let _registering = self.registration.lock();
         if self.poller.get().is_some() {
@@ -80,8 +80,8 @@ impl ReplyReader {
     /// Waits until a reply arrives, a task is woken, or `until_ns` of the monotonic clock; reads all replies that have arrived. Returns
     /// false if the time passed first.
     ///
-    /// `seen` is the number of [wakes](Self::end_wait) that the calling thread knows of. After others it does not wait: another thread may
-    /// have read for that bell.
+    /// `seen` is the number of [wakes](Self::end_wait) that the calling thread knows of. If there were more, it does not wait: another
+    /// thread may have cleared their bell.
     pub(crate) fn read_once(&self, seen: &AtomicU64, until_ns: Option<u64>) -> bool {
         let Some(poller) = self.poller.get() else {
             return false;
@@ -119,7 +119,8 @@ impl ReplyReader {
         self.read_those(poller, events, &mut timer_ns)
     }
 
-    /// Returns what is readable when [`read_ready`](Self::read_ready) has something to read; `None` before [`prepare`](Self::prepare).
+    /// Returns the descriptor that is readable when [`read_ready`](Self::read_ready) has something to read; `None` before
+    /// [`prepare`](Self::prepare).
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.poller.get().map(Poller::as_fd)
     }
@@ -152,7 +153,7 @@ impl ReplyReader {
         has_read
     }
 
-    /// Has the thread that reads look at all connections, because a leader has left one.
+    /// Makes the reading thread look at all connections, because a leader has left one.
     pub(crate) fn note_left(&self) {
         if self.poller.get().is_some() {
             self.has_left.store(true, Ordering::Release);
@@ -160,7 +161,7 @@ impl ReplyReader {
         }
     }
 
-    /// Ends a wait of each thread: one in progress, or else the next one.
+    /// Ends one wait of each thread: the wait in progress, or else the next one.
     pub(crate) fn end_wait(&self) {
         self.wakes.fetch_add(1, Ordering::Release);
         if self.is_awaited.swap(false, Ordering::AcqRel)
@@ -170,7 +171,7 @@ impl ReplyReader {
         }
     }
 
-    /// Has the next [wake](Self::end_wait) ring the bell. The calling thread sees all wakes before.
+    /// Makes the next [wake](Self::end_wait) ring the bell. The calling thread sees all earlier wakes.
     fn await_bell(&self) {
         self.is_awaited.swap(true, Ordering::AcqRel);
     }

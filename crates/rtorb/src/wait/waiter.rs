@@ -107,13 +107,13 @@ impl Waiter {
         false
     }
 
-    /// Wakes no task any more.
+    /// Forgets the task that waits, so that it is not woken.
     pub(crate) fn forget_task(&self) {
         let task = self.delivery.lock().task.take();
         drop(task);
     }
 
-    /// Makes the thread the leader and wakes it. It is not the leader yet.
+    /// Makes the thread the leader and wakes it. It must not be the leader already.
     pub(crate) fn lead(&self) {
         let is_asleep = self.add(LEADING);
         self.wake_if(is_asleep);

@@ -68,7 +68,7 @@ pub(crate) trait WatchedClient: Debug + Send + Sync {
     fn look(&self);
 }
 
-/// Has the watchdog end waits early.
+/// Makes the watchdog end waits early.
 #[derive(Clone, Debug)]
 pub(crate) struct WatchdogBell(Arc<Shared>);
 
@@ -101,7 +101,7 @@ const EVENTS_MAX: usize = 16;
 const IDLE: u64 = 0;
 /// The deadline passed and the watchdog has ended receiving. The thread can still tell the server that it gives up.
 const ENDED: u64 = u64::MAX;
-/// At the next check the thread still waited, for room to send: the watchdog has shut the stream.
+/// The watchdog has shut the stream, because the thread still waited at the next check, for room to send.
 const SHUT: u64 = u64::MAX - 1;
 
 impl Wait {
@@ -175,7 +175,7 @@ impl Wait {
 }
 
 impl Watchdog {
-    /// Makes a watchdog whose thread has that scheduling. An ORB has at most `calls_max` started calls at a time.
+    /// Makes a watchdog, with the scheduling of its thread. An ORB has at most `calls_max` started calls at a time.
     pub(crate) fn new(config: ClientThread, calls_max: usize) -> Self {
         Self {
             config,
@@ -211,7 +211,7 @@ impl Watchdog {
         self.start().map(|_| ())
     }
 
-    /// Has the thread check the waits and calls that began before.
+    /// Makes the thread check the waits and calls that have begun.
     pub(crate) fn check_waits(&self) {
         #[cfg(simulation)]
         if rtorb_os::simulation::is_planted("shorter-timeout-unheard") {
@@ -220,7 +220,7 @@ impl Watchdog {
         self.shared.wake();
     }
 
-    /// Returns the bell by which the thread ends [watched](Self::watch) waits early.
+    /// Returns the handle that ends [watched](Self::watch) waits early.
     pub(crate) fn bell(&self) -> WatchdogBell {
         WatchdogBell(Arc::clone(&self.shared))
     }

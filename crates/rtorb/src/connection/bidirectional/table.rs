@@ -22,18 +22,18 @@ pub(crate) struct BidirectionalTable {
 #[derive(Debug, Default)]
 struct KnownAddresses {
     connections: HashMap<Endpoint, Arc<BidirectionalConnection>>,
-    /// Each held by the thread that opens a connection to that address.
+    /// Locks, each of which is held by the thread that opens a connection to that address.
     opening: HashMap<Endpoint, Weak<Mutex<()>>>,
     /// True once the ORB is shut down.
     is_closed: bool,
 }
 
-/// The listen points of one connection that are used. Further ones are ignored.
+/// The most listen points of one connection. Further ones are ignored.
 const POINTS_MAX: usize = 16;
 
 impl BidirectionalTable {
     /// Returns the connection for an invocation, and whether it is new. Opens one if there is none. `None` if the invocation has no such
-    /// connection: it is no GIOP 1.2 over TCP, has a connection of its own for another reason, or this ORB has no address to offer.
+    /// connection: it does not use GIOP 1.2 over TCP, it needs a connection of its own, or this ORB has no address to offer.
     pub(super) fn connection(
         &self,
         invocation: &Invocation<'_>,
@@ -111,7 +111,7 @@ impl BidirectionalTable {
         !addresses.is_closed
     }
 
-    /// Has calls to the listen points of a client take its connection. The last client that names an address has it, unless this ORB has
+    /// Makes calls to the listen points of a client use its connection. The last client that names an address gets its calls, unless this ORB has
     /// opened a connection to that address itself.
     pub(crate) fn claim(
         &self,
@@ -156,15 +156,14 @@ impl BidirectionalTable {
     }
 }
 
-/// True if an invocation has no connection of its own reference or priority.
+/// Returns true if an invocation needs no connection of its own reference or priority.
 fn is_plain(invocation: &Invocation<'_>) -> bool {
     let endpoint = &invocation.route.endpoint;
     let is_tcp = matches!(*endpoint.endpoint, Endpoint::Tcp { .. });
     is_tcp && !endpoint.is_private && invocation.channel == Channel::ANY
 }
 
-/// The data of the service context with the listen points. An address that cannot be encoded does not occur, because references have it
-/// too.
+/// Encodes the service context with the listen points. Every address can be encoded, because references contain it too.
 fn to_data(points: &Vec<ListenPoint>) -> Vec<u8> {
     rtorb_wire::giop::contexts::to_data(points).unwrap_or_default()
 }
