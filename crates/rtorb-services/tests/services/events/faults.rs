@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 use rtorb::rt::Priority;
 use rtorb::{ExceptionKind, ObjectKeyError, Orb};
 use rtorb_services::events::statistics::ConnectionState;
-use rtorb_services::events::{Channel, ChannelConfig, ChannelError};
+use rtorb_services::events::{Channel, ChannelConfig, ChannelError, client};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::{
     ProxyPushConsumerConnectPushSupplierError, ProxyPushSupplierConnectPushConsumerError,
     SupplierQos,
@@ -257,6 +257,23 @@ fn everybody_is_told_when_the_channel_ends() {
     assert!(served.channel.is_destroyed());
     assert!(consumer.got.was_told_goodbye.load(Ordering::SeqCst));
     let gone = channel.for_consumers().expect_err("it is gone");
+    assert_eq!(gone.kind, ExceptionKind::ObjectNotExist);
+}
+
+#[test]
+fn a_supplier_with_an_object_learns_that_the_channel_has_ended() {
+    let served = serve(ChannelConfig::default());
+    let serving = Serving::of_a_client();
+    let channel = served.for_client(&serving.orb);
+    let poa = serving.orb.root_poa().expect("it listens");
+    let supplier = client::Supplier::connect_served(&channel, &poa, &SupplierQos::default());
+    let supplier = supplier.expect("it is connected");
+    supplier.push(&[event(16, 1, 1)]).expect("it is sent");
+    supplier.arrived().expect("it has come");
+    assert!(!supplier.was_disconnected());
+    served.channel.destroy();
+    assert!(supplier.was_disconnected());
+    let gone = supplier.arrived().expect_err("it is gone");
     assert_eq!(gone.kind, ExceptionKind::ObjectNotExist);
 }
 
