@@ -105,7 +105,7 @@ pub trait ClientRequestInterceptor: Send + Sync {
 /// sets is there for the servant and for the calls that the servant makes. The ending point runs on the same thread, unless the reply is
 /// deferred ([`Responder`](crate::Responder)): then on the thread that answers. If an interceptor panics, the request ends with UNKNOWN.
 ///
-/// It does not see LocateRequests, nor requests that the ORB has refused already: because of their code sets, their deadlines, or full queues.
+/// It does not see LocateRequests, nor requests that the ORB refuses earlier: because of their code sets, their deadlines, or full queues.
 pub trait ServerRequestInterceptor: Send + Sync {
     /// Starting point: the request has come, and its servant is not called yet. It stands for `receive_request_service_contexts` and
     /// `receive_request` of the standard.

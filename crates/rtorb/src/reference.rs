@@ -3,8 +3,8 @@
 //! A `call` follows the object, and `route_choice` tries its routes, which `routes` makes from the profiles of the IOR. `timeout` and
 //! `policies` make references with other policies, and `binding` the rules by which these choose a connection. `servant_call` calls a
 //! servant of the same ORB without a request; `thread_policies` has those of the calls of a thread; `passing` forwards requests of other
-//! clients; `intercepted_call` calls interceptors before and after a call, and `recorded_call` records it; `sync_scope` is about oneways. A `started_call` is a call
-//! whose result is taken later, by a `started_request`; a `reply_poller` asks for it as in CORBA Messaging.
+//! clients; `intercepted_call` calls interceptors before and after a call, and `recorded_call` records it; `sync_scope` is about
+//! oneways. A `started_call` is a call whose result is taken later, by a `started_request`; a `reply_poller` asks for it as in CORBA Messaging.
 
 mod binding;
 mod call;

@@ -111,8 +111,8 @@ impl BidirectionalTable {
         !addresses.is_closed
     }
 
-    /// Makes calls to the listen points of a client use its connection. The last client that names an address gets its calls, unless this ORB has
-    /// opened a connection to that address itself.
+    /// Makes calls to the listen points of a client use its connection. The last client that names an address gets its calls, unless
+    /// this ORB has opened a connection to that address itself.
     pub(crate) fn claim(
         &self,
         points: Vec<ListenPoint>,
