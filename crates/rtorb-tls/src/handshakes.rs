@@ -6,12 +6,14 @@
 
 use crate::budget::Budget;
 use crate::client::{FIRST_BYTES, foreign};
+use crate::counts::{HandshakeCounters, HandshakeCounts, count};
 use crate::current::CurrentFiles;
 use crate::fault;
 use crate::link::{Socket, TlsLink, errno};
 use crate::port::{ListeningPort, Port, Wakeup};
 use crate::settings::HandshakeSettings;
 use crate::verifier::take_refused;
+use core::sync::atomic::AtomicU64;
 use rtorb::security::SecurityReport;
 use rtorb::thread::Errno;
 use rtorb_os::clock::{monotonic_ns, timespec};
@@ -32,6 +34,7 @@ use std::time::Duration;
 pub(crate) struct HandshakeThread {
     settings: HandshakeSettings,
     ports: Arc<Mutex<Ports>>,
+    counters: Arc<HandshakeCounters>,
 }
 
 #[derive(Debug, Default)]
@@ -46,7 +49,13 @@ impl HandshakeThread {
         Self {
             settings,
             ports: Arc::default(),
+            counters: Arc::default(),
         }
+    }
+
+    /// Returns the numbers of handshakes so far.
+    pub(crate) fn counts(&self) -> HandshakeCounts {
+        self.counters.read()
     }
 
     /// Serves a listening socket, and starts the thread for the first one.
@@ -56,7 +65,7 @@ impl HandshakeThread {
         socket: OwnedFd,
         report: SecurityReport,
     ) -> Result<ListeningPort, Errno> {
-        let port = Arc::new(Port::new(socket, report)?);
+        let port = Arc::new(Port::new(socket, report, Arc::clone(&self.counters))?);
         let mut ports = self.ports.lock();
         let wakeup = match &ports.wakeup {
             Some(wakeup) => wakeup.clone(),
@@ -229,7 +238,7 @@ impl Handshakes {
             } else if client.deadline_ns > now_ns {
                 self.clients.push(client);
             } else {
-                client.report_slow(self.settings.timeout, "");
+                client.end_slow(&client.port.counters.late, self.settings.timeout, "");
             }
         }
     }
@@ -259,7 +268,12 @@ impl Handshakes {
         if self.clients.len() >= self.settings.at_once_max {
             let oldest = self.clients.remove(0);
             let ms = now_ns.saturating_sub(oldest.accepted_ns) / 1_000_000;
-            oldest.report_slow(Duration::from_millis(ms), ", and another client waits");
+            let gave_way = &oldest.port.counters.gave_way;
+            oldest.end_slow(
+                gave_way,
+                Duration::from_millis(ms),
+                ", and another client waits",
+            );
         }
         let timeout_ns = u64::try_from(self.settings.timeout.as_nanos()).unwrap_or(u64::MAX);
         self.clients.push(Client {
@@ -304,7 +318,7 @@ impl Client {
                 let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
                 let count = recv(&self.socket, &mut first[..], flags).map_or(0, |(count, _)| count);
                 if let Some(found) = foreign(&first[..count]) {
-                    self.report(&format!("{found}: the port is one of TLS"));
+                    self.refuse(&format!("{found}: the port is one of TLS"));
                     let now = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
                     let _ = send(&self.socket, &NO_GIOP, now);
                     return self.leave();
@@ -343,7 +357,7 @@ impl Client {
             if let Err(error) = connection.process_new_packets() {
                 let _ = connection.write_tls(&mut stream);
                 let cause = fault::of_error(&error, take_refused().as_ref());
-                self.report(&cause.detail);
+                self.refuse(&cause.detail);
                 return self.leave();
             }
         }
@@ -376,9 +390,16 @@ impl Client {
         Step::Wait(self)
     }
 
-    /// Reports that the handshake has lasted too long. A client that is refused was reported already.
-    fn report_slow(&self, time: Duration, why: &str) {
+    /// Counts and reports a client that is refused.
+    fn refuse(&self, reason: &str) {
+        count(&self.port.counters.refused);
+        self.report(reason);
+    }
+
+    /// Counts and reports that the handshake has lasted too long. A client that is refused was counted already.
+    fn end_slow(&self, counter: &AtomicU64, time: Duration, why: &str) {
         if !matches!(self.phase, Phase::Leaving) {
+            count(counter);
             self.report(&format!("its handshake is not over after {time:?}{why}"));
         }
     }

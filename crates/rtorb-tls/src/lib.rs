@@ -32,6 +32,7 @@ mod access;
 mod budget;
 mod certificate;
 mod client;
+mod counts;
 mod current;
 mod fault;
 mod handshakes;
@@ -44,5 +45,6 @@ mod tls;
 mod verifier;
 
 pub use access::AccessRule;
+pub use counts::HandshakeCounts;
 pub use settings::{TlsBuilder, TlsError};
 pub use tls::{Tls, transport};

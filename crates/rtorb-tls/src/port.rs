@@ -1,6 +1,7 @@
 //! A listening port: clients whose handshakes are over wait here until the ORB accepts them.
 
 use crate::budget::Budget;
+use crate::counts::{HandshakeCounters, count};
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb::security::{SecureLink, SecureListener, SecurityReport};
 use rtorb::thread::Errno;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 /// A listening port.
 pub(crate) struct Port {
     pub(crate) socket: OwnedFd,
+    pub(crate) counters: Arc<HandshakeCounters>,
     /// Counts the ready clients.
     count: OwnedFd,
     waiting: Mutex<Waiting>,
@@ -49,10 +51,15 @@ const READY_MAX: usize = 64;
 const REPORTS_PER_SECOND: u32 = 20;
 
 impl Port {
-    pub(crate) fn new(socket: OwnedFd, report: SecurityReport) -> Result<Self, Errno> {
+    pub(crate) fn new(
+        socket: OwnedFd,
+        report: SecurityReport,
+        counters: Arc<HandshakeCounters>,
+    ) -> Result<Self, Errno> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK | EventfdFlags::SEMAPHORE;
         Ok(Self {
             socket,
+            counters,
             count: eventfd(0, flags)?,
             waiting: Mutex::new(Waiting {
                 ready: VecDeque::with_capacity(READY_MAX),
@@ -81,6 +88,7 @@ impl Port {
 
     /// Adds a client whose handshake is over.
     pub(crate) fn add(&self, socket: OwnedFd, link: Arc<dyn SecureLink>) {
+        count(&self.counters.completed);
         let client = ReadyClient { socket, link };
         self.waiting.lock().ready.push_back(client);
         // The counter of so few clients does not overflow.

@@ -1,6 +1,7 @@
 //! The secure transport of an ORB.
 
 use crate::client;
+use crate::counts::HandshakeCounts;
 use crate::current::CurrentFiles;
 use crate::handshakes::HandshakeThread;
 use crate::settings::{TlsBuilder, TlsError};
@@ -48,6 +49,11 @@ impl Tls {
     /// [`TlsError`] for a file that is wrong now. Then nothing changes.
     pub fn reload(&self) -> Result<(), TlsError> {
         self.files.reload()
+    }
+
+    /// Returns the numbers of the handshakes that servers with this have made.
+    pub fn handshakes(&self) -> HandshakeCounts {
+        self.thread.counts()
     }
 
     /// Returns the transport, for [`OrbBuilder::secure_transport`](rtorb::OrbBuilder::secure_transport).

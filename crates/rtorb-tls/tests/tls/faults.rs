@@ -1,7 +1,7 @@
 //! Peers that keep a server waiting in the handshake, or send rubbish before and after it.
 
 use crate::calls::cubit;
-use crate::pki::{Pki, orb, serving};
+use crate::pki::{Pki, orb, serving, serving_with};
 use crate::references::secure_port;
 use rtorb::exception::Phase;
 use rtorb::giop::Version;
@@ -29,7 +29,8 @@ fn a_client_that_does_not_go_on_gives_its_place_up() {
         .server()
         .handshakes_at_once(1)
         .handshake_timeout(Duration::from_millis(100));
-    let ours = Ours::serve_as(serving(one).on_warning(move |warning| {
+    let tls = one.build().expect("right files");
+    let ours = Ours::serve_as(serving_with(&tls).on_warning(move |warning| {
         if let Warning::Refused(text) = warning {
             noted.lock().expect("no panic").push(text.clone());
         }
@@ -43,39 +44,37 @@ fn a_client_that_does_not_go_on_gives_its_place_up() {
         reports.iter().any(is_it).then_some(())
     });
     assert_eq!(silent.read(&mut [0; 8]).expect("it is closed"), 0);
+    let counts = tls.handshakes();
+    let so_far = (counts.late, counts.refused, counts.completed);
+    assert_eq!(so_far, (1, 0, 0), "{counts:?}");
     assert_eq!(cubit(orb(pki.client()), &reference).cube_long(3), Ok(27));
+    assert_eq!(tls.handshakes().completed, 1);
 }
 
 /// More clients than have a place say nothing, for longer than the test lasts.
 #[test]
 fn silent_clients_give_way_to_one_that_makes_its_handshake() {
     let pki = Pki::new();
-    let reports = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&reports);
     let long = pki.server().handshake_timeout(Duration::from_secs(3600));
-    let ours = Ours::serve_as(serving(long).on_warning(move |warning| {
-        if let Warning::Refused(text) = warning {
-            noted.lock().expect("no panic").push(text.clone());
-        }
-    }));
+    let tls = long.build().expect("right files");
+    let ours = Ours::serve_as(serving_with(&tls));
     let reference = ours.text(ours.cubit.as_object());
     let port = secure_port(&reference);
     let silent = (0..150).map(|_| TcpStream::connect(("127.0.0.1", port)).expect("it listens"));
     let silent: Vec<_> = silent.collect();
     assert_eq!(cubit(orb(pki.client()), &reference).cube_long(3), Ok(27));
-    let reports = reports.lock().expect("no panic");
-    let gave_way = reports
-        .iter()
-        .filter(|text| text.contains(", and another client waits"));
-    // The budget of reports has fewer than the clients that gave way.
-    assert!(gave_way.count() > 0, "{reports:?}");
+    let counts = tls.handshakes();
+    // 64 have a place, and each other one takes that of an older one.
+    assert!((1..=150).contains(&counts.gave_way), "{counts:?}");
+    assert_eq!((counts.completed, counts.late), (1, 0), "{counts:?}");
     drop(silent);
 }
 
 #[test]
 fn rubbish_before_and_after_the_handshake_ends_its_connection_alone() {
     let pki = Pki::new();
-    let ours = Ours::serve_as(serving(pki.server()));
+    let tls = pki.server().build().expect("right files");
+    let ours = Ours::serve_as(serving_with(&tls));
     let reference = ours.text(ours.cubit.as_object());
     let port = secure_port(&reference);
     let client = pki.client();
@@ -94,6 +93,10 @@ fn rubbish_before_and_after_the_handshake_ends_its_connection_alone() {
         .expect("it is open");
     rubbish.write_all(&[0; 0x4000]).expect("it is open");
     ends(&rubbish);
+    let mut plain = connect();
+    plain.write_all(b"GIOP").expect("it is open");
+    ends(&plain);
+    assert_eq!(tls.handshakes().refused, 2);
 
     let transport = client.build().expect("right files").transport();
     let secured = |socket: &TcpStream| {

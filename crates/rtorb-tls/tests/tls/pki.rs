@@ -66,7 +66,13 @@ pub(crate) fn orb(tls: TlsBuilder) -> OrbBuilder {
 
 /// An ORB that serves over TLS.
 pub(crate) fn serving(tls: TlsBuilder) -> OrbBuilder {
-    orb(tls).listen("ssliop://127.0.0.1:0")
+    serving_with(&tls.build().expect("right files"))
+}
+
+/// An ORB that serves over this TLS.
+pub(crate) fn serving_with(tls: &Tls) -> OrbBuilder {
+    let orb = Orb::builder().secure_transport(tls.transport());
+    orb.listen("ssliop://127.0.0.1:0")
 }
 
 /// A client that trusts the authority and has no certificate.
