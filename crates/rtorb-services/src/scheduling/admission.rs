@@ -49,23 +49,18 @@ impl AdmittedFlows {
         others.flat_map(|(_, flows)| flows)
     }
 
-    /// True if the channel has each of these flows already, as often.
+    /// True if the channel has each of these flows already, as often. Both are [`merged`].
     fn have(&self, channel: &str, flows: &[EventFlow]) -> bool {
         let known = self.channels.get(channel).map_or(&[][..], Vec::as_slice);
         let is_known = |flow: &EventFlow| {
-            let same = |other: &EventFlow| {
-                (other.supplier, other.consumer) == (flow.supplier, flow.consumer)
-            };
-            known
-                .iter()
-                .any(|other| same(other) && other.count >= flow.count)
+            let found = known.binary_search_by_key(&ends(flow), ends);
+            found.is_ok_and(|index| known[index].count >= flow.count)
         };
         flows.iter().all(is_known)
     }
 
-    /// Checks the bounds of the table.
-    fn check_room(&self, channel: &str, flows: &[EventFlow]) -> Result<(), Refusal> {
-        let count = self.of_others(channel).count();
+    /// Checks the bounds of the table, for flows beside `others`.
+    fn check_room(&self, channel: &str, flows: &[EventFlow], others: usize) -> Result<(), Refusal> {
         let refuse = |reason| {
             Err(Refusal {
                 operation: "a channel".to_owned(),
@@ -76,7 +71,7 @@ impl AdmittedFlows {
         if channel.len() > NAME_BYTES_MAX {
             return refuse(format!("has a name of more than {NAME_BYTES_MAX} bytes"));
         }
-        if count.saturating_add(flows.len()) > self.flows_max {
+        if others.saturating_add(flows.len()) > self.flows_max {
             return refuse(format!(
                 "has more events than the service keeps: {} for all channels (dependencies_max)",
                 self.flows_max
@@ -85,12 +80,12 @@ impl AdmittedFlows {
         Ok(())
     }
 
-    fn replace(&mut self, channel: &str, flows: &[EventFlow]) {
+    fn replace(&mut self, channel: &str, flows: Vec<EventFlow>) {
         self.changes += 1;
         if flows.is_empty() {
             self.channels.remove(channel);
         } else {
-            self.channels.insert(channel.to_owned(), flows.to_vec());
+            self.channels.insert(channel.to_owned(), flows);
         }
     }
 }
@@ -98,26 +93,39 @@ impl AdmittedFlows {
 impl SchedulerState {
     /// Checks that every deadline also holds with these events of a channel beside those of all others, if it held without them, and
     /// keeps them in place of the channel's former ones. Events of operations that the schedule does not have, and those that it has as
-    /// calls already, change nothing.
+    /// calls already, change nothing. Flows between the same operations count together.
     pub(super) fn admit(&self, channel: &str, flows: &[EventFlow]) -> Result<(), Refusal> {
         let mut known = self.flows.lock();
-        if !known.have(channel, flows) {
-            let all: Vec<EventFlow> = known.of_others(channel).chain(flows).copied().collect();
-            let admitted = known
-                .check_room(channel, flows)
-                .and_then(|()| self.check_flows(&known, &all));
-            admitted.inspect_err(|refused| self.note_refusal(refused))?;
-        }
+        let admitted = self.merge_and_check(&known, channel, flows);
+        let flows = admitted.inspect_err(|refused| self.note_refusal(refused))?;
         known.replace(channel, flows);
         Ok(())
+    }
+
+    /// Returns the flows that [`admit`](Self::admit) keeps.
+    fn merge_and_check(
+        &self,
+        known: &AdmittedFlows,
+        channel: &str,
+        flows: &[EventFlow],
+    ) -> Result<Vec<EventFlow>, Refusal> {
+        known.check_room(channel, flows, known.of_others(channel).count())?;
+        let flows = merged(flows);
+        if !known.have(channel, &flows) {
+            let all: Vec<EventFlow> = known.of_others(channel).chain(&flows).copied().collect();
+            self.check_flows(known, &all)?;
+        }
+        Ok(flows)
     }
 
     /// Does the same for a channel without a name, and forgets its events.
     pub(super) fn admit_once(&self, flows: &[EventFlow]) -> Result<(), Refusal> {
         let known = self.flows.lock();
         let (mut all, _) = known.all();
-        all.extend(flows);
-        let admitted = self.check_flows(&known, &all);
+        let admitted = known.check_room("", flows, all.len()).and_then(|()| {
+            all.extend(flows);
+            self.check_flows(&known, &all)
+        });
         admitted.inspect_err(|refused| self.note_refusal(refused))
     }
 
@@ -255,6 +263,25 @@ fn undeclared(declared: &CallGraph, wanted: &CallGraph) -> Refusal {
         )],
         operation: consumer,
     }
+}
+
+/// Returns the flows in the order of their operations, one for each pair, with the sum of the counts.
+fn merged(flows: &[EventFlow]) -> Vec<EventFlow> {
+    let mut flows = flows.to_vec();
+    flows.sort_unstable_by_key(ends);
+    flows.dedup_by(|next, kept| {
+        let is_same = ends(next) == ends(kept);
+        if is_same {
+            kept.count = kept.count.saturating_add(next.count);
+        }
+        is_same
+    });
+    flows
+}
+
+/// The operations of a flow.
+fn ends(flow: &EventFlow) -> (i32, i32) {
+    (flow.supplier, flow.consumer)
 }
 
 impl FlowAdmission for Scheduling {

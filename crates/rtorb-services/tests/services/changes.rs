@@ -458,6 +458,83 @@ fn the_events_of_all_channels_count_together_until_their_consumers_leave() {
     }
 }
 
+/// The service of `control_of("1500us")`, which keeps so many flows, and its reference as another ORB has it.
+fn asked_over_the_wire(
+    flows_max: usize,
+) -> (rtorb_tests::relay::Served, Scheduling, ChangeableScheduler) {
+    let served = rtorb_tests::relay::Served::by(Orb::builder());
+    let config = SchedulingConfig {
+        system: Some(control_of("1500us").into()),
+        dependencies_max: flows_max,
+        ..SchedulingConfig::default()
+    };
+    let service = Scheduling::serve(&served.orb, config).expect("it holds");
+    served.root.manager().activate();
+    let text = service.reference().as_object().to_string();
+    let client = Orb::builder().build().expect("an ORB");
+    let object = client.string_to_object(&text).expect("a reference");
+    let scheduler = ChangeableScheduler::narrow(&object).expect("it answers");
+    (served, service, scheduler)
+}
+
+/// One event of the sensor runs the control once: the sensor is 1, the control 2.
+const FLOW: rtorb_scheduling::EventFlow = rtorb_scheduling::EventFlow {
+    supplier: 1,
+    consumer: 2,
+    count: 1,
+};
+
+#[test]
+fn flows_that_a_client_repeats_count_together() {
+    let (_served, _service, scheduler) = asked_over_the_wire(40_000);
+    scheduler
+        .admit_channel("c", &[FLOW])
+        .expect("it ends 8 ms after the sensor's arrival");
+    scheduler
+        .admit_channel("c", &[FLOW, FLOW])
+        .expect_err("it would end 11 ms after the sensor's arrival");
+    scheduler
+        .admit(&[FLOW])
+        .expect_err("it would end 11 ms after the sensor's arrival, beside the channel");
+    scheduler
+        .admit_channel("c", &[FLOW])
+        .expect("the channel has it");
+    let most = rtorb_scheduling::EventFlow {
+        count: u32::MAX,
+        ..FLOW
+    };
+    scheduler
+        .admit_channel("c", &[FLOW, most])
+        .expect_err("a sum ends at the most");
+}
+
+#[test]
+fn a_client_passes_the_bound_neither_with_flows_that_the_channel_has_nor_without_a_name() {
+    let (_served, _service, scheduler) = asked_over_the_wire(2);
+    let unknown = |supplier| rtorb_scheduling::EventFlow { supplier, ..FLOW };
+    // Flows of operations that the schedule does not have break no deadline, and are kept.
+    let known = [unknown(7), unknown(8)];
+    scheduler.admit_channel("c", &known).expect("there is room");
+    let refusal = || scheduler.last_refusal().expect("it answers");
+    scheduler
+        .admit_channel("c", &[unknown(7); 3])
+        .expect_err("there are more flows than the service keeps");
+    assert!(refusal().contains("dependencies_max"), "{}", refusal());
+    scheduler
+        .admit_channel("d", &known[..1])
+        .expect_err("the other channel has all the room");
+    scheduler
+        .admit_channel("c", &known[..1])
+        .expect("it has it");
+    scheduler.admit(&known[..1]).expect("there is room");
+    scheduler
+        .admit(&known)
+        .expect_err("there are more flows than the service keeps");
+    scheduler
+        .admit_channel("d", &known[..1])
+        .expect("there is room");
+}
+
 #[test]
 fn a_change_keeps_the_deadlines_under_the_events_of_channels() {
     let source: Source = |service| Arc::new(service.clone());
