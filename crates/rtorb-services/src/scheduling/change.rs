@@ -97,7 +97,7 @@ impl From<ModelledSystem> for DescribedSystem {
 }
 
 impl NotAdmitted {
-    /// Admits a system.
+    /// Returns an error if a deadline of the system is not proven to hold.
     pub(super) fn check(computed: &PublishedSchedule) -> Result<(), Self> {
         match computed.refusal() {
             None => Ok(()),
