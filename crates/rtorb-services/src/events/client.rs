@@ -7,7 +7,9 @@ mod supplier;
 
 pub use connect::{ConnectError, channel, channel_of};
 #[cfg(feature = "event-channel")]
-pub(crate) use connect::{connect_consumer, connect_supplier, consumer_refused, is_there};
+pub(crate) use connect::{
+    connect_consumer, connect_supplier, consumer_refused, discard_push_consumer, is_there,
+};
 pub use inbox::{Arrival, Received};
 pub use receiver::Receiver;
 pub use supplier::Supplier;

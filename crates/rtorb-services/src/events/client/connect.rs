@@ -1,8 +1,9 @@
 //! Connecting to a channel as a supplier or a consumer.
 
 use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
 use rtorb::exception::local;
-use rtorb::{Interface, ObjectRef, Orb, Poa, PoaError, SystemException};
+use rtorb::{Interface, ObjectRef, Orb, Poa, PoaError, SystemException, without_deadline};
 use std::sync::Arc;
 
 use crate::stubs::rtec_event::rtec_event_channel_admin::{
@@ -57,7 +58,8 @@ pub fn channel_of(orb: &Orb, text: &str) -> Result<EventChannel, SystemException
     channel(&orb.string_to_object(text)?)
 }
 
-/// Obtains a proxy, which gets the timeout of the channel's reference, and connects to it, all within the timeout of one call.
+/// Obtains a proxy, which gets the timeout of the channel's reference, and connects to it, all within the timeout of one call. If it cannot
+/// connect, it [discards](discard_push_consumer) the proxy.
 pub(crate) fn connect_supplier(
     channel: &EventChannel,
     supplier: Option<&PushSupplier>,
@@ -71,8 +73,7 @@ pub(crate) fn connect_supplier(
         let Err(error) = proxy.connect_push_supplier(supplier, qos) else {
             return Ok(proxy);
         };
-        // An unused proxy would count against the channel's limit.
-        let _ = proxy.disconnect_push_consumer();
+        discard_push_consumer(&proxy);
         Err(match error {
             ProxyPushConsumerConnectPushSupplierError::System(exception) => exception.into(),
             ProxyPushConsumerConnectPushSupplierError::AlreadyConnected(_) => {
@@ -82,7 +83,8 @@ pub(crate) fn connect_supplier(
     })
 }
 
-/// Obtains a proxy, which gets the timeout of the channel's reference, and connects to it, all within the timeout of one call.
+/// Obtains a proxy, which gets the timeout of the channel's reference, and connects to it, all within the timeout of one call. If it cannot
+/// connect, it [discards](discard_push_supplier) the proxy.
 pub(crate) fn connect_consumer(
     channel: &EventChannel,
     consumer: &PushConsumer,
@@ -96,10 +98,29 @@ pub(crate) fn connect_consumer(
         let Err(error) = proxy.connect_push_consumer(Some(consumer), qos) else {
             return Ok(proxy);
         };
-        let _ = proxy.disconnect_push_supplier();
+        discard_push_supplier(&proxy);
         Err(consumer_refused(error))
     })
 }
+
+/// Disconnects a proxy that nobody uses, also if the channel connects it late: it would count against the channel's limit, and no ping
+/// finds a supplier without an object.
+///
+/// The deadline of the caller may have passed, so the call has a time of its own, [`DISCARD_TIMEOUT`]. A channel that begins no call within that
+/// time keeps the proxy.
+pub(crate) fn discard_push_consumer(proxy: &ProxyPushConsumer) {
+    let proxy = proxy.with_timeout(DISCARD_TIMEOUT);
+    let _ = without_deadline(|| proxy.disconnect_push_consumer());
+}
+
+/// Disconnects a proxy that nobody uses, in the same way.
+fn discard_push_supplier(proxy: &ProxyPushSupplier) {
+    let proxy = proxy.with_timeout(DISCARD_TIMEOUT);
+    let _ = without_deadline(|| proxy.disconnect_push_supplier());
+}
+
+/// The timeout of the call that disconnects an unused proxy: the longest time that a failed attempt to connect takes beyond its own.
+const DISCARD_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Converts a channel's answer to a subscription.
 pub(crate) fn consumer_refused(error: ProxyPushSupplierConnectPushConsumerError) -> ConnectError {

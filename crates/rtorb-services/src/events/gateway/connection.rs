@@ -11,7 +11,8 @@ use super::config::{End, Ends, GatewayConfig, News};
 use super::message::ForwardedMessage;
 use super::work_queue::{GatewayWork, SubscribedEntry, WorkQueue};
 use crate::events::client::{
-    ConnectError, connect_consumer, connect_supplier, consumer_refused, is_there,
+    ConnectError, connect_consumer, connect_supplier, consumer_refused, discard_push_consumer,
+    is_there,
 };
 use crate::events::filter::types;
 use crate::events::subscribe::{Interest, Publications};
@@ -48,7 +49,7 @@ pub(super) enum ConnectionEnd {
 }
 
 impl GatewayConnection {
-    /// Finds both channels and joins them, all within the timeout of one call.
+    /// Finds both channels and joins them, all within the timeout of one call, and the time to discard a proxy if that fails.
     pub(super) fn open(
         orb: &Orb,
         ends: &Ends,
@@ -76,7 +77,7 @@ impl GatewayConnection {
         let observer = match to.append_observer(Some(&objects.observer.object)) {
             Ok(observer) => observer,
             Err(error) => {
-                let _ = supplier.disconnect_push_consumer();
+                discard_push_consumer(&supplier);
                 return Err(observer_refused(error));
             }
         };

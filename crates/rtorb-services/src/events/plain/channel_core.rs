@@ -385,7 +385,8 @@ impl PlainCore {
         self.end(&mut link);
     }
 
-    /// Connects to the channel as needed, within `push_timeout`. Returns false if it must try again.
+    /// Connects to the channel as needed, within `push_timeout` and the time to discard the proxies of failed attempts. Returns false if it
+    /// must try again.
     fn relink(self: &Arc<Self>, link: &mut ChannelLink) -> bool {
         let (has_consumers, lost) = {
             let mut state = self.state.lock();
@@ -543,10 +544,11 @@ impl PlainCore {
             self.deactivate(Some(object));
         }
         with_deadline(self.config.push_timeout, || {
-            self.unsubscribe(link);
+            // First: a channel that does not answer uses up the time, and no ping finds a supplier without an object.
             if let Some(proxy) = self.supply.lock().take() {
                 let _ = proxy.disconnect_push_consumer();
             }
+            self.unsubscribe(link);
             for client in &goodbyes {
                 if monotonic_ns() < deadline_ns {
                     self.notify(client);

@@ -1,11 +1,17 @@
 //! Consumers that clog, die, are suspended or go; misuse; the end of a channel. None of it costs others an event.
 
-use super::setup::{Consumer, Got, Serving, Supplier, event, number, orb_for, serve, subscription};
-use core::sync::atomic::Ordering;
+use super::setup::{
+    Consumer, Got, Served, Serving, Supplier, event, number, orb_for, serve, subscription,
+};
+use core::sync::atomic::{AtomicU64, Ordering};
 use rtorb::rt::Priority;
 use rtorb::{ExceptionKind, ObjectKeyError, Orb};
+use rtorb_os::sync::Mutex;
 use rtorb_services::events::statistics::ConnectionState;
-use rtorb_services::events::{Channel, ChannelConfig, ChannelError, client};
+use rtorb_services::events::{
+    Channel, ChannelConfig, ChannelError, EventFlow, FlowAdmission, PrioritySource,
+    RtInfoIsPriority, Urgency, UrgencyError, client,
+};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::{
     ProxyPushConsumerConnectPushSupplierError, ProxyPushSupplierConnectPushConsumerError,
     SupplierQos,
@@ -388,4 +394,58 @@ impl rtorb::rt::PriorityMapping for TimeSharing {
     fn to_corba(&self, native: u8) -> Option<Priority> {
         (native == 0).then_some(Priority::MIN)
     }
+}
+
+/// Decides on clients only while nobody holds the gate.
+#[derive(Debug, Default)]
+struct SlowAdmission {
+    asked: AtomicU64,
+    gate: Mutex<()>,
+}
+
+impl PrioritySource for SlowAdmission {
+    fn urgency(&self, rt_info: i32) -> Result<Urgency, UrgencyError> {
+        RtInfoIsPriority.urgency(rt_info)
+    }
+
+    fn admission(&self) -> Option<&dyn FlowAdmission> {
+        Some(self)
+    }
+}
+
+impl FlowAdmission for SlowAdmission {
+    fn admit(&self, _channel: &str, _flows: &[EventFlow]) -> Result<(), String> {
+        self.asked.fetch_add(1, Ordering::AcqRel);
+        let _open = self.gate.lock();
+        Ok(())
+    }
+}
+
+#[test]
+fn a_supplier_that_is_connected_after_its_timeout_does_not_stay() {
+    let config = ChannelConfig::default();
+    let orb = orb_for(&config);
+    let admission = Arc::new(SlowAdmission::default());
+    let source: Arc<dyn PrioritySource> = Arc::<SlowAdmission>::clone(&admission);
+    let served = Served {
+        channel: Channel::serve_with(&orb, config, source).expect("a channel"),
+        serving: Serving::new(orb),
+    };
+    let own = Orb::builder().build().expect("an ORB");
+    let channel = served.for_client(&own);
+    let shut = admission.gate.lock();
+    let is_asked = || admission.asked.load(Ordering::Acquire) > 0;
+    // A busy host may need more than one attempt until the channel is asked.
+    for _ in 0..100 {
+        let connect = || client::Supplier::connect(&channel, &SupplierQos::default());
+        let late = rtorb::with_deadline(Duration::from_millis(200), connect);
+        late.err().expect("the channel does not decide");
+        if is_asked() {
+            break;
+        }
+    }
+    assert!(is_asked(), "the channel connects nobody");
+    drop(shut);
+    // The channel connects it now, and has been told that nobody uses it.
+    served.statistics_when("the supplier is gone", |it| it.suppliers == 0);
 }

@@ -192,8 +192,8 @@ fn all_disconnects_at_the_end_share_a_deadline() {
         });
     });
     let expected = [
-        "disconnect_push_supplier",
         "disconnect_push_consumer",
+        "disconnect_push_supplier",
         "disconnect_push_supplier",
     ];
     assert_share_a_deadline(&calls, &expected);
