@@ -9,6 +9,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 #[cfg(feature = "laboratory")]
 mod agent;
+mod background_printer;
 mod call;
 #[cfg(feature = "laboratory")]
 mod check;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
 use rtorb::Poa;
@@ -9,10 +10,11 @@ use rtorb_dynamic::recording::Record as Call;
 use rtorb_dynamic::search::SearchError;
 use rtorb_dynamic::{OwnReference, Proxy};
 
+use crate::background_printer::{BackgroundPrinter, PATIENCE};
 use crate::exit_status::FAILED;
 use crate::interface_options::{InterfaceOptions, interface_error};
 use crate::orb_options::ServerOptions;
-use crate::output::{line, warn};
+use crate::output::warn;
 use crate::reference::{self, CallOptions};
 use crate::serving::{Served, ServingOptions, Sink};
 
@@ -81,11 +83,13 @@ impl Record {
                 poa.activate_dynamic(proxy)
             },
         };
-        let is_json = self.json;
-        let print = move |call: &Call| print(call, is_json);
+        let printer = Arc::new(CallPrinter::start(self.json)?);
+        let own_printer = Arc::clone(&printer);
+        let print = move |call: &Call| own_printer.print(call);
         let serving = self.serving.activate(&orb, &own, served, print)?;
-        let is_complete = self.serving.run(&serving, || ())?;
-        Ok(if is_complete {
+        let ran = self.serving.run(&serving, || ());
+        printer.end();
+        Ok(if ran? {
             ExitCode::SUCCESS
         } else {
             ExitCode::from(FAILED)
@@ -103,15 +107,42 @@ fn not_decoded(type_id: &str) -> String {
     format!("{whose}: calls pass, and their values are bytes (--idl FILE, --interface NAME)")
 }
 
-/// Prints a call. The client must not suffer if nobody reads the output.
-fn print(call: &Call, is_json: bool) {
-    let text = if is_json {
-        serde_json::to_string(call).unwrap_or_else(|error| error.to_string())
-    } else {
-        call.to_string()
-    };
-    if let Err(error) = line(text) {
-        warn(format!("cannot print: {error}"));
+/// Prints calls. The client must not suffer if nobody reads the output, so other threads print.
+struct CallPrinter {
+    calls: BackgroundPrinter,
+    warnings: BackgroundPrinter,
+    is_json: bool,
+}
+
+impl CallPrinter {
+    fn start(is_json: bool) -> anyhow::Result<Self> {
+        Ok(Self {
+            calls: BackgroundPrinter::on_stdout()?,
+            warnings: BackgroundPrinter::on_stderr()?,
+            is_json,
+        })
+    }
+
+    fn print(&self, call: &Call) {
+        let text = if self.is_json {
+            serde_json::to_string(call).unwrap_or_else(|error| error.to_string())
+        } else {
+            call.to_string()
+        };
+        if self.calls.queue(text) {
+            let why = "calls are not printed, because the reader of the output is too slow; they pass, and go into the file of --out";
+            self.warnings.queue(why.to_owned());
+        }
+    }
+
+    /// Prints what is queued, unless nobody reads it, and says how many calls were not printed.
+    fn end(&self) {
+        let lost = self.calls.end(PATIENCE);
+        if lost > 0 {
+            let text = format!("calls that were not printed: {lost}");
+            self.warnings.queue(text);
+        }
+        self.warnings.end(PATIENCE);
     }
 }
 

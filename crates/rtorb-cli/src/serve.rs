@@ -1,5 +1,6 @@
 //! `rtorb serve`: a server without a program of its own, for tests of clients.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -9,12 +10,14 @@ use rtorb::{Orb, PoaPolicies};
 use rtorb_dynamic::OwnReference;
 use rtorb_dynamic::search::FoundInterface;
 use rtorb_dynamic::stand_in::{Answers, Context, Delays, Session, StandIn, Table, UnansweredCall};
+use rtorb_os::sync::Mutex;
 
+use crate::background_printer::{BackgroundPrinter, PATIENCE};
 use crate::exit_status::FAILED;
 use crate::interface_options::{InterfaceOptions, interface_error};
 use crate::named_file::read_text;
 use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage};
-use crate::output::{note, warn};
+use crate::output::note;
 use crate::serving::{Served, ServingOptions, recorded};
 
 /// Serve an object whose answers are in a table, or in a recorded session (docs/how-to/serve.md).
@@ -60,7 +63,15 @@ impl Serve {
         let builder = self.server.apply(&self.client, Orb::builder());
         let orb = builder.build().map_err(option_error)?;
         let own = OwnReference::default();
-        let report_one = |unanswered: &UnansweredCall| warn(unanswered);
+        // Clients do not wait for a reader of the warnings.
+        let warnings = Arc::new(BackgroundPrinter::on_stderr()?);
+        let (own_warnings, reported) =
+            (Arc::clone(&warnings), Mutex::new(ReportedCalls::default()));
+        let report_one = move |unanswered: &UnansweredCall| {
+            if let Some(text) = reported.lock().report(unanswered) {
+                own_warnings.queue(text);
+            }
+        };
         let stand_in = Arc::new(StandIn::new(&found.types, &own, report_one));
         let served = Served {
             activate: recorded(Arc::clone(&stand_in), &found, &orb, &own),
@@ -77,8 +88,9 @@ impl Serve {
         let answers = self.answers(path, &text, context);
         stand_in.set_answers(answers?);
         let ending = Arc::clone(&stand_in);
-        let is_complete = self.serving.run(&serving, move || ending.end())?;
-        Ok(report(&stand_in, is_complete))
+        let ran = self.serving.run(&serving, move || ending.end());
+        warnings.end(PATIENCE);
+        Ok(report(&stand_in, ran?))
     }
 
     fn found(&self, text: &str) -> anyhow::Result<FoundInterface> {
@@ -117,6 +129,31 @@ impl Source {
     }
 }
 
+/// The kinds of calls without an answer that were reported: each once, so that a client that repeats one does not fill the output.
+#[derive(Default)]
+struct ReportedCalls {
+    /// Operations, each with the reason why there is no answer.
+    kinds: BTreeSet<(String, String)>,
+}
+
+impl ReportedCalls {
+    /// Returns the text to print for a call, if it is the first of its kind and there were not too many.
+    fn report(&mut self, unanswered: &UnansweredCall) -> Option<String> {
+        if self.kinds.len() >= REPORTS_MAX {
+            return None;
+        }
+        // A client chooses the name.
+        let operation = unanswered.operation.chars().take(OPERATION_CHARS_MAX);
+        let kind = (operation.collect(), unanswered.reason.to_string());
+        let is_new = self.kinds.insert(kind);
+        let mut text = is_new.then(|| unanswered.to_string())?;
+        if self.kinds.len() == REPORTS_MAX {
+            text.push_str("\nfurther operations without an answer are counted, and not reported");
+        }
+        Some(text)
+    }
+}
+
 /// Says what does not fit, and returns the exit status.
 fn report(stand_in: &StandIn, is_complete: bool) -> ExitCode {
     let (unanswered, unused) = (stand_in.unanswered(), stand_in.unused());
@@ -133,6 +170,11 @@ fn report(stand_in: &StandIn, is_complete: bool) -> ExitCode {
     }
 }
 
+/// The most kinds of calls without an answer that are reported.
+const REPORTS_MAX: usize = 100;
+/// The characters of an operation's name by which its calls are distinguished.
+const OPERATION_CHARS_MAX: usize = 256;
+
 /// Bound on the size of a table or a session.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
@@ -140,3 +182,30 @@ const EXAMPLES: &str = "Examples:
   rtorb serve --idl valve.idl --interface Plant::Valve --answers valve.toml --ior-file valve.ior
   rtorb record valve.ior --idl valve.idl --ior-file proxy.ior --out session.jsonl
   rtorb serve --idl valve.idl --replay session.jsonl --listen iiop://127.0.0.1:4000 --key Valve";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rtorb_dynamic::stand_in::NoAnswer;
+
+    #[test]
+    fn a_repeated_call_without_an_answer_is_reported_once_and_of_many_kinds_some() {
+        let mut reported = ReportedCalls::default();
+        let mut report = |operation: &str, reason| {
+            reported.report(&UnansweredCall {
+                operation: operation.to_owned(),
+                arguments: serde_json::Map::new(),
+                reason,
+            })
+        };
+        let first = report("turn", NoAnswer::Operation).expect("it is new");
+        assert!(first.starts_with("turn() gets NO_IMPLEMENT"), "{first}");
+        assert_eq!(report("turn", NoAnswer::Operation), None);
+        assert!(report("turn", NoAnswer::UsedUp).is_some());
+        let names = (0..10 * REPORTS_MAX).map(|it| format!("x{it}"));
+        let texts = names.filter_map(|name| report(&name, NoAnswer::UnknownOperation));
+        let texts: Vec<String> = texts.collect();
+        assert_eq!(texts.len(), REPORTS_MAX - 2);
+        assert!(texts[REPORTS_MAX - 3].contains("further operations"));
+    }
+}

@@ -1,5 +1,6 @@
 //! `rtorb serve` and `rtorb record`.
 
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -381,6 +382,39 @@ fn a_recorded_session_replays_as_it_was() {
     let (_, used) = bench.call(&replay.reference, &["turn", "90"]);
     assert_eq!(used["exception"], "IDL:omg.org/CORBA/NO_RESOURCES:1.0");
     assert_eq!(replay.end(), Some(1));
+}
+
+#[test]
+fn clients_do_not_wait_for_a_reader_of_the_calls() {
+    let bench = Bench::new();
+    let target = bench.valve("valve.json", &[]);
+    let (_reader, mut writer) = std::io::pipe().unwrap();
+    // The pipe takes nothing more.
+    let size = rustix::pipe::fcntl_getpipe_size(&writer).unwrap();
+    writer.write_all(&vec![b'x'; size]).unwrap();
+    let (ior, errors) = (bench.path("proxy.ior"), bench.path("errors"));
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rtorb"));
+    command
+        .args(["record", &target.reference, "--idl", "valve.idl"])
+        .args(["--ior-file", "proxy.ior", "--out", "own.jsonl"])
+        .current_dir(bench.folder.path())
+        .stdout(writer)
+        .stderr(std::fs::File::create(&errors).unwrap());
+    let mut proxy = Running(command.spawn().unwrap());
+    within(Duration::from_secs(20), || ior.exists().then_some(())).expect("it becomes ready");
+    let direct = bench.call(&target.reference, &["turn", "90"]);
+    for _ in 0..2 {
+        assert_eq!(bench.call(ior.to_str().unwrap(), &["turn", "90"]), direct);
+    }
+    proxy.signal(Signal::TERM);
+    assert_eq!(proxy.ended(), Some(0));
+    let told = "calls that were not printed: 2";
+    assert!(
+        bench.text("errors").contains(told),
+        "{}",
+        bench.text("errors")
+    );
+    assert_eq!(bench.records("own.jsonl").len(), 2);
 }
 
 #[test]
