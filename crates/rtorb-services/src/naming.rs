@@ -69,7 +69,7 @@ pub use context::NamingStatistics;
 #[cfg(feature = "naming-service")]
 pub use error::{NamingError, StoreError};
 pub use failure::StoreFailure;
-#[cfg(all(feature = "naming-service", feature = "store-tests"))]
+#[cfg(all(feature = "naming-service", any(test, feature = "store-tests")))]
 pub use model::random_changes_agree_with_the_model;
 #[cfg(feature = "naming-service")]
 pub use service::NamingService;
