@@ -439,7 +439,7 @@ fn a_supplier_that_is_connected_after_its_timeout_does_not_stay() {
     for _ in 0..100 {
         let connect = || client::Supplier::connect(&channel, &SupplierQos::default());
         let late = rtorb::with_deadline(Duration::from_millis(200), connect);
-        late.err().expect("the channel does not decide");
+        late.expect_err("the channel does not decide");
         if is_asked() {
             break;
         }
