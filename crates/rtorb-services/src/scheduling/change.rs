@@ -301,7 +301,7 @@ mod tests {
             ChangeableScheduler::narrow(&object).expect("it answers")
         };
         // The server begins with the call within this time.
-        let hasty = scheduler(Some(Duration::from_secs(1)));
+        let hasty = scheduler(Some(Duration::from_secs(3)));
         let before = service.schedule();
         // An analysis that takes long.
         let long = service.shared.computing.lock();
