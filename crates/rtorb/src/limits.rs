@@ -31,8 +31,9 @@ pub struct Limits {
     /// When another client connects, the connection that has been silent for the longest time gives way: it is closed with
     /// CloseConnection, and its client connects again at its next call. A connection with a request in progress or an unread
     /// reply does not give way; half a message is not a request. If no connection gives way, the new client is refused with
-    /// CloseConnection, which our clients report as TRANSIENT with advice. The same rule applies when the process has no file
-    /// descriptor left. With 0, every client is refused.
+    /// CloseConnection, which our clients report as TRANSIENT with advice. It is also refused while 64 connections give way and have not
+    /// ended yet: so many more may be open. The same rule applies when the process has no file descriptor left. With 0, every client is
+    /// refused.
     pub connections_max: usize,
     /// Connections of one IP address that a server serves at a time, and each lane of a thread pool. By default more than
     /// `connections_max`, because many clients may share an address. Beyond it, the rule of `connections_max` applies to the connections
@@ -111,7 +112,8 @@ pub struct Limits {
     /// wait for the next period, in their order, and connected clients are served meanwhile: so a flood takes no more of a lane's time.
     /// A new client needs two turns, and waits for at most one turn of each other stranger before each. At least 1.
     ///
-    /// With `thread_per_connection`, it bounds the accepted clients in each period, and, counted apart, the turns of reading.
+    /// With `thread_per_connection`, it bounds the accepted clients in each period, and, counted apart, the turns of reading. A stranger
+    /// whose connection gives way needs no turn: what has come from it is read, and its thread ends.
     pub stranger_turns_max: usize,
     /// The period of `stranger_turns_max`. From 1 ms to a second.
     pub stranger_period: Duration,

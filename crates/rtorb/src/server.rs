@@ -54,7 +54,7 @@ pub(crate) use deferred_replies::DeferredReplies;
 pub use deferred_replies::DeferredReplyCounts;
 pub(crate) use event_loop::{Event, EventLoop, Readiness};
 pub(crate) use held_requests::HeldRequests;
-pub(crate) use listeners::{Admission, Look, Server, refuse};
+pub(crate) use listeners::{Admission, GIVING_WAY_MAX, Look, Server, refuse};
 pub(crate) use local_object::{LocalObject, servant_panicked};
 pub(crate) use manager_state::ManagerState;
 pub use manager_state::PoaManagerState;

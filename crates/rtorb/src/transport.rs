@@ -457,6 +457,22 @@ impl Stream {
         }
     }
 
+    /// Returns true if the end is what is received next: this or the other side has ended the connection, and no bytes are unread. Those of
+    /// shared memory and of a secure transport are not seen, and count as unread.
+    #[cold]
+    pub(crate) fn is_over(&self) -> bool {
+        match self.peek(&mut [0]) {
+            Ok(unread) => unread == 0,
+            Err(errno) => !matches!(errno, Errno::AGAIN | Errno::INTR),
+        }
+    }
+
+    /// Waits until either side has ended sending to this one, whatever is unread. Returns false if `until_ns` passes first.
+    #[cold]
+    pub(crate) fn await_hangup(&self, until_ns: u64) -> Result<bool, Errno> {
+        await_ready(&self.socket, PollFlags::RDHUP, Some(until_ns))
+    }
+
     /// Appends received bytes to `into` without waiting: at most `bytes_max`, and no more than it has room for.
     #[inline]
     pub(crate) fn receive_behind_now(

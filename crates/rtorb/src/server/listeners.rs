@@ -47,7 +47,7 @@ pub(crate) struct Server {
 #[derive(Debug, Default)]
 struct Connections {
     open: Mutex<Vec<Weak<Session>>>,
-    /// Connections that give way, until they have ended. Their last replies may wait for room.
+    /// Connections that give way, until they have ended. Their last replies may wait for room. At most [`GIVING_WAY_MAX`].
     leaving: Mutex<Vec<Weak<Session>>>,
     /// The last connection that gave way because file descriptors ran out.
     giving_way: Mutex<GivingWay>,
@@ -81,6 +81,9 @@ const LOOKS_MAX: usize = 64;
 
 /// The number of connections for which memory is reserved.
 const CONNECTIONS_KEPT: usize = 1024;
+
+/// Connections that give way at a time, and have not ended yet. They are more than `Limits::connections_max`.
+pub(crate) const GIVING_WAY_MAX: usize = 64;
 
 /// How long a connection may take to give way, in nanoseconds. Its thread is in no servant.
 const GIVING_WAY_NS: u64 = 20_000_000;
@@ -435,20 +438,23 @@ impl Connections {
     }
 
     /// Has the connection give way that has been idle for the longest time; of several, the oldest. Returns `None` if none of those that
-    /// may give way is idle.
+    /// may give way is idle, or if too many give way already.
     fn longest_idle(
         &self,
         open: &mut Vec<Weak<Session>>,
         may_give_way: impl Fn(&Session) -> bool,
     ) -> Option<Weak<Session>> {
+        let mut leaving = self.leaving.lock();
+        leaving.retain(|session| session.strong_count() > 0);
+        if leaving.len() >= GIVING_WAY_MAX {
+            return None;
+        }
         let idle = open.iter().enumerate().filter_map(|(place, session)| {
             let session = session.upgrade().filter(|it| may_give_way(it))?;
             Some((session.idle_since()?, place))
         });
         let (_, place) = idle.min()?;
         let session = open.remove(place);
-        let mut leaving = self.leaving.lock();
-        leaving.retain(|session| session.strong_count() > 0);
         leaving.push(Weak::clone(&session));
         drop(leaving);
         session.upgrade()?.give_way();

@@ -4,7 +4,7 @@ use super::answer::{self, TakenTimes};
 use super::connection_counts::ConnectionOutcome;
 use super::request::TakenRequest;
 use super::session::Session;
-use super::stranger_turns::await_turn;
+use super::stranger_turns::await_turn_of;
 use super::upcall::site;
 use super::workspace::Workspace;
 use rtorb_wire::cdr::CharCodeSet;
@@ -93,7 +93,7 @@ impl Reading {
         if !session.state.is_known()
             && let Some(server) = session.orb.server()
         {
-            await_turn(&session.orb, &server.turns);
+            await_turn_of(session, &server.turns);
         }
     }
 

@@ -16,6 +16,7 @@ use crate::trace::trace_event;
 use crate::transport::{Stream, Unsent, properties};
 use crate::wait::watchdog::WatchedClient;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use rtorb_os::futex;
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
 use rtorb_wire::connection::{Outbox, ReplyError, ServerConnection, ServerPhase};
@@ -63,6 +64,8 @@ pub(crate) struct Session {
     pub(super) bidirectional: SetOnce<Arc<BidirectionalConnection>>,
     registration: SetOnce<Registration>,
     pub(super) client_watches: ClientWatches,
+    /// A futex: 1 when the connection gives way, which ends the [wait](Self::await_going) for a turn.
+    is_told_to_go: AtomicU32,
     pub(super) own: Weak<Session>,
 }
 
@@ -119,6 +122,7 @@ impl Session {
             bidirectional: SetOnce::new(),
             registration: SetOnce::new(),
             client_watches: ClientWatches::default(),
+            is_told_to_go: AtomicU32::new(0),
             own: Weak::clone(own),
         });
         cancellation::register(&session);
@@ -322,6 +326,26 @@ impl Session {
     pub(super) fn give_way(&self) {
         self.state.give_way();
         self.stream.end_receiving();
+        self.is_told_to_go.store(1, Ordering::Release);
+        futex::wake(&self.is_told_to_go, 1);
+    }
+
+    /// Returns true if the connection gives way, or if its client is gone and no bytes of it are unread. Then its end is what is read next,
+    /// behind what has arrived.
+    #[cold]
+    pub(super) fn goes(&self) -> bool {
+        self.state.gives_way() || self.stream.is_over()
+    }
+
+    /// Waits until the connection [goes](Self::goes), for a thread that reads nothing meanwhile. Returns at `until_ns` at the latest, and
+    /// sometimes without a reason.
+    #[cold]
+    pub(super) fn await_going(&self, until_ns: u64) {
+        let hangs_up = self.stream.await_hangup(until_ns);
+        if hangs_up != Ok(false) && !self.goes() {
+            // The client has ended sending, and bytes are unread: its socket has nothing more to report.
+            futex::wait(&self.is_told_to_go, 0, Some(until_ns));
+        }
     }
 
     /// Counts what happened to the connection.

@@ -2,10 +2,13 @@
 //!
 //! A stranger is a client that connects, or one of which no message has been served yet. Its turns cost a lane time before anything is known of it.
 
+use super::session::Session;
 use crate::Limits;
 use crate::clock::{monotonic_ns, nanoseconds, sleep_until};
 use crate::server::ServerCore;
+use core::cmp::Reverse;
 use rtorb_os::sync::Mutex;
+use std::collections::BinaryHeap;
 
 /// Bounds the turns of strangers in each period. Periods follow each other without a gap while turns are taken; the first turn after a
 /// period without any begins a new series of them.
@@ -17,6 +20,8 @@ pub(crate) struct StrangerTurns {
     begun_ns: u64,
     /// The turns in all periods of the series.
     taken: u64,
+    /// The periods of reserved turns that nobody uses, each by its begin. They are no more than threads have waited at a time.
+    given_back: BinaryHeap<Reverse<u64>>,
 }
 
 /// How long a thread that waits for a turn does not look whether the ORB stops, in nanoseconds.
@@ -29,6 +34,7 @@ impl StrangerTurns {
             period_ns: nanoseconds(limits.stranger_period),
             begun_ns: 0,
             taken: 0,
+            given_back: BinaryHeap::new(),
         }
     }
 
@@ -45,11 +51,22 @@ impl StrangerTurns {
         Ok(())
     }
 
-    /// Takes the next turn, and returns when it may begin.
+    /// Takes the next turn, or one that was [given back](Self::give_back), and returns when it may begin.
     fn reserve(&mut self, now_ns: u64) -> u64 {
+        while let Some(Reverse(at_ns)) = self.given_back.pop() {
+            // In another period, it would be one too many.
+            if now_ns < at_ns.saturating_add(self.period_ns) {
+                return at_ns;
+            }
+        }
         let next_ns = self.next_ns(now_ns);
         self.taken += 1;
         next_ns
+    }
+
+    /// Gives a reserved turn back that does not begin: the next one that reserves has it.
+    fn give_back(&mut self, at_ns: u64) {
+        self.given_back.push(Reverse(at_ns));
     }
 
     /// Returns when the period of the next turn begins or began.
@@ -66,7 +83,7 @@ impl StrangerTurns {
     }
 }
 
-/// Waits for a turn of a stranger, which has a thread of its own or an accepting thread. Returns earlier if the ORB stops.
+/// Waits for a turn of the accepting thread. Returns earlier if the ORB stops.
 pub(crate) fn await_turn(orb: &ServerCore, turns: &Mutex<StrangerTurns>) {
     let mut now_ns = monotonic_ns();
     let at_ns = turns.lock().reserve(now_ns);
@@ -79,10 +96,37 @@ pub(crate) fn await_turn(orb: &ServerCore, turns: &Mutex<StrangerTurns>) {
     }
 }
 
+/// Waits for a turn of a stranger that has a thread of its own. Returns earlier if the ORB stops, or if the stranger needs no turn: it
+/// [goes](Session::goes).
+pub(super) fn await_turn_of(session: &Session, turns: &Mutex<StrangerTurns>) {
+    if session.goes() {
+        return;
+    }
+    let mut now_ns = monotonic_ns();
+    let at_ns = turns.lock().reserve(now_ns);
+    if at_ns > now_ns {
+        session.orb.state.note_held_back();
+    }
+    while at_ns > now_ns && !session.orb.is_stopping() {
+        session.await_going(at_ns.min(now_ns + STOP_LATENCY_NS));
+        if session.goes() {
+            return turns.lock().give_back(at_ns);
+        }
+        now_ns = monotonic_ns();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Orb;
+    use crate::endpoint::Endpoint;
+    use crate::server::{Admission, ServedConnection};
     use core::time::Duration;
+    use std::io::Write;
+    use std::net::{Shutdown, TcpStream};
+    use std::sync::{Arc, mpsc};
+    use std::thread;
 
     const PERIOD_NS: u64 = 10_000_000;
 
@@ -132,5 +176,91 @@ mod tests {
             .collect();
         assert_eq!(reserved, [1, 1, 1, 2, 2, 2, 3, 3, 3, 4]);
         assert_eq!(turns.take(2 * PERIOD_NS), Err(4 * PERIOD_NS));
+    }
+
+    #[test]
+    fn a_turn_that_is_given_back_is_the_next_one_unless_its_period_has_passed() {
+        let mut turns = turns(2);
+        let reserve = |turns: &mut StrangerTurns, period: u64| {
+            turns.reserve(period * PERIOD_NS + period % 2) / PERIOD_NS
+        };
+        let reserved: Vec<_> = (0..6).map(|_| reserve(&mut turns, 1)).collect();
+        assert_eq!(reserved, [1, 1, 2, 2, 3, 3]);
+        for period in [3, 1, 2] {
+            turns.give_back(period * PERIOD_NS + 1);
+        }
+        let reserved = [1, 2, 2].map(|period| reserve(&mut turns, period));
+        assert_eq!(reserved, [1, 2, 3]);
+        assert_eq!(reserve(&mut turns, 2), 4, "nothing is left of them");
+        turns.give_back(2 * PERIOD_NS + 1);
+        assert_eq!(reserve(&mut turns, 4), 4, "it has passed");
+    }
+
+    /// A client that is connected, and its connection at the server.
+    fn connected(orb: &Orb) -> (TcpStream, ServedConnection) {
+        orb.root_poa().expect("it listens");
+        let core = &orb.core.adapters.server;
+        let server = core.server().expect("it is open");
+        let Endpoint::Tcp { port, .. } = server.listeners[0].bound.clone() else {
+            panic!("the default endpoint is TCP");
+        };
+        let client = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+        let Admission::Accepted(accepted) = server.accept(core, &server.listeners[0]) else {
+            panic!("a client waits");
+        };
+        (client, accepted)
+    }
+
+    /// A client does something, while its connection waits for a turn that does not come.
+    fn wait_while(act: impl FnOnce(TcpStream, &Session)) {
+        let limits = Limits::with(|limits| {
+            limits.stranger_turns_max = 1;
+            limits.stranger_period = Duration::from_hours(1);
+        });
+        let turns = Arc::new(Mutex::new(StrangerTurns::new(&limits)));
+        turns.lock().reserve(monotonic_ns());
+        let orb = Orb::builder().listen("iiop://127.0.0.1:0");
+        let orb = orb.build().expect("an ORB");
+        let (client, served) = connected(&orb);
+        let (done, is_done) = mpsc::channel();
+        let session = Arc::clone(&served.session);
+        let (waiting, waited) = (Arc::clone(&session), Arc::clone(&turns));
+        let waits = thread::spawn(move || {
+            await_turn_of(&waiting, &waited);
+            let _ = done.send(());
+        });
+        while orb.connection_counts().held_back == 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        act(client, &session);
+        let ended = is_done.recv_timeout(Duration::from_mins(1));
+        assert_eq!(ended, Ok(()), "it waits for its turn");
+        waits.join().expect("it does not panic");
+        assert_eq!(turns.lock().given_back.len(), 1, "another one has its turn");
+    }
+
+    #[test]
+    fn a_stranger_whose_connection_gives_way_waits_for_no_turn() {
+        wait_while(|client, session| {
+            session.give_way();
+            drop(client);
+        });
+    }
+
+    #[test]
+    fn a_stranger_that_is_gone_waits_for_no_turn() {
+        wait_while(|client, _| drop(client));
+    }
+
+    #[test]
+    fn a_stranger_that_has_sent_all_waits_until_its_connection_gives_way() {
+        wait_while(|mut client, session| {
+            client.write_all(b"G").expect("there is room");
+            client.shutdown(Shutdown::Write).expect("it is open");
+            let soon_ns = monotonic_ns() + 60_000_000_000;
+            assert_eq!(session.stream.await_hangup(soon_ns), Ok(true));
+            assert!(!session.goes(), "what it has sent is to be read");
+            session.give_way();
+        });
     }
 }

@@ -96,7 +96,7 @@ fn watchdogs() -> Vec<PathBuf> {
 }
 
 /// Threads of this process whose names begin so.
-fn named(start: &str) -> Vec<PathBuf> {
+pub(crate) fn named(start: &str) -> Vec<PathBuf> {
     let tasks = std::fs::read_dir("/proc/self/task").expect("Linux has it");
     let tasks = tasks.flatten().map(|task| task.path());
     tasks

@@ -2,6 +2,7 @@
 
 mod connections;
 mod exhausted;
+mod flood;
 mod refused;
 mod shutdown;
 mod waiting;
@@ -47,6 +48,10 @@ fn main() {
         (
             "a_request_for_which_there_is_no_thread_is_transient_and_the_server_serves_the_next_one",
             exhausted::a_request_for_which_there_is_no_thread_is_transient_and_the_server_serves_the_next_one,
+        ),
+        (
+            "a_flood_of_strangers_has_no_more_threads_than_the_limit_says",
+            flood::a_flood_of_strangers_has_no_more_threads_than_the_limit_says,
         ),
         (
             "a_client_thread_whose_priority_is_refused_fails_the_call_that_starts_it",

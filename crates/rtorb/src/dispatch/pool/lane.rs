@@ -14,8 +14,8 @@ use crate::limits::Limits;
 use crate::realtime::{NativePriority, Priority, Reservation};
 use crate::recorder::RecordedLane;
 use crate::server::{
-    Event, EventLoop, EventRoom, ServedConnection, Server, ServerCore, Session, ThreadPriority,
-    Token, Workspace, refuse,
+    Event, EventLoop, EventRoom, GIVING_WAY_MAX, ServedConnection, Server, ServerCore, Session,
+    ThreadPriority, Token, Workspace, refuse,
 };
 use crate::strategies::RequestOrder;
 use crate::thread_state;
@@ -109,9 +109,6 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 /// The number of events that a thread takes at a time if no other could take the next.
 pub(crate) const EVENTS_MAX: usize = 8;
-
-/// Connections that may have to give way at a time, and have not yet.
-const GIVING_WAY_MAX: usize = 64;
 
 impl Lane {
     /// Creates lane `number` of a pool, without its threads.
