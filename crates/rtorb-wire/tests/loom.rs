@@ -8,8 +8,9 @@ use loom::model::Builder;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
-use rtorb_wire::connection::{ServerConnection, ServerPhase};
-use rtorb_wire::giop::Version;
+use rtorb_wire::Writer;
+use rtorb_wire::connection::{ReceiveLimits, Receiver, ServerConnection, ServerPhase, Side};
+use rtorb_wire::giop::{self, Version};
 
 /// All interleavings in which threads are stopped at most three times against their will.
 fn model(run: impl Fn() + Sync + Send + 'static) {
@@ -190,7 +191,7 @@ impl Driver {
 /// Starts a thread that works for the connection.
 fn spawn<T: 'static>(
     driver: &Arc<Driver>,
-    run: impl Fn(&Driver) -> T + 'static,
+    run: impl FnOnce(&Driver) -> T + 'static,
 ) -> thread::JoinHandle<T> {
     let driver = driver.clone();
     thread::spawn(move || run(&driver))
@@ -583,6 +584,40 @@ fn loom_a_message_whose_rest_has_come_is_not_late() {
         let came = has_come.clone();
         let reader = spawn(&driver, move |driver| {
             driver.state.note_message(Version::V1_2);
+            came.store(true, Ordering::Release);
+        });
+        let has_come = has_come.load(Ordering::Acquire);
+        let is_late = driver.state.look_at_partial();
+        assert!(!(is_late && has_come), "the second look, and nothing new");
+        reader.join().unwrap();
+        assert!(!driver.state.look_at_partial());
+    });
+}
+
+#[test]
+fn loom_a_message_whose_last_fragment_has_come_is_not_late() {
+    let mut w = Writer::new(Vec::new(), 1 << 10);
+    giop::write_locate_request(&mut w, Version::V1_2, 2, &[7; 100]).unwrap();
+    let parts: Vec<_> = giop::fragments(&w.to_bytes(), 64).collect();
+    let limits = ReceiveLimits {
+        message_bytes_max: 1 << 10,
+        fragmented_messages_max: 1,
+    };
+    model(move || {
+        let driver = Driver::new();
+        let mut receiver = Receiver::new(Side::Server, limits);
+        let mut receive = move |state: &ServerConnection, part: &[u8]| {
+            receiver.free()[..part.len()].copy_from_slice(part);
+            receiver.advance(part.len());
+            receiver.next_of(state).unwrap().is_some()
+        };
+        assert!(!receive(&driver.state, &parts[0]));
+        assert!(!driver.state.look_at_partial());
+        let has_come = Arc::new(AtomicBool::new(false));
+        let came = has_come.clone();
+        let rest = parts[1..].concat();
+        let reader = spawn(&driver, move |driver| {
+            assert!(receive(&driver.state, &rest));
             came.store(true, Ordering::Release);
         });
         let has_come = has_come.load(Ordering::Acquire);

@@ -16,6 +16,8 @@ pub(super) struct Reassembly {
     bytes: usize,
     bytes_max: usize,
     chains_max: usize,
+    /// The time at which the next chain begins, whatever the owner measures it by.
+    pub(super) now: u32,
 }
 
 /// The result of [`Reassembly::accept`].
@@ -36,6 +38,7 @@ impl Reassembly {
             bytes: 0,
             bytes_max,
             chains_max,
+            now: 0,
         }
     }
 
@@ -69,6 +72,11 @@ impl Reassembly {
         self.chains.is_empty()
     }
 
+    /// When the oldest incomplete message began.
+    pub(super) fn oldest(&self) -> Option<u32> {
+        self.chains.iter().map(|chain| chain.begun).min()
+    }
+
     fn begin_chain(&mut self, header: &Header, bytes: &[u8]) -> Result<Accepted, DecodeError> {
         let request_id = request_id(header, bytes)?;
         if !may_be_fragmented(header) || self.find(request_id).is_some() {
@@ -83,6 +91,7 @@ impl Reassembly {
             request_id,
             header: *header,
             bytes: bytes.to_vec(),
+            begun: self.now,
         });
         Ok(Accepted::Kept)
     }
@@ -144,6 +153,7 @@ struct Chain {
     /// The header of its first fragment.
     header: Header,
     bytes: Vec<u8>,
+    begun: u32,
 }
 
 /// The request id of a fragment; `None` before GIOP 1.2.

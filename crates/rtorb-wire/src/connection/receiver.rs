@@ -1,6 +1,7 @@
 //! The receive buffer of one connection, and the whole messages in it.
 
 use super::reassembly::{Accepted, Reassembly};
+use super::server_connection::ServerConnection;
 use crate::giop::{Header, MessageType};
 use crate::{DecodeError, Reader};
 use alloc::vec;
@@ -191,7 +192,19 @@ impl Receiver {
         reason = "a message borrows from the receiver, which an iterator's item cannot"
     )]
     pub fn next(&mut self) -> Result<Option<Message<'_>>, ReceiveError> {
-        self.next_at_least::<false>()
+        self.next_at_least::<false>(None)
+    }
+
+    /// As [`next`](Self::next), and notes in the state of a server's connection how long messages in fragments take.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    #[inline]
+    pub fn next_of(
+        &mut self,
+        connection: &ServerConnection,
+    ) -> Result<Option<Message<'_>>, ReceiveError> {
+        self.next_at_least::<false>(Some(connection))
     }
 
     /// As [`next`](Self::next), but also returns the beginning of a reply that is larger than the buffer.
@@ -203,7 +216,7 @@ impl Receiver {
     /// As [`next`](Self::next).
     #[inline]
     pub fn next_or_beginning(&mut self) -> Result<Option<Message<'_>>, ReceiveError> {
-        self.next_at_least::<true>()
+        self.next_at_least::<true>(None)
     }
 
     /// Moves the whole message that was returned last to the start of `into`, which may be longer; returns its size.
@@ -265,6 +278,7 @@ impl Receiver {
     #[inline(always)]
     fn next_at_least<const BEGINNING: bool>(
         &mut self,
+        connection: Option<&ServerConnection>,
     ) -> Result<Option<Message<'_>>, ReceiveError> {
         self.release();
         let Some(header) = self.header()? else {
@@ -279,7 +293,7 @@ impl Receiver {
         if is_plain {
             return Ok(Some(self.buffered(header)));
         }
-        self.next_unusual(header)
+        self.next_unusual(header, connection)
     }
 
     /// Drops the message returned last and moves up the bytes behind it.
@@ -328,8 +342,11 @@ impl Receiver {
     }
 
     #[cold]
-    fn next_unusual(&mut self, header: Header) -> Result<Option<Message<'_>>, ReceiveError> {
-        let mut header = header;
+    fn next_unusual(
+        &mut self,
+        mut header: Header,
+        connection: Option<&ServerConnection>,
+    ) -> Result<Option<Message<'_>>, ReceiveError> {
         loop {
             //= GIOP 1.2 §15.4.1
             //# Each message type may be sent by one end only, or by both.
@@ -346,7 +363,12 @@ impl Receiver {
                 _ => {}
             }
             let part = self.buffered(header).bytes.len();
-            match self.reassembly.accept(&header, &self.buffer[..part])? {
+            self.reassembly.now = connection.map_or(0, ServerConnection::chain_time);
+            let accepted = self.reassembly.accept(&header, &self.buffer[..part])?;
+            if let Some(connection) = connection {
+                connection.note_oldest_chain(self.reassembly.oldest());
+            }
+            match accepted {
                 Accepted::Whole => return Ok(Some(self.buffered(header))),
                 Accepted::Message(header, message) => {
                     self.assembled = message;
@@ -645,5 +667,80 @@ mod tests {
         assert_eq!(next(Side::Server, b"GET / HTTP/1.1"), bad_magic);
         let last = giop::fragments(&request, 32).last().unwrap_or_default();
         assert!(next(Side::Server, &last).is_err(), "a fragment of nothing");
+    }
+
+    /// Receives `bytes` at a server's connection; the number of messages that came out.
+    fn receive_at(receiver: &mut Receiver, connection: &ServerConnection, bytes: &[u8]) -> usize {
+        receiver.free_ahead()[..bytes.len()].copy_from_slice(bytes);
+        receiver.advance(bytes.len());
+        let mut messages = 0;
+        while let Some(message) = receiver
+            .next_of(connection)
+            .expect("they are messages")
+            .map(|message| message.header.version)
+        {
+            connection.note_message(message);
+            connection.note_answered();
+            messages += 1;
+        }
+        messages
+    }
+
+    fn cancel(request_id: u32) -> Vec<u8> {
+        let mut w = Writer::new(Vec::new(), 64);
+        giop::write_cancel_request(&mut w, Version::V1_2, request_id).expect("it fits");
+        w.to_bytes()
+    }
+
+    #[test]
+    fn a_message_in_fragments_is_late_whatever_comes_between_them() {
+        let whole = request(2, 300);
+        let parts: Vec<_> = giop::fragments(&whole, 64).collect();
+        let others = [cancel(99), request(6, 9), request(8, 0)];
+        for other in &others {
+            let (mut receiver, connection) =
+                (Receiver::new(Side::Server, LIMITS), ServerConnection::new());
+            for look in 0..3 {
+                assert_eq!(receive_at(&mut receiver, &connection, other), 1);
+                assert!(!connection.look_at_partial(), "{look}: nothing has begun");
+            }
+            assert_eq!(receive_at(&mut receiver, &connection, &parts[0]), 0);
+            assert!(!connection.look_at_partial(), "it has just begun");
+            assert_eq!(receive_at(&mut receiver, &connection, other), 1);
+            assert_eq!(receive_at(&mut receiver, &connection, &parts[1]), 0);
+            assert!(connection.look_at_partial(), "one more part is no excuse");
+        }
+    }
+
+    #[test]
+    fn each_message_in_fragments_has_a_time_of_its_own() {
+        let (mut receiver, connection) =
+            (Receiver::new(Side::Server, LIMITS), ServerConnection::new());
+        let slow = request(2, 300);
+        let quick = request(4, 300);
+        let slow: Vec<_> = giop::fragments(&slow, 64).collect();
+        let quick: Vec<_> = giop::fragments(&quick, 64).collect();
+        for round in 0..3 {
+            // Each is whole at the second look, when the next has begun.
+            let (first, rest) = quick.split_first().expect("it has parts");
+            assert_eq!(receive_at(&mut receiver, &connection, first), 0);
+            assert!(!connection.look_at_partial(), "{round}");
+            let messages = receive_at(&mut receiver, &connection, &rest.concat());
+            assert_eq!(messages, 1);
+        }
+        assert_eq!(receive_at(&mut receiver, &connection, &slow[0]), 0);
+        connection.take();
+        for _ in 0..3 {
+            assert!(!connection.look_at_partial(), "a request is in progress");
+        }
+        connection.served();
+        assert!(!connection.look_at_partial(), "it has just begun");
+        // Another one that is whole in time, and one that is given up.
+        assert_eq!(receive_at(&mut receiver, &connection, &quick.concat()), 1);
+        assert_eq!(receive_at(&mut receiver, &connection, &quick[0]), 0);
+        assert_eq!(receive_at(&mut receiver, &connection, &cancel(4)), 1);
+        assert!(connection.look_at_partial(), "the rest has not come");
+        assert_eq!(receive_at(&mut receiver, &connection, &cancel(2)), 1);
+        assert!(!connection.look_at_partial(), "it was given up");
     }
 }

@@ -42,6 +42,11 @@
 //! Open --report_end--> Reported --give_way--> GivingWay <--give_way-- Open
 //! ```
 //!
+//! # How long messages in fragments take
+//!
+//! A look at the connection moves its own time on by one. Each message in fragments has the time at which it began, and the connection
+//! that of the oldest. What else the client sends, and the replies to that, change neither.
+//!
 //! # Whether the client is known
 //!
 //! ```text
@@ -69,6 +74,10 @@ pub struct ServerConnection {
     pace: AtomicU32,
     /// The number of replies that servants have deferred and that are not sent yet.
     deferred: AtomicU32,
+    /// The number of looks, from 1, that found messages in fragments incomplete.
+    looks: AtomicU32,
+    /// The value of `looks` when the oldest incomplete message in fragments began; [`NO_CHAIN`] if there is none.
+    oldest_chain: AtomicU32,
 }
 
 /// Whether a server reads a connection, and what its event loop watches for.
@@ -106,6 +115,12 @@ enum Exchange {
 /// The minor version before the first message.
 const NO_VERSION: u8 = u8::MAX;
 
+/// No message in fragments is incomplete.
+const NO_CHAIN: u32 = 0;
+
+/// The number of looks within which a message in fragments may be incomplete. The next one is too many.
+const LOOKS_OF_CHAIN: u32 = 1;
+
 /// The bits of the word that count the requests taken out.
 const TAKEN: u32 = (1 << PHASE_SHIFT) - 1;
 const PHASE_SHIFT: u32 = 23;
@@ -138,6 +153,8 @@ impl ServerConnection {
             // The first replies to a new client may be large.
             pace: AtomicU32::new(BULK_PACE),
             deferred: AtomicU32::new(0),
+            looks: AtomicU32::new(NO_CHAIN + 1),
+            oldest_chain: AtomicU32::new(NO_CHAIN),
         }
     }
 
@@ -245,10 +262,34 @@ impl ServerConnection {
         }
     }
 
-    /// Looks at the part of a message that has come; true if it was looked at before, and the rest has not come since.
+    /// Looks at the part of a message that has come; true if it was looked at before, and the rest has not come since. So it is for each
+    /// message in fragments, whatever else comes meanwhile; a look while a request is in progress does not count for them.
     #[cold]
     pub fn look_at_partial(&self) -> bool {
-        self.exchange_step(Exchange::Partial, Exchange::PartialSeen) == Exchange::PartialSeen as u8
+        let stood = self.exchange_step(Exchange::Partial, Exchange::PartialSeen);
+        stood == Exchange::PartialSeen as u8 || self.look_at_chains()
+    }
+
+    /// True if a message in fragments was looked at before and is incomplete.
+    fn look_at_chains(&self) -> bool {
+        let oldest = self.oldest_chain.load(Ordering::Relaxed);
+        if oldest == NO_CHAIN || !self.is_idle() {
+            return false;
+        }
+        let before = self.looks.fetch_add(1, Ordering::Relaxed);
+        before.wrapping_sub(oldest) >= LOOKS_OF_CHAIN
+    }
+
+    /// The time of the connection, by which messages in fragments are timed.
+    pub(super) fn chain_time(&self) -> u32 {
+        self.looks.load(Ordering::Relaxed)
+    }
+
+    /// Notes [when](Self::chain_time) the oldest message in fragments began that is incomplete; `None` if there is none. The thread that
+    /// reads calls this.
+    pub(super) fn note_oldest_chain(&self, begun: Option<u32>) {
+        self.oldest_chain
+            .store(begun.unwrap_or(NO_CHAIN), Ordering::Relaxed);
     }
 
     /// Changes where the last message stands, if it stands there; returns where it stood.

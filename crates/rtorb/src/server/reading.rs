@@ -173,7 +173,7 @@ impl Reading {
         session: &Session,
         workspace: &mut Workspace,
     ) -> Result<Next, ReceiveError> {
-        let Some(message) = self.receiver.next()? else {
+        let Some(message) = self.receiver.next_of(&session.state)? else {
             // The lock of a lane's connection lets the look itself find the part.
             if SITE == site::CONNECTION {
                 self.await_rest(session);
@@ -197,7 +197,7 @@ impl Reading {
         workspace: &mut Workspace,
         into: &mut TakenRequest,
     ) -> Result<Option<Next>, ReceiveError> {
-        let Some(message) = self.receiver.next()? else {
+        let Some(message) = self.receiver.next_of(&session.state)? else {
             return Ok(Some(Next::Incomplete));
         };
         if BIDIRECTIONAL && is_reply(&message) {

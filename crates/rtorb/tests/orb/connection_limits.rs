@@ -11,11 +11,15 @@ use rtorb::{DispatchStrategy, Limits, Orb};
 use rtorb_tests::clockwork::Works;
 use rtorb_tests::good::Good;
 use rtorb_tests::ours::Ours;
-use rtorb_tests::raw::{Answer, CLOSE_CONNECTION, Connection, REPLY, REQUEST, Request, Stream};
+use rtorb_tests::raw::{
+    Answer, CLOSE_CONNECTION, Connection, REPLY, REQUEST, Request, Stream, fragments,
+};
 use rtorb_tests::relay::Served;
 use rtorb_tests::running::until;
 use rtorb_tests::stubs::timing::Clockwork;
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+
+const CANCEL_REQUEST: u8 = 2;
 
 #[test]
 fn a_message_that_does_not_arrive_ends_its_connection_with_every_dispatch_strategy() {
@@ -44,6 +48,30 @@ fn a_message_that_does_not_arrive_ends_its_connection_with_every_dispatch_strate
         good.call();
         let counts = ours.orb.connection_counts();
         assert_eq!((counts.malformed, counts.refused), (0, 0), "{name}");
+    }
+}
+
+#[test]
+fn a_message_in_fragments_that_does_not_arrive_ends_its_connection_whatever_comes_between_them() {
+    let mut cancel = Stream::new(CANCEL_REQUEST, 2, false);
+    cancel.ulong(99);
+    let cancel = cancel.message();
+    for (name, dispatch) in DispatchStrategy::ALL {
+        let limits = Limits::with(|limits| limits.receive_timeout = Duration::from_millis(100));
+        let ours = Ours::serve_as(Orb::builder().dispatch(dispatch).limits(limits));
+        let request = request(&ours);
+        let parts = fragments(&request, 24, 24);
+        let mut slow = TcpStream::connect(ours.address()).expect("the server listens");
+        slow.write_all(&parts[0]).expect("it is accepted");
+        until(&format!("{name}: the slow sender is closed"), || {
+            let _ = slow.write_all(&cancel);
+            (ours.orb.connection_counts().slow_senders == 1).then_some(())
+        });
+        // One that comes whole in time is served, and its connection stays.
+        let mut good = Connection::to(ours.address());
+        for _ in 0..3 {
+            assert_eq!(kind(good.ask(&parts.concat())), REPLY, "{name}");
+        }
     }
 }
 
