@@ -52,7 +52,7 @@ pub(super) fn run(
             if orb.client.core.watchdog.watch_peer(stream).is_err()
                 || stream.set_receive_timeout(silence).is_err()
             {
-                refuse(&session.stream);
+                refuse(&session);
                 continue;
             }
             number += 1;
@@ -66,7 +66,7 @@ pub(super) fn run(
                 Err(Refused {
                     resource: Resource::Thread | Resource::Stack { .. },
                     ..
-                }) => refuse(&session.stream),
+                }) => refuse(&session),
                 Err(refused) => {
                     orb.stop();
                     join(threads);

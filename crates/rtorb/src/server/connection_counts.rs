@@ -6,10 +6,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConnectionCounts {
-    /// Connections that the server accepted.
+    /// Connections that the server accepted, without those that it refused.
     pub accepted: u64,
     /// Clients that were refused, because the connections that [`Limits`](crate::Limits) allows, or the file descriptors of the process,
-    /// were all in use.
+    /// were all in use, or because the host had no thread for one, or could not watch one more.
     pub refused: u64,
     /// Idle connections that gave way to another client.
     pub gave_way: u64,
@@ -45,6 +45,13 @@ impl ConnectionCounters {
     #[cold]
     pub(crate) fn note(&self, outcome: ConnectionOutcome) {
         self.0[outcome as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a client as refused that was [counted](Self::note) as accepted.
+    #[cold]
+    pub(super) fn note_refused_after_all(&self) {
+        self.0[ConnectionOutcome::Accepted as usize].fetch_sub(1, Ordering::Relaxed);
+        self.note(ConnectionOutcome::Refused);
     }
 
     pub(crate) fn snapshot(&self) -> ConnectionCounts {

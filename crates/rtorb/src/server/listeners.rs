@@ -332,9 +332,10 @@ impl Server {
     }
 }
 
-/// Refuses an accepted client that cannot be served.
-pub(crate) fn refuse(stream: &Stream) {
-    session::refuse(stream, Version::V1_0);
+/// Refuses an accepted client that cannot be served, and counts it so.
+pub(crate) fn refuse(session: &Session) {
+    session.orb.state.connections.note_refused_after_all();
+    session::refuse(&session.stream, Version::V1_0);
 }
 
 /// Opens the reserve file descriptor. It is closed to accept and refuse a client when no other is left.

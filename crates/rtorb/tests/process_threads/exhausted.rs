@@ -32,10 +32,14 @@ pub(crate) fn a_client_for_whom_there_is_no_thread_is_refused_and_the_server_ser
         };
         (0..500).any(is_freed).then_some(())
     });
+    let before = ours.orb.connection_counts();
     for _ in 0..2 {
         let refused = without_memory_for_a_stack(ask).expect("a message");
         assert_eq!(refused.kind, CLOSE_CONNECTION);
     }
+    let counts = ours.orb.connection_counts();
+    assert_eq!(counts.accepted, before.accepted);
+    assert_eq!(counts.refused, before.refused + 2);
     assert_eq!(ask().expect("there is memory again").kind, REPLY);
 }
 

@@ -322,7 +322,7 @@ impl Lane {
                 let session = Arc::clone(&connection.session);
                 if !self.watch(connection) {
                     // The host can watch no more descriptors: this client is refused, the others are not affected.
-                    refuse(&session.stream);
+                    refuse(&session);
                 }
             });
     }
