@@ -141,12 +141,9 @@ impl Limits {
         self.connections_per_address_max < self.connections_max
     }
 
-    /// Returns the bound on the requests in a queue, within the range that a queue supports.
+    /// Returns the bound on the requests in a queue. Limits of an ORB are in the range that a queue supports.
     pub(crate) fn queued_requests(&self) -> u32 {
-        let max = self.queued_requests_max;
-        u32::try_from(max).map_or(QUEUED_REQUESTS_MOST, |max| {
-            max.clamp(1, QUEUED_REQUESTS_MOST)
-        })
+        u32::try_from(self.queued_requests_max).unwrap_or(QUEUED_REQUESTS_MOST)
     }
 
     /// Returns the bound on the unsent bytes of one client. Beyond it, the next reply closes the connection.
