@@ -127,8 +127,8 @@ impl PolledConnection {
 
     fn run(&self) {
         let mut room = [MaybeUninit::uninit(); EVENTS_MAX];
-        // Connections with bytes that no event reports again.
-        let mut unread: Vec<Token> = Vec::new();
+        // Connections with bytes that no event reports again. Its memory is there before the first call.
+        let mut unread: Vec<Token> = Vec::with_capacity(EVENTS_MAX);
         loop {
             let events = self
                 .poller
