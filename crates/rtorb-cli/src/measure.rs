@@ -27,7 +27,8 @@ use crate::run_summary;
 /// Measure this host and the ORB on it, and write a report.
 ///
 /// Writes DIR/index.html, and DIR/results/NAME.json for each experiment. Ctrl-C ends the run early; the report then has what
-/// was measured until then. The exit status is 1 if a claim is missed, or if something could not be measured.
+/// was measured until then. The exit status is 1 if a claim is missed, if an answer was wrong, or if
+/// something could not be measured.
 #[derive(Debug, Args)]
 pub(crate) struct Measure {
     #[command(flatten)]
@@ -348,10 +349,10 @@ const RUNS_MAX: i64 = 1_000;
 
 #[cfg(test)]
 mod tests {
-    use rtorb_results::{Claim, LostRound, Verdict, synthetic};
+    use rtorb_results::{Claim, LostRound, Series, Verdict, labels, synthetic};
 
     use super::*;
-    use crate::run_summary::short_verdicts;
+    use crate::run_summary::{short_verdicts, wrong_words};
 
     fn results(verdict: Verdict, is_excused: bool) -> Results {
         let mut claim = Claim::counted("orb/demux.x", "nothing is lost", 0.0, 0.0, "calls");
@@ -371,6 +372,11 @@ mod tests {
             why: "the server is silent".to_owned(),
         };
         let held = || results(Verdict::Held, false);
+        let of = labels([("orb", "rtorb".into()), ("transport", "tcp".into())]);
+        let wrong = Series {
+            wrong: 3,
+            ..synthetic::series(of, [1])
+        };
         // What the screen says, whether the status is 0, and whether it is 0 with --no-fail.
         for (results, words, is_zero, if_only_looking) in [
             (held(), "1 held", true, true),
@@ -404,6 +410,15 @@ mod tests {
             ),
             (
                 Results {
+                    series: vec![wrong],
+                    ..results(Verdict::NotJudged, false)
+                },
+                "1 not judged, WRONG answers",
+                false,
+                true,
+            ),
+            (
+                Results {
                     complete: false,
                     ..held()
                 },
@@ -413,6 +428,9 @@ mod tests {
             ),
         ] {
             assert_eq!(short_verdicts(&results), words);
+            let sentences = wrong_words(&results);
+            let is_said = sentences == ["orb/demux: rtorb tcp answered wrongly, 3 times."];
+            assert_eq!(is_said, words.contains("WRONG"), "{sentences:?}");
             let run = MeasuredRun {
                 results: vec![results],
                 ..MeasuredRun::default()

@@ -40,6 +40,7 @@ fn print_details(results: &Results) -> anyhow::Result<()> {
         labelled(claim.verdict.word(), &in_words(claim))?;
     }
     print_lost(results)?;
+    print_wrong(results)?;
     for conclusion in &results.conclusions {
         labelled("found", conclusion)?;
     }
@@ -100,6 +101,7 @@ fn print_screen(all: &[Results], failures: &[ExperimentFailure]) -> anyhow::Resu
             labelled(claim.verdict.word(), &text)?;
         }
         print_lost(results)?;
+        print_wrong(results)?;
     }
     Ok(())
 }
@@ -109,6 +111,30 @@ fn print_lost(results: &Results) -> anyhow::Result<()> {
         let (round, what, why) = (lost.round + 1, &lost.what, &lost.why);
         labelled("LOST", &format!("round {round}, {what}: {why}"))
     })
+}
+
+fn print_wrong(results: &Results) -> anyhow::Result<()> {
+    let mut all = wrong_words(results).into_iter();
+    all.try_for_each(|words| labelled("WRONG", &words))
+}
+
+/// Formats a sentence for each contestant that answered wrongly: `orb/demux: rtorb tcp answered wrongly, 3 times.`
+pub(crate) fn wrong_words(results: &Results) -> Vec<String> {
+    let all = summary::wrong_answers(results).into_iter();
+    all.map(|(who, wrong)| {
+        let who = if who.is_empty() {
+            "what is measured"
+        } else {
+            &who
+        };
+        let times = if wrong == 1 {
+            "once".to_owned()
+        } else {
+            format!("{wrong} times")
+        };
+        format!("{}: {who} answered wrongly, {times}.", results.experiment)
+    })
+    .collect()
 }
 
 /// The statement, the value with its limit, and why it was not judged.
@@ -193,6 +219,9 @@ pub(crate) fn short_verdicts(results: &Results) -> String {
     let mut words: Vec<String> = counted
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
+    if results.has_wrong_answers() {
+        words.push("WRONG answers".to_owned());
+    }
     if !results.is_real_time() {
         words.push("not real-time".to_owned());
     }

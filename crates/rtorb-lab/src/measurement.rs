@@ -152,10 +152,12 @@ impl MeasuredRun {
         self.results.len() == chosen.len() && self.results.iter().all(|results| results.complete)
     }
 
-    /// True if a claim is missed, or was not measured although this host can, or if a round was lost.
+    /// True if a claim is missed, or was not measured although this host can, if a round was lost, or if an answer was wrong.
     #[must_use]
     pub fn has_failed(&self) -> bool {
-        let failed = |results: &Results| results.fails_a_claim() || !results.lost.is_empty();
+        let failed = |results: &Results| {
+            results.fails_a_claim() || !results.lost.is_empty() || results.has_wrong_answers()
+        };
         self.results.iter().any(failed)
     }
 }

@@ -152,6 +152,12 @@ impl Results {
         self.claims.iter().any(Claim::is_failure)
     }
 
+    /// True if any answer was wrong: then the claims about it are not judged, and the run is no good all the same.
+    #[must_use]
+    pub fn has_wrong_answers(&self) -> bool {
+        self.series.iter().any(|series| series.wrong > 0)
+    }
+
     /// What its times are: those of an emulated machine are virtual.
     #[must_use]
     pub fn time_unit(&self) -> TimeUnit {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::series::fitting;
 use crate::statistics::Statistics;
 use crate::table::Table;
-use crate::{Labels, Results, Series, distinct};
+use crate::{Labels, Results, Series, distinct, labels_without};
 
 mod columns;
 mod counts;
@@ -146,6 +146,32 @@ pub fn contestant(series: &Series) -> String {
     orb_and_transport(series)
 }
 
+/// Who answered wrongly, and how often. The parts of a call have its wrong answers in common: they count once.
+#[must_use]
+pub fn wrong_answers(results: &Results) -> Vec<(String, u64)> {
+    let mut of_calls: BTreeMap<Labels, (String, u64, bool)> = BTreeMap::new();
+    for series in &results.series {
+        let of = labels_without(&series.labels, &["part"]);
+        let is_call = text(&series.labels, "part").is_none_or(|part| part == "call");
+        let known = of_calls.entry(of).or_insert((contestant(series), 0, false));
+        // What is computed of a call has the wrong answers of others too: the call itself has its own.
+        known.1 = match (is_call, known.2) {
+            (true, false) => series.wrong,
+            (false, true) => known.1,
+            _ => known.1.max(series.wrong),
+        };
+        known.2 |= is_call;
+    }
+    let mut found: Vec<(String, u64)> = Vec::new();
+    for (who, wrong, _) in of_calls.into_values().filter(|(_, wrong, _)| *wrong > 0) {
+        match found.iter_mut().find(|(known, _)| *known == who) {
+            Some((_, count)) => *count += wrong,
+            None => found.push((who, wrong)),
+        }
+    }
+    found
+}
+
 fn orb_and_transport(series: &Series) -> String {
     let parts = ["orb", "transport"]
         .into_iter()
@@ -267,3 +293,37 @@ const NOT_IN_ROW_NAMES: [&str; 10] = [
     "payload_bytes",
     "real_time",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{labels, synthetic};
+
+    #[test]
+    fn wrong_answers_of_a_call_count_once_and_for_its_contestant() {
+        let of = |orb: &str, operation: &str, part: &str, wrong| Series {
+            wrong,
+            ..synthetic::series(
+                labels([
+                    ("orb", orb.into()),
+                    ("transport", "tcp".into()),
+                    ("operation", operation.into()),
+                    ("part", part.into()),
+                ]),
+                [1],
+            )
+        };
+        let all = vec![
+            of("raw", "long", "call", 1),
+            of("rtorb", "long", "above_raw", 4),
+            of("rtorb", "long", "call", 3),
+            of("rtorb", "octet", "send", 2),
+            of("rtorb", "octet", "receive", 2),
+            of("omniorb", "long", "call", 0),
+            of("omniorb", "long", "above_raw", 1),
+        ];
+        let found = wrong_answers(&synthetic::results("orb/throughput", all));
+        let expected = [("raw tcp", 1), ("rtorb tcp", 5)];
+        assert_eq!(found, expected.map(|(who, wrong)| (who.to_owned(), wrong)));
+    }
+}
