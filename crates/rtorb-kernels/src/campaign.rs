@@ -89,6 +89,16 @@ pub struct Finished {
     pub page: Option<PathBuf>,
 }
 
+impl Finished {
+    /// True if everything that was planned was measured, no round of it was lost, and the case that ran twice said the same twice.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        let record = &self.record;
+        let is_whole = self.compared.iter().all(|results| results.lost.is_empty());
+        is_whole && record.complete && record.self_check.repeats == Some(true)
+    }
+}
+
 /// Checks what a campaign needs besides its kernels: names that exist, the emulator, and the guests' program. For a caller that would
 /// otherwise fetch kernels in vain.
 ///

@@ -11,8 +11,8 @@ use rtorb_lab::systems::{self, SEEDS_MIN};
 use rtorb_results::campaign::PREFIX;
 use rtorb_results::campaign::{Identity, System};
 use rtorb_results::{
-    EMULATED, EmulatedSystem, Emulation, LabelValue, ObtainedScheduling, Published, Results,
-    SCHEMA, distinct,
+    EMULATED, EmulatedSystem, Emulation, LabelValue, LostRound, ObtainedScheduling, Published,
+    Results, SCHEMA, distinct,
 };
 
 use crate::board;
@@ -55,6 +55,7 @@ pub fn of(experiment: &str, systems: &[OfSystem], identity: &Identity) -> Result
         parameters: parameters(&gathered, identity),
         emulation: Some(emulation(systems, identity)),
         scheduling: scheduling(&gathered),
+        lost: lost(&gathered),
         published: published(&gathered),
         notes: notes(&gathered, systems, identity, &shown.notes),
         series: gathered.series,
@@ -192,6 +193,17 @@ fn scheduling(gathered: &Gathered<'_>) -> Vec<ObtainedScheduling> {
             ..found.clone()
         })
     }))
+}
+
+/// What each system lost.
+fn lost(gathered: &Gathered<'_>) -> Vec<LostRound> {
+    let of_part = gathered.parts.iter().flat_map(|part| {
+        part.results.lost.iter().map(|lost| LostRound {
+            what: format!("{}, {}", part.name, lost.what),
+            ..lost.clone()
+        })
+    });
+    of_part.collect()
 }
 
 /// What was published once, and what each system has beside it.

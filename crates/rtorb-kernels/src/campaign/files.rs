@@ -147,7 +147,9 @@ const HOLDS_OTHERS: &str = "holds results that are of no campaign over kernels, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::campaign::Finished;
     use crate::catalogue::Kernel;
+    use rtorb_results::LostRound;
     use rtorb_results::campaign::{Host, SCHEMA, SelfCheck, Wall};
     use rtorb_results::{labels, synthetic};
 
@@ -225,6 +227,33 @@ mod tests {
         again.systems[0].preempt = String::new();
         again.systems[0].kernel.image = PathBuf::from("/elsewhere");
         assert_eq!(earlier(folder.path(), &again).unwrap(), Some(record));
+    }
+
+    #[test]
+    fn a_campaign_that_lost_a_round_is_not_good() {
+        for is_lost in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let identity = identity();
+            let mut record = record(&identity);
+            record.self_check.repeats = Some(true);
+            let mut systems = systems(&identity);
+            let lost = is_lost.then(|| LostRound {
+                round: 1,
+                what: "load none: tool rtorb".to_owned(),
+                why: "it was silent".to_owned(),
+            });
+            systems[0].results[0].lost.extend(lost);
+            let (compared, page) = write(folder.path(), &record, &systems).unwrap();
+            let whats: Vec<&str> = compared[0].lost.iter().map(|one| &*one.what).collect();
+            let expected = ["6.12 voluntary, load none: tool rtorb"];
+            assert_eq!(whats, expected[..usize::from(is_lost)]);
+            let finished = Finished {
+                record,
+                compared,
+                page,
+            };
+            assert_eq!(finished.is_good(), !is_lost);
+        }
     }
 
     #[test]

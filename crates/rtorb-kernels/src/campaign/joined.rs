@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rtorb_results::{Derived, Labels, ObtainedScheduling, Results, Series, distinct};
+use rtorb_results::{Derived, Labels, LostRound, ObtainedScheduling, Results, Series, distinct};
 
 /// What a guest found under a load.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +49,7 @@ fn join_loads(under: &[&Found], missing: &[&Missing]) -> Option<Results> {
         notes: lines(|results| &results.notes),
         // They are promised for processes on a CPU, in time that passes.
         claims: Vec::new(),
+        lost: under.iter().flat_map(|one| lost(one)).collect(),
         published: first.published.clone(),
         ..first.clone()
     };
@@ -89,6 +90,14 @@ fn labelled_derived(found: &Found) -> impl Iterator<Item = Derived> {
     found.results.derived.iter().map(|derived| Derived {
         labels: with_load(&derived.labels, &found.load),
         ..derived.clone()
+    })
+}
+
+/// Every round that was lost says under which load.
+fn lost(found: &Found) -> impl Iterator<Item = LostRound> {
+    found.results.lost.iter().map(|lost| LostRound {
+        what: format!("load {}: {}", found.load, lost.what),
+        ..lost.clone()
     })
 }
 
@@ -198,6 +207,21 @@ mod tests {
         let notes = &join(&all, &[])[0].notes;
         assert!(notes.contains(&"both".to_owned()), "{notes:?}");
         assert!(notes.contains(&"Load none: first".to_owned()), "{notes:?}");
+    }
+
+    #[test]
+    fn a_round_that_was_lost_under_a_later_load_is_lost() {
+        let mut later = found("tcp", "tool", &[]);
+        later.results.lost = vec![LostRound {
+            round: 2,
+            what: "tool a".to_owned(),
+            why: "it was silent".to_owned(),
+        }];
+        let joined = join(&[found("none", "tool", &[]), later], &[]);
+        let [lost] = &joined[0].lost[..] else {
+            panic!("{:?}", joined[0].lost);
+        };
+        assert_eq!((lost.round, lost.what.as_str()), (2, "load tcp: tool a"));
     }
 
     #[test]

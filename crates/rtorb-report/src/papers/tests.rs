@@ -243,3 +243,27 @@ fn the_page_of_this_crate_follows_from_its_results() {
     assert!(comparison.counts.iter().sum::<usize>() > 80);
     assert!(!comparison.page.contains("Not explained yet."));
 }
+
+/// An experiment has another series beside its calls: the row selects one of fresh results too.
+#[test]
+fn the_row_of_packets_takes_calls_and_no_share_of_bulk_data() {
+    let of = |bulk: &str, marks: &str, part: &str| {
+        labels([
+            ("discipline", "htb".into()),
+            ("bulk", bulk.into()),
+            ("network_priority", marks.into()),
+            ("part", part.into()),
+        ])
+    };
+    let mut all = Vec::new();
+    for marks in ["off", "on"] {
+        all.push(series(of("none", marks, "call"), [10_000; 20]));
+        all.push(series(of("beside", marks, "call"), [900_000; 20]));
+        all.push(series(of("beside", marks, "bulk_share"), [1; 20]));
+    }
+    let mut papers = Papers::built_in().unwrap();
+    papers
+        .take_in(&[results("orb/packet-inversion", all)])
+        .unwrap();
+    papers.compare().unwrap();
+}

@@ -18,7 +18,7 @@ use rtorb_lab::experiment;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_report::matrix;
 use rtorb_results::explanation::Explanation;
-use rtorb_results::{Results, TimeUnit, distinct};
+use rtorb_results::{LostRound, Results, TimeUnit, distinct};
 use serde_json::json;
 
 use super::explain;
@@ -122,7 +122,7 @@ impl RunCampaign {
             finished => finished?,
         };
         let record = &finished.record;
-        let is_good = record.complete && record.self_check.repeats == Some(true);
+        let is_good = finished.is_good();
         let systems = &record.identity.systems;
         let has_linux = systems.iter().any(|system| system.kernel.board.is_none());
         // A sample that does not repeat cannot be explained, and guests of boards mark none.
@@ -233,6 +233,9 @@ fn print(finished: &Finished, explanations: &[Explanation]) -> anyhow::Result<()
     for missing in missing_in_words(&record.missing) {
         labelled("MISSING", &missing)?;
     }
+    for lost in lost_in_words(&finished.compared) {
+        labelled("LOST", &lost)?;
+    }
     let check = &record.self_check;
     match check.repeats {
         Some(true) => labelled(
@@ -287,6 +290,26 @@ fn missing_in_words(missing: &[Absent]) -> Vec<String> {
         }
     };
     reasons.iter().map(sentence).collect()
+}
+
+/// Formats the first rounds that were lost of each experiment, and the number of the others.
+fn lost_in_words(compared: &[Results]) -> Vec<String> {
+    let of_results = |results: &Results| {
+        let name = &results.experiment;
+        let named = results.lost.iter().take(MISSING_NAMED);
+        let mut words: Vec<String> = named
+            .map(|lost| {
+                let LostRound { round, what, why } = lost;
+                format!("{name} {what}, seed {}: {why}", round + 1)
+            })
+            .collect();
+        let more = results.lost.len().saturating_sub(MISSING_NAMED);
+        if more > 0 {
+            words.push(format!("{name}: {more} more (its results list them)"));
+        }
+        words
+    };
+    compared.iter().flat_map(of_results).collect()
 }
 
 fn labelled(word: &str, text: &str) -> anyhow::Result<()> {
@@ -373,6 +396,27 @@ const GUESTS_MAX: i64 = 256;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lost_rounds_are_told_and_many_of_them_are_counted() {
+        let lost = |round: usize| LostRound {
+            round,
+            what: "6.12 voluntary, load tcp: tool rtorb".to_owned(),
+            why: "it was silent".to_owned(),
+        };
+        let results = Results {
+            experiment: "kernel/os/wakeup".to_owned(),
+            lost: (0..5).map(lost).collect(),
+            ..Results::default()
+        };
+        let words = lost_in_words(&[results, Results::default()]);
+        assert_eq!(words.len(), 4);
+        assert_eq!(
+            words[0],
+            "kernel/os/wakeup 6.12 voluntary, load tcp: tool rtorb, seed 1: it was silent"
+        );
+        assert!(words[3].contains("2 more"), "{}", words[3]);
+    }
 
     #[test]
     fn cases_with_one_reason_are_one_sentence() {
