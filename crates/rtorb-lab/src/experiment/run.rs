@@ -203,8 +203,10 @@ fn judge(results: &mut Results, effort: Effort, stolen_share: f64) {
                 claim.excused |= claim.verdict == Verdict::NotMeasured;
                 claim.take_back(A_GLANCE);
             }
-            // Quotients compare instructions with instructions; a time that was claimed is one of real hardware.
-            Effort::Emulated { .. } if claim.unit != "ratio" => claim.take_back(EMULATED_TIME),
+            // Quotients compare instructions with instructions, and counts are exact; a time that was claimed is one of real hardware.
+            Effort::Emulated { .. } if TIMES.contains(&claim.unit.as_str()) => {
+                claim.take_back(EMULATED_TIME);
+            }
             _ if !is_complete => claim.take_back(INTERRUPTED),
             _ if !is_real_time => claim.take_back(NOT_REAL_TIME),
             _ if stolen_share > claim.stolen_share_max() => {
@@ -240,6 +242,8 @@ const AGENT_UNUSED: &str = "Measured on the laboratory's host alone: the agent h
 /// What a reader must know of results of an emulated machine.
 pub const IN_INSTRUCTIONS: &str = "Measured in an emulated machine: a nanosecond is an instruction of the guest. There are no caches, no buses and \
                         one CPU, so this compares the lengths of paths through kernel and ORB and says nothing of hardware.";
+/// The units of times.
+const TIMES: [&str; 4] = ["ns", "us", "ms", "s"];
 const A_GLANCE: &str =
     "A glance: that it runs. There are far too few samples for any number here to mean something.";
 
@@ -306,10 +310,7 @@ mod tests {
             seeds: 3,
             full: false,
         };
-        assert_eq!(
-            verdicts(good(), emulated, 0.0),
-            [NotJudged, Missed, NotJudged]
-        );
+        assert_eq!(verdicts(good(), emulated, 0.0), [NotJudged, Missed, Held]);
     }
 
     #[test]
