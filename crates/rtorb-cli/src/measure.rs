@@ -371,61 +371,32 @@ mod tests {
             what: "tcp".to_owned(),
             why: "the server is silent".to_owned(),
         };
-        let held = || results(Verdict::Held, false);
         let of = labels([("orb", "rtorb".into()), ("transport", "tcp".into())]);
         let wrong = Series {
             wrong: 3,
             ..synthetic::series(of, [1])
         };
+        let held = results(Verdict::Held, false);
+        let missed = results(Verdict::Missed, false);
+        let not_judged = results(Verdict::NotJudged, false);
+        let not_measured = results(Verdict::NotMeasured, false);
+        let excused = results(Verdict::NotMeasured, true);
+        let mut with_lost = held.clone();
+        with_lost.lost = vec![lost];
+        let mut with_wrong = not_judged.clone();
+        with_wrong.series = vec![wrong];
+        let mut interrupted = held.clone();
+        interrupted.complete = false;
         // What the screen says, whether the status is 0, and whether it is 0 with --no-fail.
         for (results, words, is_zero, if_only_looking) in [
-            (held(), "1 held", true, true),
-            (results(Verdict::Missed, false), "1 MISSED", false, true),
-            (
-                results(Verdict::NotJudged, false),
-                "1 not judged",
-                true,
-                true,
-            ),
-            (
-                results(Verdict::NotMeasured, false),
-                "1 not measured",
-                false,
-                true,
-            ),
-            (
-                results(Verdict::NotMeasured, true),
-                "1 not measured",
-                true,
-                true,
-            ),
-            (
-                Results {
-                    lost: vec![lost],
-                    ..held()
-                },
-                "1 held, 1 LOST",
-                false,
-                true,
-            ),
-            (
-                Results {
-                    series: vec![wrong],
-                    ..results(Verdict::NotJudged, false)
-                },
-                "1 not judged, WRONG answers",
-                false,
-                true,
-            ),
-            (
-                Results {
-                    complete: false,
-                    ..held()
-                },
-                "1 held, interrupted",
-                false,
-                false,
-            ),
+            (held, "1 held", true, true),
+            (missed, "1 MISSED", false, true),
+            (not_judged, "1 not judged", true, true),
+            (not_measured, "1 not measured", false, true),
+            (excused, "1 not measured", true, true),
+            (with_lost, "1 held, 1 LOST", false, true),
+            (with_wrong, "1 not judged, WRONG answers", false, true),
+            (interrupted, "1 held, interrupted", false, false),
         ] {
             assert_eq!(short_verdicts(&results), words);
             let sentences = wrong_words(&results);
