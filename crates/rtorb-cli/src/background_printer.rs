@@ -1,9 +1,9 @@
-//! Lines that a thread of their own prints: whoever has a line does not wait for the reader of the output.
+//! A thread that prints lines. The threads that make the lines do not wait for the reader of the output.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rtorb_os::bounded_queue::BoundedQueue;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex};
 use rtorb_os::thread::{ThreadConfig, spawn};
@@ -22,16 +22,22 @@ struct Shared {
     changed: Condvar,
 }
 
-/// The lines that are not printed yet.
-#[derive(Default)]
+/// The lines that are not printed yet, and what became of the others.
 struct LineQueue {
-    /// The first one stays until it is printed.
-    lines: VecDeque<Arc<str>>,
-    bytes: usize,
+    lines: BoundedQueue<String>,
+    /// True while the thread prints a line.
+    is_printing: bool,
     dropped: u64,
     /// The lines that the thread is through with, printed or not.
     done: u64,
     is_ended: bool,
+}
+
+impl LineQueue {
+    /// Returns the number of lines that are not printed yet.
+    fn left(&self) -> usize {
+        self.lines.len() + usize::from(self.is_printing)
+    }
 }
 
 /// Prints a line.
@@ -53,7 +59,13 @@ impl BackgroundPrinter {
 
     fn start(print: Print) -> anyhow::Result<Self> {
         let shared = Arc::new(Shared {
-            queue: Mutex::default(),
+            queue: Mutex::new(LineQueue {
+                lines: BoundedQueue::new(LINES_MAX, BYTES_MAX),
+                is_printing: false,
+                dropped: 0,
+                done: 0,
+                is_ended: false,
+            }),
             changed: Condvar::new(),
         });
         let own = Arc::clone(&shared);
@@ -66,15 +78,12 @@ impl BackgroundPrinter {
     /// Queues a line, or drops it if the queue is full. Returns true for the first one that is dropped.
     pub(crate) fn queue(&self, text: String) -> bool {
         let mut queue = self.shared.queue.lock();
-        let bytes = queue.bytes.saturating_add(text.len());
         // A line that is longer than the bound passes alone.
-        let is_full = queue.lines.len() >= LINES_MAX || bytes > BYTES_MAX;
-        if is_full && !queue.lines.is_empty() {
+        let bytes = text.len().min(BYTES_MAX);
+        if queue.lines.push(text, bytes).is_err() {
             queue.dropped += 1;
             return queue.dropped == 1;
         }
-        queue.bytes = bytes;
-        queue.lines.push_back(text.into());
         drop(queue);
         self.shared.changed.notify_all(&self.shared.queue);
         false
@@ -88,13 +97,13 @@ impl BackgroundPrinter {
         queue.is_ended = true;
         self.shared.changed.notify_all(&self.shared.queue);
         let (mut done, mut late_ns) = (queue.done, monotonic_ns().saturating_add(patience_ns));
-        while !queue.lines.is_empty() && monotonic_ns() < late_ns {
+        while queue.left() > 0 && monotonic_ns() < late_ns {
             self.shared.changed.wait_until(&mut queue, late_ns);
             if queue.done != done {
                 (done, late_ns) = (queue.done, monotonic_ns().saturating_add(patience_ns));
             }
         }
-        queue.dropped + queue.lines.len() as u64
+        queue.dropped + queue.left() as u64
     }
 }
 
@@ -105,8 +114,7 @@ impl Shared {
         while let Some(text) = self.next() {
             let printed = print(&text);
             let mut queue = self.queue.lock();
-            queue.lines.pop_front();
-            queue.bytes -= text.len();
+            queue.is_printing = false;
             queue.done += 1;
             queue.dropped += u64::from(printed.is_err());
             drop(queue);
@@ -119,13 +127,15 @@ impl Shared {
         }
     }
 
-    /// Waits for the next line; `None` at the end.
-    fn next(&self) -> Option<Arc<str>> {
+    /// Waits for the next line, which is being printed from now on; `None` at the end.
+    fn next(&self) -> Option<String> {
         let mut queue = self.queue.lock();
         while queue.lines.is_empty() && !queue.is_ended {
             self.changed.wait(&mut queue);
         }
-        queue.lines.front().cloned()
+        let line = queue.lines.pop();
+        queue.is_printing = line.is_some();
+        line
     }
 }
 

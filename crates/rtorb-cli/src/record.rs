@@ -107,7 +107,7 @@ fn not_decoded(type_id: &str) -> String {
     format!("{whose}: calls pass, and their values are bytes (--idl FILE, --interface NAME)")
 }
 
-/// Prints calls. The client must not suffer if nobody reads the output, so other threads print.
+/// Prints calls on threads of its own, so that a client does not wait for the reader of the output.
 struct CallPrinter {
     calls: BackgroundPrinter,
     warnings: BackgroundPrinter,
@@ -135,7 +135,7 @@ impl CallPrinter {
         }
     }
 
-    /// Prints what is queued, unless nobody reads it, and says how many calls were not printed.
+    /// Prints what is queued, and says how many calls were not printed. It does not wait for a reader that takes nothing.
     fn end(&self) {
         let lost = self.calls.end(PATIENCE);
         if lost > 0 {
