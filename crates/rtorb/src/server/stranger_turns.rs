@@ -85,15 +85,10 @@ impl StrangerTurns {
 
 /// Waits for a turn of the accepting thread. Returns earlier if the ORB stops.
 pub(crate) fn await_turn(orb: &ServerCore, turns: &Mutex<StrangerTurns>) {
-    let mut now_ns = monotonic_ns();
-    let at_ns = turns.lock().reserve(now_ns);
-    if at_ns > now_ns {
-        orb.state.note_held_back();
-    }
-    while at_ns > now_ns && !orb.is_stopping() {
-        sleep_until(at_ns.min(now_ns + STOP_LATENCY_NS));
-        now_ns = monotonic_ns();
-    }
+    await_reserved(orb, turns, |until_ns| {
+        sleep_until(until_ns);
+        false
+    });
 }
 
 /// Waits for a turn of a stranger that has a thread of its own. Returns earlier if the ORB stops, or if the stranger needs no turn: it
@@ -102,14 +97,26 @@ pub(super) fn await_turn_of(session: &Session, turns: &Mutex<StrangerTurns>) {
     if session.goes() {
         return;
     }
+    await_reserved(&session.orb, turns, |until_ns| {
+        session.await_going(until_ns);
+        session.goes()
+    });
+}
+
+/// Reserves a turn, and waits until it begins or the ORB stops. `wait` waits until a time at the latest; if it returns true, the turn is not
+/// needed, and another stranger gets it.
+fn await_reserved(
+    orb: &ServerCore,
+    turns: &Mutex<StrangerTurns>,
+    mut wait: impl FnMut(u64) -> bool,
+) {
     let mut now_ns = monotonic_ns();
     let at_ns = turns.lock().reserve(now_ns);
     if at_ns > now_ns {
-        session.orb.state.note_held_back();
+        orb.state.note_held_back();
     }
-    while at_ns > now_ns && !session.orb.is_stopping() {
-        session.await_going(at_ns.min(now_ns + STOP_LATENCY_NS));
-        if session.goes() {
+    while at_ns > now_ns && !orb.is_stopping() {
+        if wait(at_ns.min(now_ns + STOP_LATENCY_NS)) {
             return turns.lock().give_back(at_ns);
         }
         now_ns = monotonic_ns();
