@@ -281,7 +281,7 @@ fn gaps(found: &[&Results], services: &[Service], known: &[Services]) -> Vec<Gap
                 "it has {seeds} seeds: a worst case over fewer than {SEEDS_MIN} is no bound"
             ));
         }
-        if results.series.iter().any(|series| series.wrong > 0) {
+        if results.has_wrong_answers() {
             add("series with wrong answers were left out".to_owned());
         }
         for row in *rows {

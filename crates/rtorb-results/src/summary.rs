@@ -149,21 +149,33 @@ pub fn contestant(series: &Series) -> String {
 /// Who answered wrongly, and how often. The parts of a call have its wrong answers in common: they count once.
 #[must_use]
 pub fn wrong_answers(results: &Results) -> Vec<(String, u64)> {
-    let mut of_calls: BTreeMap<Labels, (String, u64, bool)> = BTreeMap::new();
+    struct OfCall {
+        who: String,
+        /// The wrong answers of the call itself, if its times are there.
+        own: Option<u64>,
+        /// The most of its parts. What is computed of a call has the wrong answers of others too.
+        most: u64,
+    }
+    let mut calls: BTreeMap<Labels, OfCall> = BTreeMap::new();
     for series in &results.series {
         let of = labels_without(&series.labels, &["part"]);
-        let is_call = text(&series.labels, "part").is_none_or(|part| part == "call");
-        let known = of_calls.entry(of).or_insert((contestant(series), 0, false));
-        // What is computed of a call has the wrong answers of others too: the call itself has its own.
-        known.1 = match (is_call, known.2) {
-            (true, false) => series.wrong,
-            (false, true) => known.1,
-            _ => known.1.max(series.wrong),
-        };
-        known.2 |= is_call;
+        let call = calls.entry(of).or_insert_with(|| OfCall {
+            who: contestant(series),
+            own: None,
+            most: 0,
+        });
+        if text(&series.labels, "part").is_none_or(|part| part == "call") {
+            call.own = call.own.max(Some(series.wrong));
+        } else {
+            call.most = call.most.max(series.wrong);
+        }
     }
     let mut found: Vec<(String, u64)> = Vec::new();
-    for (who, wrong, _) in of_calls.into_values().filter(|(_, wrong, _)| *wrong > 0) {
+    for OfCall { who, own, most } in calls.into_values() {
+        let wrong = own.unwrap_or(most);
+        if wrong == 0 {
+            continue;
+        }
         match found.iter_mut().find(|(known, _)| *known == who) {
             Some((_, count)) => *count += wrong,
             None => found.push((who, wrong)),
