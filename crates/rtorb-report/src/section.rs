@@ -136,7 +136,8 @@ impl<'a> Section<'a> {
     }
 
     pub(crate) fn wrong(&self) -> u64 {
-        self.results.series.iter().map(|series| series.wrong).sum()
+        let all = summary::wrong_answers(self.results).into_iter();
+        all.map(|(_, wrong)| wrong).sum()
     }
 
     pub(crate) fn verdicts(&self) -> Verdicts {
