@@ -1,4 +1,4 @@
-//! What the supervisor of this process, such as systemd, is told: that the service is ready, that it lives, that it ends (sd_notify(3)).
+//! Tells the supervisor of this process, such as systemd, that the service is ready, that it lives, and that it ends (sd_notify(3)).
 //!
 //! Each message is one datagram to the UNIX socket that NOTIFY_SOCKET names. That the service lives is known by a call of its own object, over
 //! its own endpoint: a service whose threads all hang or wait is silent, and its supervisor starts it again.
@@ -109,7 +109,7 @@ impl Supervisor {
             policy: Some(SchedPolicy::Other),
             ..ThreadConfig::default()
         };
-        // It ends with the ORB or with the process: nobody waits for it.
+        // It ends with the ORB or with the process. No thread joins it.
         spawn("rtorb-liveness", &config, work).map(drop)
     }
 }

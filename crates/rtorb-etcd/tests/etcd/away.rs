@@ -143,7 +143,7 @@ fn a_service_does_not_start_without_etcd_and_says_what_to_do() {
     let orb = rtorb::Orb::builder().build().expect("an ORB");
     let store = EtcdStore::open("etcd://127.0.0.1:1/names").expect("a store");
     let refused = NamingService::serve_shared(&orb, NamingConfig::default(), Arc::new(store));
-    let refused = refused.expect_err("nobody is there");
+    let refused = refused.expect_err("no store answers");
     let is_shared = matches!(
         &refused,
         NamingError::Store {

@@ -60,7 +60,7 @@ fn nothing_acknowledged_is_lost_when_services_and_etcd_are_killed_under_load() {
     for root in &system.roots {
         let there = list(root);
         let many = many.unwrap_or(NAMES_USUAL) as usize;
-        assert_eq!(there, many, "the names that nobody changed");
+        assert_eq!(there, many, "the names that were not changed");
     }
 }
 
