@@ -1,6 +1,8 @@
 //! Calls through shared memory: who takes it, all ways of waiting, and peers that break its rules.
 
-use super::segments::{HEADER_BYTES, Meeting, RING_BYTES, Scribbler, greeting, meet, send};
+use super::segments::{
+    HEADER_BYTES, Meeting, RING_BYTES, Scribbler, greeting, meet, send, try_send,
+};
 use rtorb::endpoint::Endpoint;
 use rtorb::rt::{Policy, Protocol, SharedMemoryProtocolProperties, TcpProtocolProperties};
 use rtorb::{
@@ -12,6 +14,7 @@ use rtorb_tests::ours::{Ours, check_cubit, check_sequences};
 use rtorb_tests::scratch::Scratch;
 use rtorb_tests::stubs::Cubit;
 use rtorb_wire::ior::{Ior, ProfileBody};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::pread;
 use std::io::{IoSlice, Write};
@@ -228,16 +231,20 @@ fn call_by(
     let reference = reference_to(&path);
     let listener = UnixListener::bind(&path).expect("the folder can be written");
     let server = thread::spawn(move || greet(listener.accept().expect("a client comes").0));
-    let builder = client_orb.connect_timeout(Duration::from_millis(300));
-    let cubit = client(builder.round_trip_timeout(Some(timeout)), &reference);
     let begun = Instant::now();
-    let failed = cubit.cube_long(3).expect_err("no server answers");
+    // A thread's idle connection ends with the thread.
+    let caller = thread::spawn(move || {
+        let cubit = client(client_orb.round_trip_timeout(Some(timeout)), &reference);
+        cubit.cube_long(3).expect_err("no server answers")
+    });
+    let failed = caller.join().expect("the client does not panic");
     assert!(
         begun.elapsed() < LONG,
         "{failed} after {:?}",
         begun.elapsed()
     );
-    drop(cubit);
+    // The server does not wait for a client whose time passed before it connected.
+    drop(UnixStream::connect(&path));
     server.join().expect("the server does not panic");
     failed
 }
@@ -299,7 +306,8 @@ fn a_server_that_greets_wrongly_is_transient_and_its_memory_is_not_mapped() {
 
 #[test]
 fn a_server_that_never_greets_is_a_timeout_of_connecting() {
-    let failed = call_of(
+    let failed = call_by(
+        Orb::builder().connect_timeout(Duration::from_millis(300)),
         |socket| {
             // Until the client ends the connection.
             let mut byte = [0];
@@ -315,24 +323,33 @@ pub(super) fn segment() -> OwnedFd {
     memory(SEGMENT_BYTES, SEALED)
 }
 
-/// Greets as a server should, and returns the memory.
+/// Greets as a server should, and returns the memory. A client whose time has passed is gone.
 fn greet(socket: &UnixStream) -> OwnedFd {
     let memory = segment();
-    send(socket, &greeting(b"RTORBSHM", 1, RING_BYTES), Some(&memory));
+    let _ = try_send(socket, &greeting(b"RTORBSHM", 1, RING_BYTES), Some(&memory));
     memory
 }
 
-/// Waits until the client has written into its ring.
-fn await_request(memory: &OwnedFd) {
+const MILLISECOND: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 1_000_000,
+};
+
+/// Waits until the client has written into its ring; returns false if it ended the connection before. On a busy host, the time of
+/// a call may have passed before it sends its request.
+fn await_request(socket: &UnixStream, memory: &OwnedFd) -> bool {
     let mut position = [0; 8];
     let begun = Instant::now();
     while begun.elapsed() < LONG {
         // The client is the second of the two sides.
         pread(memory, &mut position, 128).expect("it can be read");
         if position != [0; 8] {
-            return;
+            return true;
         }
-        thread::sleep(Duration::from_millis(1));
+        let mut end = [PollFd::new(socket, PollFlags::RDHUP)];
+        if poll(&mut end, Some(&MILLISECOND)).expect("the socket is open") > 0 {
+            return false;
+        }
     }
     panic!("no request came");
 }
@@ -342,7 +359,7 @@ fn a_server_that_does_not_reply_is_a_timeout() {
     let failed = call_of(
         |socket| {
             let memory = greet(&socket);
-            await_request(&memory);
+            await_request(&socket, &memory);
             let mut byte = [0];
             while !matches!(std::io::Read::read(&mut &socket, &mut byte), Ok(0) | Err(_)) {}
         },
@@ -354,8 +371,10 @@ fn a_server_that_does_not_reply_is_a_timeout() {
 /// Fills the ring of the client with replies to requests that nobody has sent, until the client ends the connection.
 fn flood(socket: &UnixStream) {
     let (mut ends, memory) = Duplex::create(RING_BYTES).expect("the host has memory");
-    send(socket, &greeting(b"RTORBSHM", 1, RING_BYTES), Some(&memory));
-    await_request(&memory);
+    let _ = try_send(socket, &greeting(b"RTORBSHM", 1, RING_BYTES), Some(&memory));
+    if !await_request(socket, &memory) {
+        return;
+    }
     // GIOP 1.2, little endian, Reply, 12 bytes: the id, NO_EXCEPTION, no contexts.
     let reply = [
         b"GIOP\x01\x02\x01\x01\x0c\0\0\0".as_slice(),
@@ -390,7 +409,13 @@ fn a_server_that_sends_without_end_is_a_timeout() {
 
 #[test]
 fn a_server_that_ends_inside_a_call_is_comm_failure() {
-    let failed = call_of(|socket| await_request(&greet(&socket)), LONG);
+    let failed = call_of(
+        |socket| {
+            let memory = greet(&socket);
+            assert!(await_request(&socket, &memory), "the call has time");
+        },
+        LONG,
+    );
     assert_eq!(failed.kind, ExceptionKind::CommFailure, "{failed}");
 }
 
@@ -400,7 +425,7 @@ fn a_client_of_a_server_that_scribbles_gets_an_exception_in_time() {
         let failed = call_of(
             move |socket| {
                 let memory = greet(&socket);
-                await_request(&memory);
+                await_request(&socket, &memory);
                 let mut scribbler = Scribbler::new(seed);
                 for _ in 0..50 {
                     scribbler.scribble(&memory);
