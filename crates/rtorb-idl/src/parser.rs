@@ -250,15 +250,19 @@ impl Parser<'_> {
     fn recover(&mut self, start: usize) {
         self.skip(start);
         for at in start..self.at {
-            let before = at
-                .checked_sub(1)
-                .and_then(|before| self.tokens[before].word());
-            let declared = before.is_some_and(|before| keywords::begins_declaration(before));
-            let next = self
-                .tokens
-                .get(at + 1)
-                .is_some_and(|next| DECLARATOR_ENDS.iter().any(|end| next.is(end)));
-            if let Some(word) = self.tokens[at].word().filter(|_| declared || next) {
+            let Some(word) = self.tokens[at].word() else {
+                continue;
+            };
+            let next = self.tokens.get(at + 1);
+            let is_declarator =
+                next.is_some_and(|next| DECLARATOR_ENDS.iter().any(|end| next.is(end)));
+            let before = at.checked_sub(1).map(|before| &self.tokens[before]);
+            let begins = |before: &Token| {
+                before
+                    .word()
+                    .is_some_and(|it| keywords::begins_declaration(it))
+            };
+            if is_declarator || before.is_some_and(begins) {
                 self.lost.insert(word.clone());
             }
         }
