@@ -8,7 +8,7 @@ use rtorb_lab::experiments;
 use rtorb_results::{Results, SCHEMA};
 use rustix::process::Signal;
 
-use crate::support::{Running, children, json, rtorb, within};
+use crate::support::{Running, children, json, rtorb, waits, within};
 
 #[test]
 fn experiments_are_listed() {
@@ -99,8 +99,12 @@ fn an_interrupted_run_reports_what_it_has_and_leaves_no_child() {
         Some(children(id)).filter(|children| children.len() >= 10)
     });
     let children = children.expect("the measured processes are started");
-    // Some bursts, so that there is something to report.
-    std::thread::sleep(Duration::from_secs(3));
+    // Three pairs have had bursts, each after the last one's was reported: there is something to report.
+    let with_bursts = || {
+        let switches = children.iter().map(|child| waits(*child));
+        (switches.filter(|waits| *waits > 5_000).count() >= 6).then_some(())
+    };
+    within(Duration::from_secs(120), with_bursts).expect("bursts are measured");
     let held = holds_awake(id);
     running.signal(Signal::INT);
     assert_eq!(running.ended(), Some(1));

@@ -128,3 +128,15 @@ pub(crate) fn children(id: u32) -> Vec<u32> {
         .filter_map(|word| word.parse().ok())
         .collect()
 }
+
+/// How often the main thread of a process has waited, which it does at each call; 0 once it has ended.
+pub(crate) fn waits(id: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    let switches = |line: &str| {
+        line.strip_prefix("voluntary_ctxt_switches:")?
+            .trim()
+            .parse()
+            .ok()
+    };
+    status.lines().find_map(switches).unwrap_or(0)
+}
