@@ -67,7 +67,7 @@ impl LoanState {
     pub fn begin_idle(&self) -> bool {
         #[cfg(simulation)]
         crate::simulation::point();
-        self.word.fetch_add(1, Ordering::AcqRel) & IDLE == 0
+        self.add(1) & IDLE == 0
     }
 
     /// Counts off a thread that waits no longer; returns true if it was the last.
@@ -75,7 +75,7 @@ impl LoanState {
     pub fn end_idle(&self) -> bool {
         #[cfg(simulation)]
         crate::simulation::point();
-        self.word.fetch_sub(1, Ordering::AcqRel) & IDLE == 1
+        self.subtract(1) & IDLE == 1
     }
 
     /// True while a thread waits.
@@ -101,14 +101,14 @@ impl LoanState {
     pub fn ask(&self) -> bool {
         #[cfg(simulation)]
         crate::simulation::point();
-        self.word.fetch_or(ASKING, Ordering::AcqRel) & ASKING == 0
+        self.set(ASKING)
     }
 
     /// Takes up the group's question; returns false if it has none. A request that came before the question is seen after this.
     pub fn answer(&self) -> bool {
         #[cfg(simulation)]
         crate::simulation::point();
-        self.word.fetch_and(!ASKING, Ordering::AcqRel) & ASKING != 0
+        self.clear(ASKING)
     }
 
     /// Wants a thread of a lender: of those that begin to wait from now on, or of those that [`call`](Self::call) finds.
@@ -119,7 +119,7 @@ impl LoanState {
         }
         #[cfg(simulation)]
         crate::simulation::point();
-        self.word.fetch_or(WANTING, Ordering::AcqRel);
+        self.set(WANTING);
     }
 
     /// True while the group wants a thread of a lender.
@@ -132,13 +132,17 @@ impl LoanState {
     pub fn claim(&self) -> bool {
         #[cfg(simulation)]
         crate::simulation::point();
-        self.wants() && self.word.fetch_and(!WANTING, Ordering::AcqRel) & WANTING != 0
+        self.wants() && self.clear(WANTING)
     }
 
     /// Calls a thread for another group, which wants one already; returns false if none waits.
     pub fn call(&self) -> bool {
         #[cfg(simulation)]
         crate::simulation::point();
+        #[cfg(loom)]
+        if is_removed("call") {
+            return self.has_idle();
+        }
         let called = |word| if word & IDLE > 0 { word | CALLED } else { word };
         // The word is written even if no thread waits: then the next that does sees what the other group wants.
         let change = |word| Some(called(word));
@@ -150,7 +154,7 @@ impl LoanState {
 
     /// Notes that a called thread has come, whichever it is.
     pub fn respond(&self) {
-        self.word.fetch_and(!CALLED, Ordering::AcqRel);
+        self.clear(CALLED);
     }
 
     /// True from a call until a thread responds.
@@ -160,12 +164,12 @@ impl LoanState {
 
     /// Counts a thread that goes to serve another group.
     pub fn lend(&self) {
-        self.word.fetch_add(1 << LENT_SHIFT, Ordering::AcqRel);
+        self.add(1 << LENT_SHIFT);
     }
 
     /// Counts off a thread that has returned from another group.
     pub fn take_back(&self) {
-        self.word.fetch_sub(1 << LENT_SHIFT, Ordering::AcqRel);
+        self.subtract(1 << LENT_SHIFT);
     }
 
     /// The number of threads that serve other groups.
@@ -179,10 +183,52 @@ impl LoanState {
 
     /// Wants no thread of a lender any more, if an own one waits.
     fn give_up(&self) {
+        #[cfg(loom)]
+        if is_removed("give up") {
+            return;
+        }
         let change = |word| (word & IDLE > 0 && word & WANTING != 0).then_some(word & !WANTING);
         let _ = self
             .word
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
+    }
+
+    /// Adds to one of the counts. Returns the word before.
+    #[inline]
+    fn add(&self, one: u64) -> u64 {
+        #[cfg(loom)]
+        if is_removed(&format!("add at bit {}", one.trailing_zeros())) {
+            return self.load();
+        }
+        self.word.fetch_add(one, Ordering::AcqRel)
+    }
+
+    /// Subtracts from one of the counts. Returns the word before.
+    #[inline]
+    fn subtract(&self, one: u64) -> u64 {
+        #[cfg(loom)]
+        if is_removed(&format!("subtract at bit {}", one.trailing_zeros())) {
+            return self.load();
+        }
+        self.word.fetch_sub(one, Ordering::AcqRel)
+    }
+
+    /// Sets a flag. Returns true if it was clear.
+    fn set(&self, flag: u64) -> bool {
+        #[cfg(loom)]
+        if is_removed(&format!("set bit {}", flag.trailing_zeros())) {
+            return true;
+        }
+        self.word.fetch_or(flag, Ordering::AcqRel) & flag == 0
+    }
+
+    /// Clears a flag. Returns true if it was set.
+    fn clear(&self, flag: u64) -> bool {
+        #[cfg(loom)]
+        if is_removed(&format!("clear bit {}", flag.trailing_zeros())) {
+            return self.load() & flag != 0;
+        }
+        self.word.fetch_and(!flag, Ordering::AcqRel) & flag != 0
     }
 
     /// The word. It shows what other threads did before they changed it.
@@ -190,6 +236,12 @@ impl LoanState {
     fn load(&self) -> u64 {
         self.word.load(Ordering::Acquire)
     }
+}
+
+/// True for the transition that a model goes without. Models show in this way that they need each of them.
+#[cfg(loom)]
+fn is_removed(transition: &str) -> bool {
+    std::env::var("RTORB_LOOM_WITHOUT").is_ok_and(|removed| removed == transition)
 }
 
 impl Default for LoanState {

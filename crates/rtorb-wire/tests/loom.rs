@@ -11,6 +11,7 @@ use loom::thread;
 use rtorb_wire::Writer;
 use rtorb_wire::connection::{ReceiveLimits, Receiver, ServerConnection, ServerPhase, Side};
 use rtorb_wire::giop::{self, Version};
+use std::process::Command;
 
 /// All interleavings in which threads are stopped at most three times against their will.
 fn model(run: impl Fn() + Sync + Send + 'static) {
@@ -392,7 +393,9 @@ fn loom_a_bulk_reply_is_remembered_while_the_bound_is_raised() {
         driver.take();
         driver.state.note_answered();
         assert!(!driver.state.may_be_bulk());
-        let replier = spawn(&driver, |driver| drop(driver.state.note_bulk_reply()));
+        let replier = spawn(&driver, |driver| {
+            driver.state.note_bulk_reply();
+        });
         driver.state.raise_bound(4);
         replier.join().unwrap();
         assert!(driver.state.may_be_bulk());
@@ -640,4 +643,138 @@ fn loom_a_client_becomes_known_once() {
         assert!(is_first ^ is_other_first);
         assert!(driver.state.is_known());
     });
+}
+
+/// Each transition, and a model that fails without it. A bit is one of the flags of the word.
+const NEEDED: [(&str, &str); 24] = [
+    (
+        "Reading to Requested",
+        "loom_a_report_that_is_not_needed_is_not_watched_for",
+    ),
+    (
+        "Requested to Requested",
+        "loom_a_report_that_has_come_may_be_requested_again",
+    ),
+    (
+        "Requested to Reading",
+        "loom_a_report_that_is_not_needed_is_not_watched_for",
+    ),
+    (
+        "Reading to Held",
+        "loom_a_connection_is_held_at_its_bound_and_read_when_half_of_its_requests_have_replies",
+    ),
+    (
+        "Requested to Held",
+        "loom_a_connection_that_is_to_be_reported_is_held_at_its_bound_too",
+    ),
+    (
+        "Held to Requested",
+        "loom_a_connection_is_held_at_its_bound_and_read_when_half_of_its_requests_have_replies",
+    ),
+    (
+        "Reading to Draining",
+        "loom_a_connection_that_ends_sends_what_waits_and_is_watched_no_more",
+    ),
+    (
+        "Requested to Draining",
+        "loom_a_reply_that_is_not_taken_is_sent_before_later_ones_and_reading_goes_on",
+    ),
+    (
+        "Held to Draining",
+        "loom_a_connection_that_ends_sends_what_waits_and_is_watched_no_more",
+    ),
+    (
+        "Ended to Finishing",
+        "loom_a_connection_that_ends_sends_what_waits_and_is_watched_no_more",
+    ),
+    (
+        "Draining to Reading",
+        "loom_a_reply_that_is_not_taken_is_sent_before_later_ones_and_reading_goes_on",
+    ),
+    (
+        "Finishing to Ended",
+        "loom_a_connection_that_ends_sends_what_waits_and_is_watched_no_more",
+    ),
+    (
+        "Reading to Ended",
+        "loom_a_connection_that_ends_sends_what_waits_and_is_watched_no_more",
+    ),
+    (
+        "Requested to Ended",
+        "loom_a_connection_that_gives_way_does_so_whatever_else_happens",
+    ),
+    (
+        "Held to Ended",
+        "loom_a_connection_that_ends_sends_what_waits_and_is_watched_no_more",
+    ),
+    (
+        "Draining to Finishing",
+        "loom_a_connection_that_ends_sends_what_waits_and_is_watched_no_more",
+    ),
+    (
+        "set bit 26",
+        "loom_a_request_that_comes_early_is_noticed_whatever_the_reader_does",
+    ),
+    (
+        "serve in place",
+        "loom_a_request_that_comes_early_is_noticed_whatever_the_reader_does",
+    ),
+    (
+        "set bit 27",
+        "loom_a_client_that_sends_no_more_still_gets_its_last_reply",
+    ),
+    (
+        "set bit 28",
+        "loom_a_connection_that_gives_way_does_so_whatever_else_happens",
+    ),
+    (
+        "set bit 29",
+        "loom_a_connection_is_not_idle_while_a_servant_executes_after_its_early_reply",
+    ),
+    (
+        "note executed",
+        "loom_a_connection_is_not_idle_while_a_servant_executes_after_its_early_reply",
+    ),
+    (
+        "set bit 30",
+        "loom_a_deferred_reply_does_not_mix_with_one_in_place",
+    ),
+    ("set bit 31", "loom_a_client_becomes_known_once"),
+];
+
+#[test]
+fn loom_each_transition_is_needed_by_a_model() {
+    let program = std::env::current_exe().unwrap();
+    for (transition, model) in NEEDED {
+        let run = Command::new(&program)
+            .args(["--exact", model])
+            .env("RTORB_LOOM_WITHOUT", transition)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&run.stdout);
+        assert!(said.contains("running 1 test"), "{model}: {said}");
+        assert!(!run.status.success(), "{model} holds without {transition}");
+    }
+}
+
+#[test]
+fn loom_each_change_of_the_phase_is_listed() {
+    let source = include_str!("../src/connection/server_connection.rs");
+    let phases = [
+        "Reading",
+        "Requested",
+        "Held",
+        "Ended",
+        "Draining",
+        "Finishing",
+    ];
+    for (from, to) in phases
+        .into_iter()
+        .flat_map(|from| phases.map(|to| (from, to)))
+    {
+        let name = format!("{from} to {to}");
+        let is_listed = NEEDED.iter().any(|(transition, _)| *transition == name);
+        let is_made = source.contains(&format!("({from}, {to})"));
+        assert_eq!(is_listed, is_made, "{name}");
+    }
 }

@@ -5,6 +5,7 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 use rtorb_os::loan_state::LoanState;
+use std::process::Command;
 
 /// An event that one thread reports to another: it stays until it is taken.
 #[derive(Default)]
@@ -290,4 +291,55 @@ fn loom_loans_a_thread_that_is_called_again_stays_raised() {
         thread.lower();
         assert!(!*thread.is_raised.lock().unwrap());
     });
+}
+
+/// Each transition, and a model that fails without it. A bit is the lowest one of a count, or a flag.
+const NEEDED: [(&str, &str); 11] = [
+    (
+        "add at bit 0",
+        "a_busy_group_is_watched_or_wants_a_thread_and_an_idle_one_wants_none",
+    ),
+    (
+        "subtract at bit 0",
+        "a_group_is_watched_while_its_threads_are_busy_and_only_then",
+    ),
+    (
+        "add at bit 28",
+        "a_request_does_not_wait_while_a_lender_is_idle",
+    ),
+    (
+        "subtract at bit 28",
+        "a_request_does_not_wait_while_a_lender_is_idle",
+    ),
+    ("set bit 56", "no_request_for_help_is_lost"),
+    ("clear bit 56", "no_request_for_help_is_lost"),
+    (
+        "set bit 57",
+        "a_busy_group_is_watched_or_wants_a_thread_and_an_idle_one_wants_none",
+    ),
+    (
+        "clear bit 57",
+        "of_two_lent_threads_one_claims_what_is_wanted",
+    ),
+    ("clear bit 58", "a_thread_that_is_called_again_stays_raised"),
+    ("call", "a_thread_that_is_called_again_stays_raised"),
+    (
+        "give up",
+        "a_busy_group_is_watched_or_wants_a_thread_and_an_idle_one_wants_none",
+    ),
+];
+
+#[test]
+fn loom_loans_each_transition_is_needed_by_a_model() {
+    let program = std::env::current_exe().unwrap();
+    for (transition, model) in NEEDED {
+        let run = Command::new(&program)
+            .args(["--exact", &format!("loans::loom_loans_{model}")])
+            .env("RTORB_LOOM_WITHOUT", transition)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&run.stdout);
+        assert!(said.contains("running 1 test"), "{model}: {said}");
+        assert!(!run.status.success(), "{model} holds without {transition}");
+    }
 }

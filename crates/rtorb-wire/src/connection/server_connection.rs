@@ -208,7 +208,7 @@ impl ServerConnection {
 
     /// Notes that a message of the client has been served. Returns true the first time.
     fn become_known(&self) -> bool {
-        self.word.fetch_or(KNOWN, Ordering::Relaxed) & KNOWN == 0
+        self.set(KNOWN, Ordering::Relaxed)
     }
 
     /// True once a message of the client has been served. Before, it is a stranger.
@@ -220,12 +220,16 @@ impl ServerConnection {
     /// that has its reply may open a connection that this one would give way to.
     #[cold]
     pub fn note_early_reply(&self) {
-        self.word.fetch_or(EXECUTING, Ordering::AcqRel);
+        self.set(EXECUTING, Ordering::AcqRel);
     }
 
     /// Notes that the servant has returned whose [reply was early](Self::note_early_reply).
     #[cold]
     pub fn note_executed(&self) {
+        #[cfg(loom)]
+        if is_removed("note executed") {
+            return;
+        }
         self.word.fetch_and(!EXECUTING, Ordering::AcqRel);
     }
 
@@ -233,14 +237,14 @@ impl ServerConnection {
     /// [sends alone](Self::sends_alone).
     #[cold]
     pub fn note_deferred(&self) {
-        self.word.fetch_or(DEFERS, Ordering::AcqRel);
+        self.set(DEFERS, Ordering::AcqRel);
         self.deferred.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Has no thread [send alone](Self::sends_alone) from now on: requests of this end are sent too. The thread that reads calls this.
     #[cold]
     pub fn share_sending(&self) {
-        self.word.fetch_or(DEFERS, Ordering::AcqRel);
+        self.set(DEFERS, Ordering::AcqRel);
     }
 
     /// Counts off a [deferred](Self::note_deferred) reply that was sent or cannot be sent.
@@ -449,11 +453,15 @@ impl ServerConnection {
 
     /// Has requests taken out before they are served. Any thread may call this. A thread that sees the change also sees what the caller did before it.
     pub fn take_out(&self) {
-        self.word.fetch_or(TAKEN_OUT, Ordering::Release);
+        self.set(TAKEN_OUT, Ordering::Release);
     }
 
     /// Has requests served in place again; returns false while some are taken out. The reader calls this.
     pub fn serve_in_place(&self) -> bool {
+        #[cfg(loom)]
+        if is_removed("serve in place") {
+            return false;
+        }
         let change = |word| (word & TAKEN == 0).then_some(word & !TAKEN_OUT);
         let changed = self
             .word
@@ -463,12 +471,12 @@ impl ServerConnection {
 
     /// Notes that the client sends no more than what has come.
     pub fn report_end(&self) {
-        self.word.fetch_or(END_REPORTED, Ordering::Release);
+        self.set(END_REPORTED, Ordering::Release);
     }
 
     /// Has the connection end with CloseConnection, in favour of another client.
     pub fn give_way(&self) {
-        self.word.fetch_or(GIVING_WAY, Ordering::Release);
+        self.set(GIVING_WAY, Ordering::Release);
     }
 
     /// Reads a held connection again if half of its requests have replies.
@@ -491,7 +499,11 @@ impl ServerConnection {
     ) -> bool {
         let change = |word| {
             let is_current = |(from, _): &&(ServerPhase, _)| *from as u32 == word & PHASE;
-            let (_, next) = transitions.iter().find(is_current)?;
+            let (_from, next) = transitions.iter().find(is_current)?;
+            #[cfg(loom)]
+            if is_removed(&alloc::format!("{_from:?} to {next:?}")) {
+                return None;
+            }
             is_due(word & TAKEN).then_some(word & !PHASE | *next as u32)
         };
         let changed = self
@@ -500,11 +512,27 @@ impl ServerConnection {
         changed.is_ok()
     }
 
+    /// Sets a flag of the word. Returns true if it was clear.
+    fn set(&self, flag: u32, ordering: Ordering) -> bool {
+        #[cfg(loom)]
+        if is_removed(&alloc::format!("set bit {}", flag.trailing_zeros())) {
+            return false;
+        }
+        self.word.fetch_or(flag, ordering) & flag == 0
+    }
+
     /// The word. It shows what other threads did before they changed it.
     #[inline]
     fn load(&self) -> u32 {
         self.word.load(Ordering::Acquire)
     }
+}
+
+/// True for the transition that a model goes without. Models show in this way that they need each of them.
+#[cfg(loom)]
+fn is_removed(transition: &str) -> bool {
+    extern crate std;
+    std::env::var("RTORB_LOOM_WITHOUT").is_ok_and(|removed| removed == transition)
 }
 
 impl Default for ServerConnection {
