@@ -67,9 +67,10 @@ fn installed(sh: &Shell, target: &Path) -> anyhow::Result<PathBuf> {
         return Ok(program);
     }
     let features = ["--no-default-features", "--features", "search"];
+    // Not optimised: the site is small, and to compile takes most of the time.
     cmd!(
         sh,
-        "cargo install {MDBOOK} --locked --version {MDBOOK_VERSION} {features...} --root {root}"
+        "cargo install {MDBOOK} --debug --locked --version {MDBOOK_VERSION} {features...} --root {root}"
     )
     .run()?;
     Ok(program)
