@@ -1,6 +1,7 @@
 //! `rtorb trace`: records the calls of running processes.
 
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use rtorb_recording::gathering::{Wanted, record};
 use rtorb_recording::short_name;
 use rtorb_sched::times::parse_ns;
 
+use crate::named_file;
 use crate::orb_options::usage;
 use crate::output::{line, printable, warn};
 
@@ -47,7 +49,11 @@ impl Trace {
             duration: self.duration,
             kernel: !self.no_kernel,
         };
-        let recording = record(&wanted, || interrupted.has_come())?;
+        // A file that cannot be written is told before the time is spent.
+        let opened = File::options().append(true).create(true).open(&self.out);
+        drop(opened.map_err(named_file::unwritable(&self.out))?);
+        let recorded = record(&wanted, || interrupted.has_come());
+        let recording = recorded.inspect_err(|_| remove_if_empty(&self.out))?;
         let left_out = recording.write(&self.out)?;
         if left_out > 0 {
             warn(format!(
@@ -81,6 +87,13 @@ impl Trace {
         }
         line(format!("Written: {}", self.out.display()))?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Removes a file in which nothing is: nothing was recorded.
+fn remove_if_empty(path: &Path) {
+    if fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0) {
+        let _ = fs::remove_file(path);
     }
 }
 

@@ -64,6 +64,29 @@ fn an_interrupt_ends_the_recording_and_the_file_has_what_was_recorded() {
     assert_eq!(instances_of(process), 0);
 }
 
+#[test]
+fn a_file_that_cannot_be_written_is_told_before_the_recording() {
+    let trace = [
+        "trace",
+        "1",
+        "--out",
+        "/dev/null/calls.pftrace",
+        "--for",
+        "600s",
+    ];
+    let mut command = rtorb();
+    let refused = command
+        .args(trace)
+        .timeout(Duration::from_secs(60))
+        .assert();
+    let told = refused.code(2).get_output().stderr.clone();
+    let told = String::from_utf8(told).unwrap();
+    assert!(
+        told.contains("cannot write /dev/null/calls.pftrace"),
+        "{told}"
+    );
+}
+
 /// A recording of one call, which took 3 ms and ended so.
 fn of_one_call(operation: &str, outcome: CallOutcome) -> Recording {
     let call = CallRecord {
