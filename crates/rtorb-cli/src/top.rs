@@ -1,6 +1,7 @@
 //! `rtorb top`: what running processes call and serve, live.
 
 use std::io::{IsTerminal, stdout};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -58,7 +59,7 @@ impl Top {
         }
         let mut watched = self.watched()?;
         if self.once {
-            let counters = watched.look();
+            let counters = watched.look()?;
             if self.json {
                 print_json(&counters)?;
             } else {
@@ -92,6 +93,14 @@ impl CounterSource {
             Self::Memory(process) => ProcessSnapshot::counters_of_process(*process)?,
             Self::Object(recorder) => recorder::counters(recorder)?,
         })
+    }
+
+    /// Returns true for a process of this host that has ended.
+    fn has_ended(&self) -> bool {
+        match self {
+            Self::Memory(process) => !Path::new(&format!("/proc/{process}")).exists(),
+            Self::Object(_) => false,
+        }
     }
 }
 
@@ -136,15 +145,25 @@ impl Top {
 }
 
 impl Watched {
-    /// Returns the counters since the look before. Processes that have ended are left out.
-    fn look(&mut self) -> Vec<ProcessCounters> {
-        let looks = self.processes.iter_mut().filter_map(|(source, before)| {
-            let now = source.read().ok()?;
-            let counters = ProcessCounters::of(&now, before.as_ref());
-            *before = Some(now);
-            Some(counters)
-        });
-        looks.collect()
+    /// Returns the counters since the look before. What cannot be read is left out; it is an error if nothing can, unless all processes
+    /// have ended.
+    fn look(&mut self) -> anyhow::Result<Vec<ProcessCounters>> {
+        let mut looks = Vec::with_capacity(self.processes.len());
+        let mut failed = None;
+        for (source, before) in &mut self.processes {
+            match source.read() {
+                Ok(now) => {
+                    looks.push(ProcessCounters::of(&now, before.as_ref()));
+                    *before = Some(now);
+                }
+                Err(_) if source.has_ended() => {}
+                Err(error) => failed = Some(error),
+            }
+        }
+        match failed {
+            Some(error) if looks.is_empty() => Err(error),
+            _ => Ok(looks),
+        }
     }
 }
 
@@ -152,7 +171,7 @@ impl Watched {
 fn show(watched: &mut Watched, every: Duration) -> anyhow::Result<()> {
     let mut terminal = ratatui::try_init()?;
     loop {
-        let counters = watched.look();
+        let counters = watched.look()?;
         if counters.is_empty() {
             return Ok(());
         }
