@@ -12,6 +12,7 @@ use comfy_table::{
     Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table as Drawn, TableStyle,
 };
 use rtorb_results::table::Table;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use textwrap::{Options, WordSplitter, wrap};
 
@@ -206,6 +207,15 @@ pub(crate) fn print(bytes: &[u8]) -> anyhow::Result<()> {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
     }
+}
+
+/// Returns false if nobody reads standard output any more.
+pub(crate) fn has_reader() -> bool {
+    let output = io::stdout();
+    // A pipe without a reader reports an error, for which nobody has to ask.
+    let mut state = [PollFd::new(&output, PollFlags::empty())];
+    let polled = poll(&mut state, Some(&Timespec::default()));
+    polled.is_err() || !state[0].revents().contains(PollFlags::ERR)
 }
 
 /// No line between rows, because it would make a table twice as long.

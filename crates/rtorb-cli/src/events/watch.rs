@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::text;
 use crate::exit_status::FAILED;
 use crate::orb_options::{ServerOptions, UsageError};
-use crate::output::{line, note, warn};
+use crate::output::{has_reader, line, note, warn};
 use crate::reference::{CallOptions, duration};
 
 /// Show the events of a channel, one a line, until it is interrupted.
@@ -137,7 +137,7 @@ impl Watch {
         let begin_ns = monotonic_ns();
         let mut ask_ns = begin_ns + ASK_EVERY_NS;
         let mut arrival = Arrival::default();
-        while !termination.has_come() {
+        while !termination.has_come() && (self.quiet || has_reader()) {
             match receiver.next(&mut arrival, monotonic_ns() + LOOK_EVERY_NS) {
                 Received::Event => {
                     tally.note(&arrival);

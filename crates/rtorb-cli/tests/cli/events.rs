@@ -95,6 +95,19 @@ impl Drop for Watching {
     }
 }
 
+#[test]
+fn a_watch_ends_once_nobody_reads_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let channel = Channel::start(folder.path(), "channel.ior", &[]);
+    let mut watching = Watching::start(&channel, &[]);
+    channel.has_consumers(1);
+    let child = watching.0.as_mut().unwrap();
+    drop(child.stdout.take());
+    let status = within(Duration::from_secs(60), || child.try_wait().unwrap());
+    assert!(status.is_some(), "it goes on for nobody");
+    channel.has_consumers(0);
+}
+
 fn push(channel: &Channel, options: &[&str]) -> Value {
     let push = rtorb()
         .args(["events", "push", channel.reference(), "--json"])
