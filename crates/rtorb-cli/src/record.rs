@@ -86,7 +86,9 @@ impl Record {
         let printer = Arc::new(CallPrinter::start(self.json)?);
         let own_printer = Arc::clone(&printer);
         let print = move |call: &Call| own_printer.print(call);
-        let serving = self.serving.activate(&orb, &own, served, print)?;
+        let own_printer = Arc::clone(&printer);
+        let warn = move |text| drop(own_printer.warnings.queue(text));
+        let serving = self.serving.activate(&orb, &own, served, print, warn)?;
         let ran = self.serving.run(&serving, || ());
         printer.end();
         Ok(if ran? {

@@ -79,7 +79,9 @@ impl Serve {
             out: self.record.clone(),
             target: None,
         };
-        let serving = self.serving.activate(&orb, &own, served, |_| ())?;
+        let own_warnings = Arc::clone(&warnings);
+        let warn = move |text| drop(own_warnings.queue(text));
+        let serving = self.serving.activate(&orb, &own, served, |_| (), warn)?;
         let context = Context {
             interface: &found.interface,
             types: &found.types,

@@ -15,7 +15,7 @@ use rtorb_services::recorder::{self, RecorderError};
 
 use crate::named_file;
 use crate::orb_options::usage;
-use crate::output::{note, warn};
+use crate::output::note;
 
 /// Options of the served object.
 #[derive(Debug, Args)]
@@ -43,21 +43,22 @@ pub(crate) struct Serving {
 }
 
 impl ServingOptions {
-    /// Listens, and activates a servant whose calls are recorded in the file `out` and given to `print`. No request comes in before
-    /// [`run`](Self::run).
+    /// Listens, and activates a servant whose calls are recorded in the file `out` and given to `print`. `warn` is told what keeps one
+    /// out of the file; clients wait for both. No request comes in before [`run`](Self::run).
     pub(crate) fn activate(
         &self,
         orb: &Orb,
         own: &OwnReference,
         served: Served<impl FnOnce(&Poa, Sink) -> Result<ObjectRef, PoaError>>,
         print: impl Fn(&Record) + Send + Sync + 'static,
+        warn: impl Fn(String) + Send + Sync + 'static,
     ) -> anyhow::Result<Serving> {
         let log = Arc::new(OnceLock::<Log>::new());
         let own_log = Arc::clone(&log);
         let sink = move |record: &Record| {
             print(record);
             if let Some(Err(error)) = own_log.get().map(|log| log.write(record)) {
-                warn(error);
+                warn(error.to_string());
             }
         };
         serve_recorder(orb)?;
