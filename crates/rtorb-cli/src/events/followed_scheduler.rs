@@ -12,7 +12,8 @@ use crate::output::{note, warn};
 pub(super) struct FollowedScheduler {
     scheduler: Scheduler,
     known: Option<Schedule>,
-    is_silent: bool,
+    /// The last warning, which is not repeated.
+    warned: String,
     next_ns: u64,
 }
 
@@ -21,13 +22,13 @@ impl FollowedScheduler {
         Self {
             scheduler,
             known: None,
-            is_silent: false,
+            warned: String::new(),
             next_ns: 0,
         }
     }
 
-    /// Asks the scheduler, at most once a second, and changes the channel if it has another schedule. If the channel cannot make
-    /// a change, a message says so once.
+    /// Asks the scheduler, at most once a second, and changes the channel if it has another schedule. What the channel cannot change is
+    /// said once, and tried again each time.
     pub(super) fn look(&mut self, channel: &Channel) {
         if monotonic_ns() < self.next_ns {
             return;
@@ -38,25 +39,30 @@ impl FollowedScheduler {
             // It has computed nothing yet.
             Err(exception) if exception.kind == ExceptionKind::BadInvOrder => return,
             Err(exception) => {
-                if !self.is_silent {
-                    warn(format!(
-                        "the scheduler does not tell its schedule: {exception}"
-                    ));
-                }
-                self.is_silent = true;
+                self.warn_once(format!(
+                    "the scheduler does not tell its schedule: {exception}"
+                ));
                 return;
             }
         };
-        self.is_silent = false;
         if self.known.as_ref() == Some(&asked) {
             return;
         }
-        match channel.reorder(&asked) {
-            Ok(()) if self.known.is_some() => note!("the channel follows a new schedule"),
-            Ok(()) => {}
-            Err(part) => warn(format!("the channel keeps its order: {part}")),
+        if let Err(part) = channel.reorder(&asked) {
+            self.warn_once(format!("the channel keeps its order: {part}"));
+            return;
         }
-        self.known = Some(asked);
+        if self.known.replace(asked).is_some() {
+            note!("the channel follows a new schedule");
+        }
+        self.warned.clear();
+    }
+
+    fn warn_once(&mut self, text: String) {
+        if self.warned != text {
+            warn(&text);
+            self.warned = text;
+        }
     }
 }
 
