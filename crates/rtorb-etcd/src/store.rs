@@ -297,9 +297,10 @@ fn failure_of(error: &Error) -> SharedStoreError {
         match error {
             // What is not of etcd itself has a source.
             Error::GRpcStatus(status)
-                if is_refusal(status.code() as i32) && status.source().is_none() =>
+                if status.source().is_none()
+                    && let Some(failure) = refusal(status.code() as i32, status.message()) =>
             {
-                (StoreFailure::Refused, CompletionStatus::No)
+                (failure, CompletionStatus::No)
             }
             _ => (StoreFailure::Unavailable, CompletionStatus::Maybe),
         }
@@ -351,10 +352,15 @@ fn io_error(error: &Error) -> Option<&io::Error> {
     None
 }
 
-/// True for INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED (the quota of etcd) and UNAUTHENTICATED, which etcd answers before
-/// it does anything.
-fn is_refusal(code: i32) -> bool {
-    matches!(code, 3 | 7 | 8 | 16)
+/// What an answer means that etcd gives before it does anything; `None` for others.
+fn refusal(code: i32, message: &str) -> Option<StoreFailure> {
+    match code {
+        // RESOURCE_EXHAUSTED of a member that is behind, and not of the quota.
+        8 if message.contains("too many requests") => Some(StoreFailure::Unavailable),
+        // INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED and UNAUTHENTICATED.
+        3 | 7 | 8 | 16 => Some(StoreFailure::Refused),
+        _ => None,
+    }
 }
 
 /// The time for a connection to a member.
@@ -365,3 +371,18 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// The time for the answer to a question whether the member is there.
 const KEEP_ALIVE_ANSWER: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use super::{StoreFailure, refusal};
+
+    #[test]
+    fn a_full_store_refuses_and_a_busy_one_is_unavailable_for_a_while() {
+        let full = refusal(8, "etcdserver: mvcc: database space exceeded");
+        assert!(matches!(full, Some(StoreFailure::Refused)));
+        let busy = refusal(8, "etcdserver: too many requests");
+        assert!(matches!(busy, Some(StoreFailure::Unavailable)));
+        // DEADLINE_EXCEEDED: it may be done.
+        assert!(refusal(4, "etcdserver: request timed out").is_none());
+    }
+}

@@ -257,11 +257,13 @@ impl Schedule {
         let path = path.as_ref();
         let mut beside = path.as_os_str().to_owned();
         beside.push(format!(".{}.new", std::process::id()));
-        std::fs::write(&beside, self.to_toml())?;
-        std::fs::rename(&beside, path).inspect_err(|_| {
-            // Report the error of the rename.
-            let _ = std::fs::remove_file(&beside);
-        })
+        let written = std::fs::write(&beside, self.to_toml());
+        written
+            .and_then(|()| std::fs::rename(&beside, path))
+            .inspect_err(|_| {
+                // The first error is the one to report.
+                let _ = std::fs::remove_file(&beside);
+            })
     }
 
     /// The text of the file.
