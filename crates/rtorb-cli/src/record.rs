@@ -87,7 +87,9 @@ impl Record {
         let own_printer = Arc::clone(&printer);
         let print = move |call: &Call| own_printer.print(call);
         let own_printer = Arc::clone(&printer);
-        let warn = move |text| drop(own_printer.warnings.queue(text));
+        let warn = move |text| {
+            own_printer.warnings.queue(text);
+        };
         let serving = self.serving.activate(&orb, &own, served, print, warn)?;
         let ran = self.serving.run(&serving, || ());
         printer.end();

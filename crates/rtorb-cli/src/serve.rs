@@ -80,7 +80,9 @@ impl Serve {
             target: None,
         };
         let own_warnings = Arc::clone(&warnings);
-        let warn = move |text| drop(own_warnings.queue(text));
+        let warn = move |text| {
+            own_warnings.queue(text);
+        };
         let serving = self.serving.activate(&orb, &own, served, |_| (), warn)?;
         let context = Context {
             interface: &found.interface,

@@ -26,8 +26,8 @@ use crate::trace::processes;
 /// Show what running processes call and serve: calls a second, times, failures and queues of each operation.
 ///
 /// The processes have -ORBRecorder yes among the options of their ORBs. They are neither stopped nor delayed: their recorders are memory
-/// that this command reads. A process on another host is called for its counters: it serves them by rtorb_services::recorder, as the servers of
-/// this command do. Times are the upper ends of buckets, at most a quarter above the times themselves; the longest is exact.
+/// that this command reads. A process on another host is called for its counters: it serves them by rtorb_services::recorder, as serve,
+/// record, naming serve, events serve and scheduling serve do. Times are the upper ends of buckets, at most a quarter above the times themselves; the longest is exact.
 ///
 /// Exit status 0: shown. 1: no such process, or one without a recorder; the call failed.
 #[derive(Debug, Args)]

@@ -14,6 +14,7 @@ use super::system_file::SystemFile;
 use crate::named_file;
 use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage, usage_of_field};
 use crate::output::{note, warn};
+use crate::serving::serve_recorder;
 use crate::supervisor;
 
 /// Serve a Scheduler until SIGTERM or SIGINT. Its object key is ScheduleService: corbaloc::HOST:PORT/ScheduleService.
@@ -49,6 +50,7 @@ impl Serve {
         let system = self.system.read()?;
         let builder = self.server.apply(&self.client, Orb::builder());
         let orb = builder.build().map_err(option_error)?;
+        serve_recorder(&orb)?;
         let config = SchedulingConfig {
             strategy: self.system.strategy()?,
             system,
