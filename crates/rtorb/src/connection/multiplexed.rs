@@ -85,7 +85,7 @@ pub(super) fn start<'a>(
     let mut retries_left = RETRIES_MAX;
     loop {
         let (shared, is_new) = multiplexed.current_of(&connection, current, invocation)?;
-        let error = match shared.start(invocation, slot, arguments) {
+        let error = match shared.start(invocation, is_new, slot, arguments) {
             Ok(started) => return Ok(started),
             Err(error) => error,
         };
@@ -129,7 +129,7 @@ pub(super) fn at_once<T>(
 
 /// The most times that a request is sent again after its connection was closed. Other threads also close it, when their deadlines
 /// pass.
-pub(super) const RETRIES_MAX: u32 = 2;
+pub(crate) const RETRIES_MAX: u32 = 2;
 
 /// Returns true if the server has certainly not seen the invocation. A new connection that the server closes in an orderly way is
 /// not replaced: the server refuses connections.

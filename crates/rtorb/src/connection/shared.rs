@@ -238,10 +238,12 @@ impl SharedConnection {
         })
     }
 
-    /// Sends a request, and returns the call whose reply is awaited later. Its request stays in the slot.
+    /// Sends a request, and returns the call whose reply is awaited later. Its request stays in the slot. `is_connection_new` is true if the
+    /// connection was opened for it.
     pub(super) fn start<'a>(
         self: &Arc<Self>,
         invocation: &Invocation<'_>,
+        is_connection_new: bool,
         slot: &mut CallSlot,
         arguments: Arguments<'_, 'a>,
     ) -> Result<PendingCall, CallError> {
@@ -258,6 +260,7 @@ impl SharedConnection {
             await_started: self.await_started,
             request_id,
             request_bytes,
+            is_connection_new,
             version: invocation.route.version,
             byte_order: invocation.core.byte_order,
             deadline: invocation.deadline,

@@ -2,7 +2,8 @@
 
 use super::Sharing;
 use super::invocation::{Arguments, Invocation};
-use super::multiplexed;
+pub(crate) use super::multiplexed::RETRIES_MAX;
+use super::multiplexed::{self, may_retry};
 use super::reply::{CallError, Outcome, Results, read_whole_reply};
 use crate::exception::{SystemException, local};
 use crate::wait::WatchError;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 /// Why a started call has no result.
 #[derive(Debug)]
 pub(crate) enum StartedCallError {
-    /// The connection was closed before the server saw the request, which may be sent again.
+    /// The connection was closed before the server saw the request, which may be sent again on a new one.
     Stale(SystemException),
     /// The exception of the call.
     Exception(SystemException),
@@ -74,7 +75,7 @@ pub(crate) fn read(
         }
     };
     outcome.map_err(|error| {
-        if error.is_stale() {
+        if may_retry(&error, ended.is_connection_new) {
             StartedCallError::Stale(error.into_exception(invocation))
         } else {
             StartedCallError::Exception(error.into_exception(invocation))

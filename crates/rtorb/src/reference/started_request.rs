@@ -5,7 +5,7 @@ use super::route_choice::{permits_other_route, too_late};
 use super::timeout::CallTime;
 use super::{Inner, ObjectRef};
 use crate::clock::monotonic_ns;
-use crate::connection::started::{self, StartedCallError};
+use crate::connection::started::{self, RETRIES_MAX, StartedCallError};
 use crate::connection::{AddedContexts, Arguments, Invocation, InvocationKind, Outcome, Results};
 use crate::distributable;
 use crate::exception::{SystemException, local};
@@ -41,8 +41,10 @@ pub(super) struct InFlight {
     place: CallPlace,
     time: CallTime,
     at: Option<Priority>,
-    /// The most times that the request is still sent again.
+    /// The most times that the request is still sent elsewhere.
     steps_left: usize,
+    /// The most times that it is still sent by the same route, if its connection was closed.
+    retries_left: u32,
     is_readdressed: bool,
     /// True if the request went to a location that an earlier call has found. If that fails, it goes to the original one.
     is_at_known: bool,
@@ -55,16 +57,23 @@ pub(super) struct InFlight {
 struct Target {
     /// The object, at its last known location.
     object: ObjectRef,
-    /// The index of the route.
-    route: usize,
+    route: RouteStep,
+}
+
+/// A route, as one of those that a request tries one after the other.
+#[derive(Clone, Copy, Debug)]
+struct RouteStep {
+    /// The index of the route that is tried first.
+    preferred: usize,
+    /// The number of the routes before this one.
+    step: usize,
 }
 
 /// A request that was sent.
 #[derive(Debug)]
 struct SentRequest {
     call: PendingCall,
-    /// The index of the route.
-    route: usize,
+    route: RouteStep,
     /// The object at its last known location, if that is not its first.
     target: Option<ObjectRef>,
 }
@@ -232,6 +241,7 @@ impl InFlight {
             time: sending.time,
             at: sending.at,
             steps_left: object.inner.client.core.limits.forwards_max,
+            retries_left: RETRIES_MAX,
             is_readdressed: false,
             has_ended: false,
         }
@@ -246,8 +256,8 @@ impl InFlight {
         let deadline = sending.time.deadline;
         let known = object.inner.forward();
         let sent = match &known {
-            Some(target) => sending.send(target, place),
-            None => sending.send(object, place),
+            Some(target) => sending.send(target, None, place),
+            None => sending.send(object, None, place),
         };
         let ((call, route), target) = match (sent, known) {
             (Ok(sent), known) => (sent, known),
@@ -256,7 +266,7 @@ impl InFlight {
                 object.forget_forward();
                 sending.time.is_delayed = true;
                 object.check_begun(sending.time)?;
-                (sending.send(object, place)?, None)
+                (sending.send(object, None, place)?, None)
             }
             (Err(exception), _) => return Err(object.ended_by(exception, deadline)),
         };
@@ -327,40 +337,45 @@ impl InFlight {
 
     /// Ends the call with what was read. Returns false if the request was sent again instead.
     fn end_by(&mut self, read: Result<Outcome, StartedCallError>) -> Result<bool, SystemException> {
-        let next = match read {
+        let sent = match read {
             Ok(Outcome::Done) => return Ok(true),
             Ok(Outcome::Forward(ior)) => {
                 self.is_at_known = false;
-                self.object.forwarded_to(*ior)?
+                let next = self.object.forwarded_to(*ior)?;
+                self.send_again(next, None)
             }
             Ok(Outcome::Readdress(mode)) if !self.is_readdressed => {
                 self.is_readdressed = true;
                 let next = self.target.object.inner.readdressed(mode);
                 self.object.follow(&next);
-                next
+                self.send_again(next, None)
             }
             Ok(Outcome::Readdress(_)) => {
                 return Err(self.object.not_readdressed(self.time.deadline));
             }
-            Err(StartedCallError::Stale(exception)) if self.steps_left == 0 => {
-                return Err(exception);
+            Err(StartedCallError::Stale(exception)) if self.retries_left > 0 => {
+                self.retries_left -= 1;
+                self.go_on(self.target.route, exception)
             }
-            Err(StartedCallError::Stale(_)) => self.target.object.clone(),
-            Err(StartedCallError::Exception(exception)) if self.leaves_known(&exception) => {
-                self.back_to_original()
+            Err(StartedCallError::Stale(exception) | StartedCallError::Exception(exception))
+                if permits_other_route(&exception) =>
+            {
+                self.retries_left = RETRIES_MAX;
+                self.go_on(self.target.route.next(), exception)
             }
-            Err(StartedCallError::Exception(exception)) => {
-                return Err(self.object.ended_by(exception, self.time.deadline));
+            Err(StartedCallError::Stale(exception) | StartedCallError::Exception(exception)) => {
+                Err(exception)
             }
         };
-        match self.send_again(next, None) {
+        match sent {
+            Ok(()) => Ok(false),
             Err(exception) if self.leaves_known(&exception) => {
                 let original = self.back_to_original();
                 self.send_again(original, None)?;
+                Ok(false)
             }
-            sent => sent?,
+            Err(exception) => Err(self.object.ended_by(exception, self.time.deadline)),
         }
-        Ok(false)
     }
 
     /// Returns true if the request goes to the original location next, because the known one has failed.
@@ -387,11 +402,30 @@ impl InFlight {
             return Err(self.object.in_circle(self.time.deadline));
         }
         self.steps_left -= 1;
+        self.retries_left = RETRIES_MAX;
+        self.send_by(target, None, added)
+    }
+
+    /// Sends the request again to the same location, by `route` or one after it. `last` is the failure of the call so far.
+    #[cold]
+    fn go_on(&mut self, route: RouteStep, last: SystemException) -> Result<(), SystemException> {
+        let target = self.target.object.clone();
+        self.send_by(target, Some((route, last)), None)
+    }
+
+    /// Sends the request again, by its first route or as [`go_on`](Self::go_on) does.
+    #[cold]
+    fn send_by(
+        &mut self,
+        target: ObjectRef,
+        from: Option<(RouteStep, SystemException)>,
+        added: Option<&ContextBuffer>,
+    ) -> Result<(), SystemException> {
         self.time.is_delayed = true;
         self.object.check_begun(self.time)?;
         let mut sent = core::mem::take(&mut self.place.slot.out);
         sent.truncate(self.call.request_bytes);
-        match self.send_bytes(&sent, &target, added) {
+        match self.send_bytes(&sent, &target, from, added) {
             Ok((call, route)) => {
                 self.call = call;
                 self.has_ended = false;
@@ -409,14 +443,15 @@ impl InFlight {
         }
     }
 
-    /// Sends a request that was sent before, to `target`. Returns the index of the route.
+    /// Sends a request that was sent before, to `target`. Returns the route.
     #[cold]
     fn send_bytes(
         &mut self,
         sent: &[u8],
         target: &ObjectRef,
+        from: Option<(RouteStep, SystemException)>,
         added: Option<&ContextBuffer>,
-    ) -> Result<(PendingCall, usize), SystemException> {
+    ) -> Result<(PendingCall, RouteStep), SystemException> {
         let endpoint = &self.reading()?.route.endpoint;
         let code_sets = endpoint.names_code_sets.then(|| CodeSets {
             char_data: endpoint.char_code_set.registry(),
@@ -434,7 +469,7 @@ impl InFlight {
             time: self.time,
             at: self.at,
         };
-        sending.send(target, &mut self.place)
+        sending.send(target, from, &mut self.place)
     }
 
     /// The invocation for reading its reply.
@@ -444,7 +479,7 @@ impl InFlight {
         invocation.response = Response::FromTarget;
         invocation.deadline = self.time.deadline;
         invocation.is_delayed = true;
-        if let Some(route) = inner.routes.get(self.target.route) {
+        if let Some(route) = inner.routes.get(self.target.route.index(inner)) {
             invocation.route = route;
         }
         Ok(invocation)
@@ -464,13 +499,36 @@ impl Drop for InFlight {
     }
 }
 
+impl RouteStep {
+    /// Returns the route that replied last.
+    fn first(inner: &Inner) -> Self {
+        Self {
+            preferred: inner.preferred.load(Ordering::Relaxed),
+            step: 0,
+        }
+    }
+
+    const fn next(self) -> Self {
+        Self {
+            step: self.step + 1,
+            ..self
+        }
+    }
+
+    fn index(self, inner: &Inner) -> usize {
+        inner.index(self.preferred, self.step)
+    }
+}
+
 impl Sending<'_, '_> {
-    /// Sends the request by the route that replied last, or by another if the failure permits it. Returns the index of the route.
+    /// Sends the request by the route that replied last, or by another if the failure permits it. Returns the route. `from` is the first
+    /// one to try instead, and the failure of those before.
     fn send(
         &self,
         object: &ObjectRef,
+        from: Option<(RouteStep, SystemException)>,
         place: &mut CallPlace,
-    ) -> Result<(PendingCall, usize), SystemException> {
+    ) -> Result<(PendingCall, RouteStep), SystemException> {
         let inner: &Inner = &object.inner;
         let request = CallRequest::operation(self.operation, Response::FromTarget);
         let mut invocation = Invocation {
@@ -482,19 +540,22 @@ impl Sending<'_, '_> {
             ..inner.oneway(self.operation)?
         };
         let priority = inner.started_priority(self.at)?;
-        let preferred = inner.preferred.load(Ordering::Relaxed);
-        let mut last = None;
-        for step in 0..inner.routes.len() {
+        let (first, mut last) = match from {
+            None => (RouteStep::first(inner), None),
+            Some((route, last)) => (route, Some(last)),
+        };
+        let preferred = first.preferred;
+        for step in first.step..inner.routes.len() {
             if !inner.take_route(&mut invocation, priority.as_ref(), preferred, step) {
                 continue;
             }
             match started::start(&invocation, place, self.arguments) {
                 Ok(call) => {
-                    let index = inner.index(preferred, step);
+                    let route = RouteStep { preferred, step };
                     if last.is_some() {
-                        inner.preferred.store(index, Ordering::Relaxed);
+                        inner.preferred.store(route.index(inner), Ordering::Relaxed);
                     }
-                    return Ok((call, index));
+                    return Ok((call, route));
                 }
                 Err(exception) if permits_other_route(&exception) => {
                     if invocation.deadline.has_passed(monotonic_ns()) {

@@ -20,6 +20,8 @@ pub(crate) struct PendingCall {
     pub(crate) request_id: u32,
     /// The length of the request, which stays in the slot of the call.
     pub(crate) request_bytes: usize,
+    /// True if the connection was opened for the request. If the server closes it, it refuses connections.
+    pub(crate) is_connection_new: bool,
     pub(crate) version: Version,
     pub(crate) byte_order: ByteOrder,
     pub(crate) deadline: Deadline,

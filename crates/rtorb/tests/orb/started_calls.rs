@@ -3,8 +3,8 @@
 use rtorb::ior::Ior;
 use rtorb::rt::Priority;
 use rtorb::{
-    Call, CompletionStatus, ConnectionStrategy, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder,
-    SystemException, WaitStrategy,
+    Call, CompletionStatus, ConnectionStrategy, ExceptionKind, Limits, ObjectRef,
+    Orb, OrbBuilder, SystemException, WaitStrategy,
 };
 use rtorb_tests::fake::{FakeServer, Peer, reference_at, reply, request_id, yes};
 use rtorb_tests::loopback::own_endpoint;
@@ -622,25 +622,41 @@ fn block_or_read(object: &ObjectRef, mut call: Call<u32>) -> Result<u32, SystemE
     }
 }
 
-/// The place of an object that replies to one call, and is not there afterwards: its server says so, or has ended.
-fn left(has_ended: bool) -> Ior {
+/// How an object leaves the place to which its calls were forwarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leaving {
+    /// Its server says that it is not there.
+    Gone,
+    /// Its server has ended.
+    Ended,
+    /// Its server refuses connections.
+    Refused,
+}
+
+/// The place of an object that replies to one call, and is not there afterwards.
+fn left(leaving: Leaving) -> Ior {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     let port = listener.local_addr().expect("it is bound").port();
     thread::spawn(move || {
         let (mut socket, _) = listener.accept().expect("a client");
-        drop(listener);
         let asked = message(&mut socket).expect("a request");
+        let listener = (leaving == Leaving::Refused).then_some(listener);
         socket.write_all(&echoed(&asked)).expect("it is open");
         while let Ok(asked) = message(&mut socket) {
-            if has_ended {
+            if leaving != Leaving::Gone {
                 let _ = socket.write_all(&CLOSE);
-                return;
+                break;
             }
             let id = request_id(&asked).expect("a request");
             let _ = socket.write_all(&reply(id, SYSTEM_EXCEPTION, |body| {
                 let gone = "IDL:omg.org/CORBA/OBJECT_NOT_EXIST:1.0";
                 body.string(gone).ulong(0).ulong(COMPLETED_NO);
             }));
+        }
+        drop(socket);
+        if let Some(Ok((mut socket, _))) = listener.as_ref().map(TcpListener::accept) {
+            let _ = message(&mut socket);
+            let _ = socket.write_all(&CLOSE);
         }
     });
     Ior::parse(&reference_at("127.0.0.1", port)).expect("a reference")
@@ -649,8 +665,8 @@ fn left(has_ended: bool) -> Ior {
 #[test]
 fn a_call_goes_back_to_the_original_place_when_the_known_one_fails() {
     for connection in supporting() {
-        for has_ended in [false, true] {
-            let location = left(has_ended);
+        for leaving in [Leaving::Gone, Leaving::Ended, Leaving::Refused] {
+            let location = left(leaving);
             let here = FakeServer::new(move |_, mut peer: Peer| {
                 let moved = peer.request().expect("the first call");
                 peer.send(&reply(moved, FORWARD, |body| {
@@ -660,10 +676,12 @@ fn a_call_goes_back_to_the_original_place_when_the_known_one_fails() {
                     peer.send(&echoed(&asked));
                 }
             });
-            let object = object(connection, &here);
+            // At a place that refuses, it is not tried once more.
+            let limits = Limits::with(|limits| limits.forwards_max = 1);
+            let object = object_of(&with(connection, Orb::builder().limits(limits)), &here);
             for number in 1..4 {
                 let result = echo(&object, number).wait();
-                assert_eq!(result, Ok(number), "{connection}, {has_ended}");
+                assert_eq!(result, Ok(number), "{connection}, {leaving:?}");
             }
         }
     }
@@ -699,15 +717,60 @@ fn a_request_that_the_server_has_certainly_not_served_is_sent_again() {
     for connection in supporting() {
         let server = FakeServer::new(move |number, mut peer: Peer| {
             while let Some(asked) = peer.message() {
+                peer.send(&echoed(&asked));
                 if number == 0 {
+                    let _ = peer.message();
                     return peer.send(&CLOSE);
                 }
-                peer.send(&echoed(&asked));
             }
         });
         let object = object(connection, &server);
+        assert_eq!(echo(&object, 0).wait(), Ok(0), "{connection}");
         let calls = [1, 2].map(|number| echo(&object, number));
         assert_eq!(calls.map(Call::wait), [Ok(1), Ok(2)], "{connection}");
+    }
+}
+
+/// A server that refuses all connections, and the number of them.
+fn refusing() -> (FakeServer, Arc<AtomicUsize>) {
+    let opened = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&opened);
+    let server = FakeServer::new(move |_, mut peer: Peer| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        let _ = peer.message();
+        peer.send(&CLOSE);
+    });
+    (server, opened)
+}
+
+#[test]
+fn a_call_tries_the_next_address_when_a_server_refuses_the_connection() {
+    for connection in supporting() {
+        let ((refuses, opened), (serves, _)) = (refusing(), reversing(1));
+        let (here, there) = (refuses.port(), serves.port());
+        let url = format!("corbaloc:iiop:1.2@127.0.0.1:{here},iiop:1.2@127.0.0.1:{there}/object");
+        let orb = with(connection, Orb::builder());
+        let object = || orb.string_to_object(&url).expect("two addresses");
+        let started = object();
+        assert_eq!(echo(&started, 1).wait(), Ok(1), "{connection}");
+        assert_eq!(opened.load(Ordering::SeqCst), 1, "{connection}");
+        assert_eq!(echo(&started, 2).wait(), Ok(2), "{connection}");
+        assert_eq!(opened.load(Ordering::SeqCst), 1, "it begins with the other");
+        let blocking: Result<u32, _> =
+            object().invoke("echo", |w| w.primitive(3), |r| r.primitive());
+        assert_eq!(blocking, Ok(3), "{connection}");
+        assert_eq!(opened.load(Ordering::SeqCst), 2, "{connection}");
+
+        let alone = object_of(&orb, &refuses);
+        let started = echo(&alone, 4).wait().expect_err("it is refused");
+        let blocking: Result<u32, _> = alone.invoke("echo", |w| w.primitive(5), |r| r.primitive());
+        let blocking = blocking.expect_err("it is refused");
+        for failed in [&started, &blocking] {
+            let told = (failed.kind, failed.completed);
+            let expected = (ExceptionKind::Transient, CompletionStatus::No);
+            assert_eq!(told, expected, "{connection}: {failed}");
+        }
+        assert_eq!(opened.load(Ordering::SeqCst), 4, "{connection}");
     }
 }
 
