@@ -84,7 +84,7 @@ impl<'m> PassedRequest<'m> {
     }
 
     /// Writes the request for another object on another connection. `priority` replaces the CORBA priority that the client
-    /// sent. The writer must be empty.
+    /// sent, and the context `deadline` the deadline. The writer must be empty.
     ///
     /// Leaves out the service contexts about the client's own connection. Every request names the client's code sets instead,
     /// because the server does not know them on the other connection. The listen points of a bidirectional connection have no
@@ -98,6 +98,7 @@ impl<'m> PassedRequest<'m> {
         request_id: u32,
         target: PassedTarget<'_>,
         priority: Option<i16>,
+        deadline: Option<ServiceContext<'_>>,
     ) -> Result<(), EncodeError> {
         let code_sets = self.code_sets.map(|named| with_wide(named).to_data());
         let priority = priority.map(contexts::priority);
@@ -111,12 +112,13 @@ impl<'m> PassedRequest<'m> {
         let is_kept = |context: &ServiceContext<'_>| match context.id {
             contexts::CODE_SETS | contexts::BI_DIR_IIOP => false,
             contexts::RT_CORBA_PRIORITY => priority.is_none(),
+            contexts::INVOCATION_POLICIES | contexts::REMAINING_TIME if deadline.is_some() => false,
             id => self.added.is_none_or(|added| added.find(id).is_none()),
         };
         let own = own.into_iter();
         let own = own.filter_map(|(id, data)| Some(ServiceContext { id, data: data? }));
         let mut list: Vec<_> = self.request.contexts.iter().filter(is_kept).collect();
-        list.extend(own);
+        list.extend(own.chain(deadline));
         list.extend(self.added.iter().flat_map(|added| added.iter()));
         w.set_order(self.header.order);
         self.write_header(w, request_id, target, &list)?;
@@ -282,7 +284,7 @@ mod tests {
             object_key: b"other",
             address: None,
         };
-        request.write(&mut w, 8, target, None).expect("room");
+        request.write(&mut w, 8, target, None, None).expect("room");
         w.to_bytes().to_vec()
     }
 

@@ -63,6 +63,8 @@ pub(crate) enum InvocationKind<'x> {
     BindBand,
     /// A request of another client, which is sent unchanged. Its results are the body of any reply except a forward.
     Passed(&'x PassedRequest<'x>),
+    /// A request of this client that was sent before. It states what is left of its deadline now.
+    SentAgain(&'x PassedRequest<'x>),
 }
 
 /// The service contexts of a request that few requests have.
@@ -212,12 +214,10 @@ impl Invocation<'_> {
                 return self.write_locate_request(w, request_id);
             }
             (_, InvocationKind::Passed(request)) => {
-                let priority = self.priority.map(Priority::get);
-                let target = PassedTarget {
-                    object_key: &route.object_key,
-                    address: route.address(),
-                };
-                return request.write(w, request_id, target, priority);
+                return self.write_passed(w, request_id, request, NONE_NS);
+            }
+            (_, InvocationKind::SentAgain(request)) => {
+                return self.write_passed(w, request_id, request, self.expiry_ns);
             }
             _ => self.begin(w, request_id, needs_code_sets)?,
         }
@@ -236,7 +236,7 @@ impl Invocation<'_> {
         (needs_code_sets, listen_points): (bool, &[u8]),
         arguments: Arguments<'_, 'a>,
     ) -> Result<(), EncodeError> {
-        if matches!(self.kind, InvocationKind::Passed(_)) {
+        if let InvocationKind::Passed(_) | InvocationKind::SentAgain(_) = self.kind {
             return self.encode(w, request_id, needs_code_sets, arguments);
         }
         self.begin_with_listen_points(w, request_id, needs_code_sets, Some(listen_points))?;
@@ -368,6 +368,26 @@ impl Invocation<'_> {
             Some(address) => giop::begin_request_at(w, &start, address),
             None => giop::begin_request(w, self.route.version, &start),
         }
+    }
+
+    /// Writes a request that exists, with the deadline `expiry_ns` instead of the one that it states; [`NONE_NS`] leaves that as it is.
+    #[cold]
+    #[inline(never)]
+    fn write_passed(
+        &self,
+        w: &mut Writer<'_>,
+        request_id: u32,
+        request: &PassedRequest<'_>,
+        expiry_ns: u64,
+    ) -> Result<(), EncodeError> {
+        let mut room = [0; END_TIMES_BYTES];
+        let deadline = (expiry_ns != NONE_NS).then(|| self.deadline_context(&mut room));
+        let priority = self.priority.map(Priority::get);
+        let target = PassedTarget {
+            object_key: &self.route.object_key,
+            address: self.route.address(),
+        };
+        request.write(w, request_id, target, priority, deadline)
     }
 
     #[cold]

@@ -180,8 +180,9 @@ pub(super) fn is_seen(kind: InvocationKind<'_>) -> bool {
     match kind {
         InvocationKind::Operation => true,
         InvocationKind::WithContexts(added) => added.intercepted.is_none(),
-        InvocationKind::Locate { .. } | InvocationKind::BindBand | InvocationKind::Passed(_) => {
-            false
-        }
+        InvocationKind::Locate { .. }
+        | InvocationKind::BindBand
+        | InvocationKind::Passed(_)
+        | InvocationKind::SentAgain(_) => false,
     }
 }

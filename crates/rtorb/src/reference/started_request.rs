@@ -463,7 +463,7 @@ impl InFlight {
             None => request,
         };
         let sending = Sending {
-            kind: InvocationKind::Passed(&request),
+            kind: InvocationKind::SentAgain(&request),
             operation: "",
             arguments: &|_| Ok(()),
             time: self.time,

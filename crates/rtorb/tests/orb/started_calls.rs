@@ -1,15 +1,17 @@
 //! Started calls: many in flight on one connection, whoever reads their replies, with deadlines that hold although nobody waits.
 
+use rtorb::giop::PassedRequest;
 use rtorb::ior::Ior;
 use rtorb::rt::Priority;
 use rtorb::{
-    Call, CompletionStatus, ConnectionStrategy, ExceptionKind, Limits, ObjectRef,
+    Call, CompletionStatus, ConnectionStrategy, DeadlineForm, ExceptionKind, Limits, ObjectRef,
     Orb, OrbBuilder, SystemException, WaitStrategy,
 };
 use rtorb_tests::fake::{FakeServer, Peer, reference_at, reply, request_id, yes};
 use rtorb_tests::loopback::own_endpoint;
 use rtorb_tests::recorder::message;
 use rtorb_tests::running::until;
+use rtorb_wire::giop::Expiry;
 use std::io::Write;
 use std::net::TcpListener;
 use std::pin::pin;
@@ -600,6 +602,46 @@ fn a_call_follows_its_object() {
         assert_eq!(call.wait(), Ok(41), "{connection}");
         // It knows the new location.
         assert_eq!(block_or_read(&object, echo(&object, 42)), Ok(42));
+    }
+}
+
+/// The time that a request says is left, in nanoseconds.
+fn told_ns(asked: &[u8]) -> u64 {
+    let request = PassedRequest::parse(asked, None).expect("a request");
+    let expiry = Expiry::of(request.request().contexts);
+    assert_eq!(expiry.end, None);
+    expiry.remaining_ns.expect("it has a deadline")
+}
+
+#[test]
+fn a_call_that_follows_its_object_tells_what_is_left_of_its_deadline() {
+    for connection in supporting() {
+        let (tell, told) = channel();
+        let telling = tell.clone();
+        let there = FakeServer::new(move |_, mut peer: Peer| {
+            while let Some(asked) = peer.message() {
+                let _ = telling.send(told_ns(&asked));
+                peer.send(&echoed(&asked));
+            }
+        });
+        let location = Ior::parse(&there.reference()).expect("a reference");
+        let here = FakeServer::new(move |_, mut peer: Peer| {
+            while let Some(asked) = peer.message() {
+                let _ = tell.send(told_ns(&asked));
+                let id = request_id(&asked).expect("a request");
+                peer.send(&reply(id, FORWARD, |body| {
+                    body.raw(&location_bytes(&location));
+                }));
+            }
+        });
+        let builder = Orb::builder().deadline_form(DeadlineForm::RemainingTime);
+        let object = object_of(&with(connection, builder), &here).with_deadline(LONG);
+        assert_eq!(echo(&object, 1).wait(), Ok(1), "{connection}");
+        let told: Vec<_> = told.try_iter().collect();
+        let [first, second] = told[..] else {
+            panic!("two requests: {told:?}");
+        };
+        assert!(second < first, "{connection}: {told:?}");
     }
 }
 
