@@ -32,7 +32,7 @@ pub struct PassedRequest<'m> {
     /// The position of the body in the message.
     body_at: usize,
     code_sets: Option<CodeSets>,
-    /// Contexts that replace those with the same ids.
+    /// Contexts that replace those that the ORB does not make itself.
     added: Option<&'m ContextBuffer>,
 }
 
@@ -61,7 +61,7 @@ impl<'m> PassedRequest<'m> {
         })
     }
 
-    /// Adds service contexts, which replace those with the same ids.
+    /// Adds service contexts, which replace all but the priority and the deadline.
     #[must_use]
     pub const fn with_contexts(mut self, added: &'m ContextBuffer) -> Self {
         self.added = Some(added);
@@ -113,7 +113,7 @@ impl<'m> PassedRequest<'m> {
             contexts::CODE_SETS | contexts::BI_DIR_IIOP => false,
             contexts::RT_CORBA_PRIORITY => priority.is_none(),
             contexts::INVOCATION_POLICIES | contexts::REMAINING_TIME if deadline.is_some() => false,
-            id => self.added.is_none_or(|added| added.find(id).is_none()),
+            _ => self.added.is_none(),
         };
         let own = own.into_iter();
         let own = own.filter_map(|(id, data)| Some(ServiceContext { id, data: data? }));

@@ -391,7 +391,8 @@ impl InFlight {
         self.object.clone()
     }
 
-    /// Sends the request again to `target`, whose routes and connection may be others. The contexts `added` replace those before.
+    /// Sends the request again to `target`, whose routes and connection may be others. The contexts `added` replace those that interceptors
+    /// have added before.
     #[cold]
     fn send_again(
         &mut self,

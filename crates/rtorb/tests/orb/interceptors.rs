@@ -1,5 +1,6 @@
 //! Interceptors: which of them sees what, in which order, and what becomes of a request that one of them changes.
 
+use rtorb::cdr::Reader;
 use rtorb::exception::{CompletionStatus, Phase};
 use rtorb::interceptors::{
     ClientRequest, ClientRequestInterceptor, Intervention, IorInfo, IorInterceptor, OtherEnding,
@@ -1039,6 +1040,58 @@ fn a_started_call_is_forwarded_once_more_if_the_first_place_is_down() {
         "f receive_exception TRANSIENT",
     ];
     assert_eq!(failed, expected, "{seen:?}");
+}
+
+/// Adds the context [`TRACE`] to requests to one location.
+struct OnlyThere(Ior);
+
+impl ClientRequestInterceptor for OnlyThere {
+    fn send_request(&self, request: &mut ClientRequest<'_>) -> Result<(), Intervention> {
+        if *request.target() == self.0 {
+            request.add_context(TRACE, b"there")?;
+        }
+        Ok(())
+    }
+}
+
+/// Notes which requests have the context [`TRACE`].
+struct Traced(Log);
+
+impl ServerRequestInterceptor for Traced {
+    fn receive_request(&self, request: &mut ServerRequest<'_>) -> Result<(), Intervention> {
+        let is_traced = request.context(TRACE).is_some();
+        self.0.add(format!("{} {is_traced}", request.operation()));
+        Ok(())
+    }
+}
+
+#[test]
+fn a_location_gets_no_context_that_was_added_for_an_earlier_one() {
+    let (first, second) = (Log::default(), Log::default());
+    let elsewhere = Ours::serve_as(Orb::builder().server_interceptor(Traced(second.clone())));
+    elsewhere.desk.set_level(5).expect("it is served");
+    second.take();
+    let to = elsewhere.desk.as_object().ior().clone();
+    let forwarder = Seer::acting("f", &Log::default(), move |point| {
+        (point == "receive_request").then(|| Intervention::Forward(to.clone()))
+    });
+    let ours = Ours::serve_as(
+        (Orb::builder().server_interceptor(Traced(first.clone()))).server_interceptor(forwarder),
+    );
+    let only_there = OnlyThere(ours.desk.as_object().ior().clone());
+    let client = build(shared(WaitStrategy::LeaderFollowers).client_interceptor(only_there));
+    for is_started in [false, true] {
+        let object = seen_by(&client, ours.desk.as_object());
+        let (operation, read) = ("_get_level", |r: &mut Reader<'_>| r.primitive::<i32>());
+        let level = if is_started {
+            object.start(operation, |_| Ok(()), read).wait()
+        } else {
+            object.invoke(operation, |_| Ok(()), read)
+        };
+        assert_eq!(level, Ok(5), "started: {is_started}");
+        assert_eq!(first.take(), ["_get_level true"], "started: {is_started}");
+        assert_eq!(second.take(), ["_get_level false"], "started: {is_started}");
+    }
 }
 
 /// A servant that gives its responders to the test.
