@@ -594,9 +594,13 @@ impl ReplySource for SharedConnection {
         let turn_by_ns = Some(monotonic_ns().saturating_add(CANCEL_TURN_NS));
         self.send_cancel(cancel, |sending| lock_until(sending, turn_by_ns));
         // The reply to a request that is not pending any more is dropped.
-        let waiter = self.waiting.lock().remove(cancel.request_id);
-        let task = waiter.and_then(|waiter| deliver_error(&waiter, ReplyError::TimedOut));
-        task.into_iter().for_each(Waker::wake);
+        self.with_waiting(|waiting| {
+            if let Some(waiter) = waiting.remove(cancel.request_id) {
+                let why = self.withdraw_queued(waiting, cancel.request_id);
+                let task = deliver_error(&waiter, why);
+                waiting.woken.extend(task);
+            }
+        });
     }
 
     fn send_queued(&self, message: &mut MessageInProgress) -> Remaining {

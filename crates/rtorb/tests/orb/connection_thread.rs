@@ -2,6 +2,8 @@
 
 use rtorb::cdr::Encode;
 use rtorb::exception::{OMG, Phase};
+use rtorb::rt::{EarliestDeadlineFirst, SpawnOptions};
+use rtorb::thread::ThreadConfig;
 use rtorb::{
     CompletionStatus, ConnectionStrategy, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder,
     SystemException, WaitStrategy,
@@ -157,6 +159,42 @@ fn a_peer_that_does_not_read_gets_nothing_of_a_request_that_timed_out_in_the_que
     });
     // Ids of requests are even.
     assert_eq!(stuck.read_requests(3), [(0, 0), (0, 2), (0, 12)]);
+}
+
+#[test]
+fn a_request_that_is_cancelled_in_the_queue_is_not_sent() {
+    let stuck = Stuck::new();
+    let orb = with(Orb::builder());
+    let object = orb.string_to_object(&stuck.server.reference());
+    let object = object.expect("a reference");
+    assert_eq!(ask(&object), Ok(true));
+    let (queued, queues) = channel();
+    let mut is_unsent = false;
+    thread::scope(|scope| {
+        scope.spawn(|| eat(&object, LARGE).expect("the server reads it at last"));
+        stuck.await_begun();
+        let asking = object.clone();
+        let calling = orb.scheduling_current(EarliestDeadlineFirst).spawn(
+            &SpawnOptions::default(),
+            &ThreadConfig::default(),
+            move || {
+                queued.send(own_task()).expect("the test waits for it");
+                ask(&asking)
+            },
+        );
+        let calling = calling.expect("a thread");
+        until_asleep(&queues.recv().expect("it begins"));
+        calling.thread().cancel().expect("it runs");
+        let ended = calling.join();
+        stuck.go_on(Then::Read);
+        let failed = ended.expect("no panic").expect_err("it is cancelled");
+        assert_eq!(failed.kind, ExceptionKind::ThreadCancelled, "{failed}");
+        is_unsent = failed.completed == CompletionStatus::No;
+    });
+    assert_eq!(ask(&object), Ok(true));
+    // Ids of requests are even.
+    assert_eq!(stuck.read_requests(3), [(0, 0), (0, 2), (0, 6)]);
+    assert!(is_unsent);
 }
 
 #[test]

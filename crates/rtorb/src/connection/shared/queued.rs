@@ -159,6 +159,20 @@ impl SharedConnection {
         self.room.notify_all(&self.waiting);
     }
 
+    /// Removes a request that is cancelled from the queue, unless its sending has begun. Returns the reason why it has no reply.
+    #[cold]
+    pub(super) fn withdraw_queued(
+        &self,
+        waiting: &mut WaitingThreads,
+        request_id: u32,
+    ) -> ReplyError {
+        if waiting.queue.give_up(request_id) != Some(RequestProgress::Unsent) {
+            return ReplyError::TimedOut;
+        }
+        self.room.notify_all(&self.waiting);
+        ReplyError::NotSent
+    }
+
     /// Gives up a request whose deadline has passed, if it is still in the queue, and ends its wait. Returns false if it is sent.
     pub(super) fn give_up_queued(
         &self,
