@@ -272,16 +272,44 @@ fn system(exception: SchedulerException) -> SystemChangeError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::events::{Channel, ChannelConfig, strategies};
     use crate::scheduling::{Scheduling, SchedulingConfig};
     use crate::stubs::rtec_scheduler::rtorb_scheduling::{
         Admission as IfUnproven, ChangeableScheduler, ChangeableSchedulerApplyError,
     };
-    use rtorb::Orb;
+    use rtorb::{DispatchStrategy, Limits, Orb};
     use rtorb_os::clock::{monotonic_ns, sleep_until};
     use rtorb_tests::relay::Served;
     use std::time::Duration;
 
     const TEXT: &str = r#"operation = [{ name = "a", period = "5ms", worst = "10us" }]"#;
+
+    #[test]
+    fn a_channel_that_is_given_twice_is_reordered_once() {
+        let channel_config = ChannelConfig::default();
+        let orb = Orb::builder()
+            .strategies(strategies(DispatchStrategy::ThreadPerConnection))
+            .limits(channel_config.limits(Limits::default()))
+            .best_effort()
+            .on_warning(|_| {})
+            .build();
+        let orb = orb.expect("an ORB");
+        let described = |text: &str| Description::of_text("the test", text).expect("it is right");
+        let config = SchedulingConfig {
+            system: Some(described(TEXT).into()),
+            ..SchedulingConfig::default()
+        };
+        let service = Scheduling::serve(&orb, config).expect("it holds");
+        let source = Arc::new(service.clone());
+        let channel = Channel::serve_with(&orb, channel_config, source);
+        let channel = channel.expect("a channel");
+        for _ in 0..2 {
+            service.reorder_channel(&channel);
+        }
+        let slower = described(&TEXT.replace("5ms", "7ms"));
+        let changed = service.apply(slower, Admission::RefuseUnproven);
+        assert!(changed.is_ok(), "{changed:?}");
+    }
 
     #[test]
     fn a_caller_that_has_given_up_changes_nothing() {

@@ -132,9 +132,10 @@ impl Scheduling {
     /// Has every change of this service reorder a channel of this process too, whose source of priorities is this service: its
     /// lanes exchange their priorities, and its consumers get another order. A change that a channel cannot make is refused.
     pub fn reorder_channel(&self, channel: &Channel) {
+        let channel = Arc::downgrade(channel.core());
         let mut channels = self.shared.channels.lock();
-        channels.retain(|known| known.strong_count() > 0);
-        channels.push(Arc::downgrade(channel.core()));
+        channels.retain(|known| known.strong_count() > 0 && !known.ptr_eq(&channel));
+        channels.push(channel);
     }
 
     /// Has every change of this service [change](ServerScheduler::change) a server of this process too. A change that it cannot make is
