@@ -376,6 +376,13 @@ impl ChannelCore {
         self.mailbox.signal().wake();
     }
 
+    /// Has the keeper update those observers again whose last update failed.
+    pub(crate) fn retry_observers(&self) {
+        if self.observers.retry() {
+            self.has_changed.store(true, Ordering::SeqCst);
+        }
+    }
+
     /// Updates one observer if something has changed for it. Returns true if it has called one. May wait; the keeper calls it.
     pub(crate) fn update_an_observer(&self) -> bool {
         if !self.has_changed.swap(false, Ordering::SeqCst) || self.observers.len() == 0 {

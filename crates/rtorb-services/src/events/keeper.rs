@@ -111,7 +111,8 @@ fn open(consumer: &Arc<Consumer>) {
     }
 }
 
-/// Checks all clients: drops those that hang, notes those to ping, removes unconnected proxies, frees departed consumers. Never waits.
+/// Checks all clients: drops those that hang, notes those to ping, removes unconnected proxies, frees departed consumers, notes
+/// observers to call again. Never waits.
 fn make_round(core: &ChannelCore, calls: &mut PendingCalls, now_ns: u64) {
     // A client is not noted again before all pings are made.
     let may_ping = calls.pings.is_empty();
@@ -129,6 +130,7 @@ fn make_round(core: &ChannelCore, calls: &mut PendingCalls, now_ns: u64) {
     }
     core.forget_unconnected(now_ns);
     core.free_departed();
+    core.retry_observers();
 }
 
 /// Pings a client and drops it if it is gone.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rtorb::{SystemException, with_deadline};
+use rtorb::{ExceptionKind, SystemException, with_deadline};
 use rtorb_os::sync::Mutex;
 
 use super::event::{event_of, header};
@@ -39,6 +39,10 @@ struct ObserverEntry {
     observer: Observer,
     told_of_consumers: Option<ConsumerQos>,
     told_of_suppliers: Option<SupplierQos>,
+    /// Calls in a row that failed.
+    misses: u32,
+    /// True from such a call to the next [`retry`](Observers::retry).
+    awaits_retry: bool,
 }
 
 /// The unions that observers get: of subscriptions and of publications, without those of gateways.
@@ -70,6 +74,8 @@ impl Observers {
             observer,
             told_of_consumers: None,
             told_of_suppliers: None,
+            misses: 0,
+            awaits_retry: false,
         });
         Some(handle)
     }
@@ -87,10 +93,19 @@ impl Observers {
         self.table.lock().entries.len()
     }
 
-    /// Calls the first observer whose unions have changed, and drops it if it does not answer within `timeout`. Returns false if
-    /// there is none.
+    /// Has [`update_next`](Self::update_next) call those observers again whose last call failed. Returns false if there are none.
+    pub(crate) fn retry(&self) -> bool {
+        let mut any = false;
+        for entry in &mut self.table.lock().entries {
+            any |= core::mem::take(&mut entry.awaits_retry);
+        }
+        any
+    }
+
+    /// Calls the first observer whose unions have changed. Drops it if it does not exist, or has not answered within `timeout` several
+    /// times in a row. Returns false if there is none.
     pub(crate) fn update_next(&self, unions: &Unions, timeout: Duration) -> bool {
-        let is_due = |entry: &&ObserverEntry| !entry.has(unions);
+        let is_due = |entry: &&ObserverEntry| !entry.awaits_retry && !entry.has(unions);
         let next = self.table.lock().entries.iter().find(is_due).cloned();
         let Some(mut entry) = next else {
             return false;
@@ -105,12 +120,24 @@ impl Observers {
             }
             Ok::<(), SystemException>(())
         });
-        if told.is_err() {
-            self.remove(entry.handle);
-            return true;
+        match told {
+            Ok(()) => {
+                entry.told_of_consumers = Some(unions.consumers.clone());
+                entry.told_of_suppliers = Some(unions.suppliers.clone());
+                entry.misses = 0;
+            }
+            Err(exception)
+                if exception.kind != ExceptionKind::ObjectNotExist
+                    && entry.misses + 1 < MISSES_MAX =>
+            {
+                entry.misses += 1;
+                entry.awaits_retry = true;
+            }
+            Err(_) => {
+                self.remove(entry.handle);
+                return true;
+            }
         }
-        entry.told_of_consumers = Some(unions.consumers.clone());
-        entry.told_of_suppliers = Some(unions.suppliers.clone());
         let mut table = self.table.lock();
         let own = table
             .entries
@@ -191,10 +218,14 @@ fn event(key: Key) -> Event {
     })
 }
 
+/// A slow observer is not gone: a gateway never learns that it was dropped.
+const MISSES_MAX: u32 = 3;
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::stubs::rtec_event::rtec_event_channel_admin::ObserverServant;
+    use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
     use rtorb::Orb;
     use std::sync::Arc;
 
@@ -229,12 +260,18 @@ mod tests {
         assert!(unions(&[]).consumers.dependencies.is_empty());
     }
 
+    /// What an observer was told, without its first calls, which came too late.
     #[derive(Default)]
-    struct Told(Mutex<Vec<usize>>);
+    struct Told(Mutex<Vec<usize>>, AtomicU32);
 
     impl ObserverServant for Told {
         fn update_consumer(&self, sub: &ConsumerQos) -> Result<(), SystemException> {
-            self.0.lock().push(sub.dependencies.len());
+            let Told(told, late_calls) = self;
+            let is_late = late_calls.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+            if is_late.is_ok() {
+                return Err(ExceptionKind::Timeout.into());
+            }
+            told.lock().push(sub.dependencies.len());
             Ok(())
         }
 
@@ -252,12 +289,11 @@ mod tests {
         let told = Arc::new(Told::default());
         let observer: Observer = poa.activate(Arc::clone(&told)).expect("an object");
         let observers = Observers::new(2);
-        let timeout = Duration::from_secs(5);
         let handle = observers.append(observer.clone()).expect("room");
         let (one, none) = (unions(&[(key(1, 20), 0)]), unions(&[]));
         let update = |union: &Unions| {
             let before = observers.len();
-            while observers.update_next(union, timeout) {}
+            while observers.update_next(union, TIMEOUT) {}
             before - observers.len()
         };
         for union in [&one, &one, &none, &one] {
@@ -280,12 +316,45 @@ mod tests {
         }
         let calls = || told.0.lock().len();
         let before = calls();
-        assert!(observers.update_next(&one, timeout));
+        assert!(observers.update_next(&one, TIMEOUT));
         assert_eq!(calls(), before + 1, "one at a time");
-        assert!(observers.update_next(&one, timeout));
-        assert!(!observers.update_next(&one, timeout));
+        assert!(observers.update_next(&one, TIMEOUT));
+        assert!(!observers.update_next(&one, TIMEOUT));
         assert_eq!(calls(), before + 2);
         orb.shutdown();
         serving.join().expect("no panic").expect("it served");
     }
+
+    #[test]
+    fn an_observer_that_is_late_is_called_again_and_dropped_only_if_that_lasts() {
+        let orb = Orb::builder().build().expect("an ORB");
+        let poa = orb.root_poa().expect("its adapter");
+        poa.manager().activate();
+        let told = Arc::new(Told::default());
+        let observer: Observer = poa.activate(Arc::clone(&told)).expect("an object");
+        let observers = Observers::new(2);
+        observers.append(observer.clone()).expect("room");
+        let update = |union: &Unions| while observers.update_next(union, TIMEOUT) {};
+        let (one, none) = (unions(&[(key(1, 20), 0)]), unions(&[]));
+        for union in [&one, &none] {
+            told.1.store(MISSES_MAX - 1, Relaxed);
+            for _ in 1..MISSES_MAX {
+                // It waits for the retry, so that it delays no other observer.
+                update(union);
+                assert!(observers.retry());
+            }
+            update(union);
+            assert!(!observers.retry(), "it has answered: the count begins anew");
+        }
+        assert_eq!(*told.0.lock(), [1, 0]);
+
+        told.1.store(MISSES_MAX, Relaxed);
+        for left in [1, 1, 0] {
+            update(&one);
+            assert_eq!(observers.len(), left);
+            observers.retry();
+        }
+    }
+
+    const TIMEOUT: Duration = Duration::from_secs(5);
 }
