@@ -11,7 +11,9 @@ use std::sync::{Arc, OnceLock};
 
 use rtorb::exception::local;
 use rtorb::skeleton::ServedBy;
-use rtorb::{DispatchStrategy, ObjectRef, Poa, PoaError, SystemException, with_deadline};
+use rtorb::{
+    DispatchStrategy, ExceptionKind, ObjectRef, Poa, PoaError, SystemException, with_deadline,
+};
 use rtorb_os::bounded_queue::BoundedQueue;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
@@ -91,10 +93,18 @@ impl ChannelState {
 }
 
 /// The client of a proxy for suppliers.
-#[derive(Clone)]
 enum SupplierClient {
     Awaited,
-    Connected(Option<plain::PushSupplier>),
+    Connected(ConnectedSupplier),
+}
+
+struct ConnectedSupplier {
+    /// The object for pings and notifications. A supplier may connect without one.
+    object: Option<plain::PushSupplier>,
+    /// True if it has pushed since the last pings were noted.
+    has_pushed: bool,
+    /// Failed pings in a row, since it last pushed.
+    failures: u32,
 }
 
 /// A proxy and its client.
@@ -194,7 +204,11 @@ impl PlainCore {
         if let SupplierClient::Connected(_) = client {
             return Some(false);
         }
-        *client = SupplierClient::Connected(supplier);
+        *client = SupplierClient::Connected(ConnectedSupplier {
+            object: supplier,
+            has_pushed: false,
+            failures: 0,
+        });
         self.note(state);
         Some(true)
     }
@@ -204,20 +218,27 @@ impl PlainCore {
         let mut state = self.state.lock();
         let removed = state.suppliers.remove(&number);
         if let Some(Proxy {
-            client: SupplierClient::Connected(Some(supplier)),
+            client: SupplierClient::Connected(supplier),
             ..
         }) = &removed
+            && let Some(object) = &supplier.object
         {
-            self.add_goodbye(&mut state, Goodbye::Supplier(supplier.clone()));
+            self.add_goodbye(&mut state, Goodbye::Supplier(object.clone()));
         }
         self.note(state);
         self.deactivate(removed.map(|proxy| proxy.object));
     }
 
-    pub(super) fn is_connected_supplier(&self, number: u64) -> bool {
-        let state = self.state.lock();
-        let proxy = state.suppliers.get(&number);
-        proxy.is_some_and(|proxy| matches!(proxy.client, SupplierClient::Connected(_)))
+    /// Notes that a supplier pushes. Returns false if it is not connected.
+    pub(super) fn note_push(&self, number: u64) -> bool {
+        let mut state = self.state.lock();
+        let supplier = state.supplier(number);
+        let is_connected = supplier.is_some();
+        if let Some(supplier) = supplier {
+            supplier.has_pushed = true;
+            supplier.failures = 0;
+        }
+        is_connected
     }
 
     /// Admits a new proxy for a consumer. `activate` makes its object.
@@ -493,25 +514,43 @@ impl PlainCore {
         };
     }
 
-    /// The suppliers to ping. Consumers' threads ping the consumers.
+    /// The suppliers to ping: those that have not pushed since this was called last. Consumers' threads ping the consumers.
     fn suppliers_to_ask(&self) -> VecDeque<(u64, plain::PushSupplier)> {
-        let state = self.state.lock();
-        let proxies = state.suppliers.iter();
-        let connected = proxies.filter_map(|(number, proxy)| match &proxy.client {
-            SupplierClient::Connected(Some(supplier)) => Some((*number, supplier.clone())),
-            _ => None,
+        let mut state = self.state.lock();
+        let proxies = state.suppliers.iter_mut();
+        let silent = proxies.filter_map(|(number, proxy)| {
+            let SupplierClient::Connected(supplier) = &mut proxy.client else {
+                return None;
+            };
+            let is_silent = !std::mem::take(&mut supplier.has_pushed);
+            let object = supplier.object.as_ref().filter(|_| is_silent)?;
+            Some((*number, object.clone()))
         });
-        connected.collect()
+        silent.collect()
     }
 
-    /// Pings a supplier and removes its proxy if it does not exist. Returns false if there is none to ping.
+    /// Pings a supplier. Removes its proxy if it does not exist, or has not answered `failures_max` times in a row. Returns false if there
+    /// is none to ping.
     fn ask_supplier(&self, pings: &mut VecDeque<(u64, plain::PushSupplier)>) -> bool {
         let Some((number, supplier)) = pings.pop_front() else {
             return false;
         };
         let supplier = supplier.with_timeout(self.config.push_timeout);
-        if is_there(supplier.as_object()).is_err() {
-            let removed = self.state.lock().suppliers.remove(&number);
+        let answer = is_there(supplier.as_object());
+        let mut state = self.state.lock();
+        // It may have disconnected meanwhile.
+        let Some(supplier) = state.supplier(number) else {
+            return true;
+        };
+        supplier.failures = match &answer {
+            Ok(()) => 0,
+            Err(exception) if is_gone(exception) => u32::MAX,
+            Err(_) => supplier.failures + 1,
+        };
+        if supplier.failures >= self.config.failures_max {
+            self.counts.dropped.fetch_add(1, Ordering::Relaxed);
+            let removed = state.suppliers.remove(&number);
+            drop(state);
             self.deactivate(removed.map(|proxy| proxy.object));
         }
         true
@@ -571,8 +610,8 @@ impl PlainCore {
         let mut goodbyes: Vec<Goodbye> = state.goodbyes.drain(usize::MAX).collect();
         for proxy in std::mem::take(&mut state.suppliers).into_values() {
             objects.push(proxy.object);
-            if let SupplierClient::Connected(Some(supplier)) = proxy.client {
-                goodbyes.push(Goodbye::Supplier(supplier));
+            if let SupplierClient::Connected(supplier) = proxy.client {
+                goodbyes.extend(supplier.object.map(Goodbye::Supplier));
             }
         }
         for proxy in std::mem::take(&mut state.consumers).into_values() {
@@ -612,6 +651,14 @@ impl ChannelState {
     fn has_consumers(&self) -> bool {
         self.consumers.values().any(|it| it.client.is_some())
     }
+
+    /// The supplier that is connected to the proxy with that number.
+    fn supplier(&mut self, number: u64) -> Option<&mut ConnectedSupplier> {
+        match &mut self.suppliers.get_mut(&number)?.client {
+            SupplierClient::Connected(supplier) => Some(supplier),
+            SupplierClient::Awaited => None,
+        }
+    }
 }
 
 /// The servant that the channel calls: it queues each event for every consumer.
@@ -640,6 +687,11 @@ impl PushConsumerServant for FanOut {
         self.0.note(state);
         Ok(())
     }
+}
+
+/// True if the exception says that the object does not exist; false if it did not answer.
+pub(super) fn is_gone(exception: &SystemException) -> bool {
+    exception.kind == ExceptionKind::ObjectNotExist
 }
 
 /// The exception of a caller for an error of the adapter.

@@ -37,8 +37,9 @@ pub struct PlainConfig {
     pub queue_bytes: usize,
     /// The timeout of a push and of a disconnect notification (default 2 s).
     pub push_timeout: Duration,
-    /// A consumer is dropped after this number of failed pushes in a row (default 3), at least 1. A consumer that raises
-    /// Disconnected or does not exist is dropped at once.
+    /// A consumer is dropped after this number of failed pushes and pings in a row (default 3), at least 1, and a supplier after this
+    /// number of failed pings between two of its pushes. A consumer that raises Disconnected, and a client that does not exist, is
+    /// dropped at once.
     pub failures_max: u32,
     /// The time after which a silent client is pinged (default 10 s).
     pub ping_every: Duration,
@@ -88,7 +89,7 @@ pub struct PlainStatistics {
     pub discarded_full: u64,
     /// Those that were discarded because the push failed or the consumer was gone.
     pub discarded_failed: u64,
-    /// Consumers that were dropped because they did not exist or failed too often.
+    /// Clients that were dropped because they did not exist or failed too often.
     pub dropped: u64,
     /// Disconnect notifications that were dropped because too many waited, or because the channel ended. Such a client learns it
     /// from OBJECT_NOT_EXIST of its proxy.

@@ -35,7 +35,7 @@ struct PlainSupplierProxy {
 
 impl PushConsumerServant for PlainSupplierProxy {
     fn push(&self, data: &Any) -> Result<(), PushConsumerPushError> {
-        if !self.core.is_connected_supplier(self.number) {
+        if !self.core.note_push(self.number) {
             return Err(Disconnected.into());
         }
         Ok(self.core.push(data)?)

@@ -73,6 +73,60 @@ fn a_consumer_keeps_its_place_until_its_thread_has_ended() {
     add_consumer(&core, &object).expect("its place is free");
 }
 
+/// Pings the silent suppliers, as the thread of the channel does.
+fn ping_suppliers(core: &PlainCore) {
+    let mut pings = core.suppliers_to_ask();
+    while core.ask_supplier(&mut pings) {}
+}
+
+#[test]
+fn a_supplier_that_does_not_answer_is_dropped_after_failures_max_pings_without_a_push() {
+    const FAILURES_MAX: u32 = 3;
+    let (core, unreachable) = core(PlainConfig {
+        failures_max: FAILURES_MAX,
+        ..PlainConfig::default()
+    });
+    let number = add_supplier(&core, &unreachable);
+    let supplier = plain::PushSupplier::unchecked_narrow(unreachable.clone());
+    assert_eq!(core.connect_supplier(number, Some(supplier)), Some(true));
+    for _ in 1..FAILURES_MAX {
+        ping_suppliers(&core);
+    }
+    assert!(core.note_push(number), "it may be slow");
+    // Not counted: it was not silent.
+    ping_suppliers(&core);
+    for _ in 1..FAILURES_MAX {
+        ping_suppliers(&core);
+        assert_eq!(core.statistics().suppliers, 1);
+    }
+    ping_suppliers(&core);
+    assert!(!core.note_push(number));
+    assert_eq!(core.statistics().dropped, 1);
+}
+
+#[test]
+fn a_supplier_that_does_not_exist_is_dropped_at_once() {
+    let (core, unreachable) = core(PlainConfig::default());
+    let orb = core.channel.as_object().orb().clone();
+    // It serves calls with a timeout.
+    let server = orb.clone();
+    let serving = std::thread::spawn(move || server.run());
+    let number = add_supplier(&core, &unreachable);
+    let dead = plain::PushSupplier::unchecked_narrow(deactivated(&core));
+    assert_eq!(core.connect_supplier(number, Some(dead)), Some(true));
+    ping_suppliers(&core);
+    orb.shutdown();
+    serving.join().expect("no panic").expect("it served");
+    assert_eq!(core.statistics().dropped, 1);
+}
+
+/// The reference of an object of this ORB that does not exist any more.
+fn deactivated(core: &PlainCore) -> ObjectRef {
+    let object: SlowPeerRef = core.poa.activate(SlowPeer::default()).expect("room");
+    core.poa.deactivate(&object.0).expect("it was active");
+    object.0
+}
+
 /// An object that fails every call, after it let some of the call's time pass. It notes its calls, with the time left.
 #[derive(Clone, Default)]
 struct SlowPeer {
