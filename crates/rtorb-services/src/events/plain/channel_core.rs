@@ -556,21 +556,22 @@ impl PlainCore {
         true
     }
 
-    /// Notices, within `push_timeout`, that the channel has dropped this client or was restarted.
+    /// Notices, within `push_timeout`, that the channel has dropped this client or was restarted. It keeps a proxy that does not answer:
+    /// if the channel still has it, another one beside it would stay there for ever, because no ping finds a supplier without an object.
     fn ask_channel(&self, link: &mut ChannelLink) {
         let supply = self.supply.lock().clone();
         let consumer = link.consumer.as_ref().map(|(_, proxy)| proxy.as_object());
-        let (has_supply, has_consumer) = with_deadline(self.config.push_timeout, || {
-            let has_supply = supply.is_some_and(|proxy| is_there(proxy.as_object()).is_ok());
+        let has_lost = |proxy: &ObjectRef| is_there(proxy).is_err_and(|lost| is_gone(&lost));
+        let (lost_supply, lost_consumer) = with_deadline(self.config.push_timeout, || {
             (
-                has_supply,
-                consumer.is_some_and(|proxy| is_there(proxy).is_ok()),
+                supply.is_some_and(|proxy| has_lost(proxy.as_object())),
+                consumer.is_some_and(has_lost),
             )
         });
-        if !has_supply {
+        if lost_supply {
             *self.supply.lock() = None;
         }
-        if !has_consumer && let Some((object, _)) = link.consumer.take() {
+        if lost_consumer && let Some((object, _)) = link.consumer.take() {
             let _ = self.poa.deactivate(object.as_object());
         }
     }

@@ -127,6 +127,23 @@ fn deactivated(core: &PlainCore) -> ObjectRef {
     object.0
 }
 
+#[test]
+fn a_proxy_that_does_not_answer_is_kept_and_one_that_does_not_exist_is_not() {
+    let (core, unreachable) = core(PlainConfig::default());
+    core.poa.manager().activate();
+    for (object, is_kept) in [(unreachable, true), (deactivated(&core), false)] {
+        let supply = rtec::ProxyPushConsumer::unchecked_narrow(object.clone());
+        *core.supply.lock() = Some(supply);
+        let proxy = rtec::ProxyPushSupplier::unchecked_narrow(object.clone());
+        let mut link = ChannelLink {
+            consumer: Some((PushConsumer::unchecked_narrow(object), proxy)),
+        };
+        core.ask_channel(&mut link);
+        let kept = (core.supply.lock().is_some(), link.consumer.is_some());
+        assert_eq!(kept, (is_kept, is_kept));
+    }
+}
+
 /// An object that fails every call, after it let some of the call's time pass. It notes its calls, with the time left.
 #[derive(Clone, Default)]
 struct SlowPeer {
