@@ -162,6 +162,9 @@ impl PlainCore {
     }
 
     /// The object in `cell`, activated on first use.
+    ///
+    /// # Errors
+    /// OBJECT_NOT_EXIST if the channel ends, and the exception of the adapter.
     pub(super) fn made_once<
         I: ServedBy<S, Object = ObjectRef> + 'static,
         S: Send + Sync + 'static,
@@ -170,10 +173,16 @@ impl PlainCore {
         cell: &OnceLock<I>,
         servant: impl FnOnce() -> S,
     ) -> Result<I, SystemException> {
+        let servant = servant();
+        // Under the lock: no two threads activate an object, and none does after the end.
+        let state = self.state.lock();
+        if state.stop {
+            return Err(local::OBJECT_GONE);
+        }
         if let Some(object) = cell.get() {
             return Ok(object.clone());
         }
-        let object = self.poa.activate(servant()).map_err(refused)?;
+        let object = self.poa.activate(servant).map_err(refused)?;
         Ok(cell.get_or_init(|| object).clone())
     }
 

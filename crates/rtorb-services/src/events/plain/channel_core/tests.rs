@@ -144,6 +144,28 @@ fn a_proxy_that_does_not_answer_is_kept_and_one_that_does_not_exist_is_not() {
     }
 }
 
+#[test]
+fn an_administration_is_one_object_and_none_is_made_after_the_end() {
+    let mut limits = rtorb::Limits::default();
+    limits.objects_max = 1;
+    let orb = Orb::builder().limits(limits).build().expect("an ORB");
+    let poa = orb.root_poa().expect("its adapter");
+    let (other, object) = core(PlainConfig::default());
+    let channel = rtec::EventChannel::unchecked_narrow(object);
+    let core = PlainCore::new(poa, channel, PlainConfig::default());
+    let cell = OnceLock::<SlowPeerRef>::new();
+    let made = core.made_once(&cell, || {
+        // As another thread does, between the look at the cell and the activation.
+        core.made_once(&cell, SlowPeer::default).expect("room");
+        SlowPeer::default()
+    });
+    assert!(made.is_ok(), "there is room for one object");
+    other.stop();
+    let late = other.made_once(&OnceLock::<SlowPeerRef>::new(), SlowPeer::default);
+    let late = late.map(|_| ()).expect_err("it ends");
+    assert_eq!(late.kind, ExceptionKind::ObjectNotExist);
+}
+
 /// An object that fails every call, after it let some of the call's time pass. It notes its calls, with the time left.
 #[derive(Clone, Default)]
 struct SlowPeer {
