@@ -19,7 +19,8 @@ pub fn serve_cancellation(orb: &Orb) -> Result<DistributableThreads, SchedulingE
     // Which discipline it is does not matter for a cancellation.
     let servant = Canceller(orb.scheduling_current(EarliestDeadlineFirst));
     let reference: DistributableThreads = poa.activate_with_id(NAME, servant)?;
-    orb.bind_object_key(NAME, reference.as_object())?;
+    orb.bind_object_key(NAME, reference.as_object())
+        .inspect_err(|_| poa.destroy())?;
     Ok(reference)
 }
 
@@ -35,3 +36,21 @@ impl DistributableThreadsServant for Canceller {
 
 /// The name of the adapter, and the object key.
 const NAME: &str = "DistributableThreads";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_is_taken_leaves_no_adapter() {
+        let orb = Orb::builder().build().expect("an ORB");
+        let poa = orb.root_poa().expect("its adapter");
+        let canceller = Canceller(orb.scheduling_current(EarliestDeadlineFirst));
+        let other: DistributableThreads = poa.activate(canceller).expect("an object");
+        orb.bind_object_key(NAME, other.as_object())
+            .expect("it is free");
+        serve_cancellation(&orb).expect_err("its key is taken");
+        orb.unbind_object_key(NAME);
+        serve_cancellation(&orb).expect("its key is free, and the name of its adapter");
+    }
+}
