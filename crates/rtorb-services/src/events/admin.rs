@@ -64,8 +64,7 @@ impl ConsumerAdminServant for ForConsumers {
     fn obtain_push_supplier(&self) -> Result<Option<ProxyPushSupplier>, SystemException> {
         let core = &self.0;
         let made = core
-            .registry()
-            .lock()
+            .open_registry()?
             .add_consumer(core.config().consumers_max, |number| {
                 let proxy = ConsumerProxy::new(Arc::clone(core), number);
                 let proxy: ProxyPushSupplier = core.poa().activate(proxy).map_err(exception)?;
@@ -82,17 +81,16 @@ pub(crate) struct ForSuppliers(pub(crate) Arc<ChannelCore>);
 impl SupplierAdminServant for ForSuppliers {
     fn obtain_push_consumer(&self) -> Result<Option<ProxyPushConsumer>, SystemException> {
         let core = &self.0;
-        let made =
-            core.registry()
-                .lock()
-                .add_supplier(core.config().suppliers_max, |supplier| {
-                    let proxy = SupplierProxy {
-                        core: Arc::clone(core),
-                        supplier: Arc::clone(supplier),
-                    };
-                    let proxy: ProxyPushConsumer = core.poa().activate(proxy).map_err(exception)?;
-                    Ok(proxy.as_object().clone())
-                })?;
+        let made = core
+            .open_registry()?
+            .add_supplier(core.config().suppliers_max, |supplier| {
+                let proxy = SupplierProxy {
+                    core: Arc::clone(core),
+                    supplier: Arc::clone(supplier),
+                };
+                let proxy: ProxyPushConsumer = core.poa().activate(proxy).map_err(exception)?;
+                Ok(proxy.as_object().clone())
+            })?;
         Ok(Some(ProxyPushConsumer::unchecked_narrow(made)))
     }
 }

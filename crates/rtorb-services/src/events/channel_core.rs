@@ -331,8 +331,22 @@ impl ChannelCore {
         drop(freed);
     }
 
-    pub(crate) fn registry(&self) -> &Mutex<Registry> {
-        &self.registry
+    /// Locks the registry for a new client.
+    ///
+    /// # Errors
+    /// OBJECT_NOT_EXIST if the channel ends: the keeper would not notify this client.
+    pub(crate) fn open_registry(&self) -> Result<MutexGuard<'_, Registry>, SystemException> {
+        let registry = self.registry.lock();
+        if self.is_ending() {
+            return Err(local::PROXY_GONE);
+        }
+        Ok(registry)
+    }
+
+    /// All connected clients, when the channel [ends](Self::end). No other one connects any more.
+    pub(crate) fn last_clients(&self) -> (Vec<Arc<Consumer>>, Vec<Arc<ChannelSupplier>>) {
+        let registry = self.registry.lock();
+        (self.consumers(), registry.connected_suppliers())
     }
 
     /// The connected consumers, the most urgent first.
@@ -451,16 +465,15 @@ impl ChannelCore {
     /// Connects a supplier.
     ///
     /// # Errors
-    /// If its events would break a deadline, or it is connected already.
+    /// If its events would break a deadline, it is connected already, or the channel ends.
     pub(crate) fn connect_supplier(
         &self,
         supplier: &ChannelSupplier,
         reference: Option<&PushSupplier>,
         qos: SupplierQos,
     ) -> Result<(), ConnectSupplierError> {
-        let registry = self.registry.lock();
-        self.admit(|| flows(&registry, None, Some(&qos)))
-            .map_err(ConnectSupplierError::System)?;
+        let registry = self.open_registry()?;
+        self.admit(|| flows(&registry, None, Some(&qos)))?;
         let connected = supplier.connect(reference, qos, self.config.ping_timeout);
         drop(registry);
         if let Err(already) = connected {
@@ -495,6 +508,9 @@ impl ChannelCore {
     }
 
     /// Finds out how urgent a subscription is. The source may take its time, so no lock is held meanwhile.
+    ///
+    /// # Errors
+    /// BAD_PARAM for an unknown `rt_info`, TRANSIENT if the source does not tell its urgency, OBJECT_NOT_EXIST if the channel ends.
     fn place(&self, subscription: &Subscription) -> Result<Placed<'_>, SystemException> {
         loop {
             let seen = self.reorders.load(Ordering::Acquire);
@@ -503,7 +519,7 @@ impl ChannelCore {
                 UrgencyError::UnknownRtInfo(_) => ExceptionKind::BadParam,
                 UrgencyError::NotTold { .. } => ExceptionKind::Transient,
             })?;
-            let registry = self.registry.lock();
+            let registry = self.open_registry()?;
             if seen == self.reorders.load(Ordering::Acquire) {
                 return Ok(Placed {
                     registry,
@@ -532,6 +548,12 @@ impl ChannelCore {
 pub(crate) enum ConnectSupplierError {
     AlreadyConnected(AlreadyConnected),
     System(SystemException),
+}
+
+impl From<SystemException> for ConnectSupplierError {
+    fn from(exception: SystemException) -> Self {
+        Self::System(exception)
+    }
 }
 
 /// The most urgent of these `rt_info`s, and its urgency.
@@ -627,13 +649,16 @@ const OBSERVERS_MAX: usize = 64;
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::events::admin::{ForConsumers, ForSuppliers};
     use crate::events::client::Arrival;
     use crate::events::config::Dispatching;
     use crate::events::connection::{NotSent, SendProgress};
     use crate::events::event::{EncodedEvents, Message};
     use crate::events::priority_source::RtInfoIsPriority;
     use crate::events::timer_queue::TimerQueue;
-    use crate::stubs::rtec_event::rtec_event_channel_admin::Dependency;
+    use crate::stubs::rtec_event::rtec_event_channel_admin::{
+        ConsumerAdminServant, Dependency, SupplierAdminServant,
+    };
     use rtorb::cdr::CharCodeSet;
 
     /// Records the priority of each consumer that gets a message.
@@ -676,10 +701,14 @@ pub(crate) mod tests {
 
     /// A channel with this configuration and without threads of its own.
     pub(crate) fn channel_of(config: ChannelConfig) -> ChannelCore {
+        channel_with(config, Arc::new(RtInfoIsPriority))
+    }
+
+    fn channel_with(config: ChannelConfig, source: Arc<dyn PrioritySource>) -> ChannelCore {
         let orb = Orb::builder().listen("iiop://127.0.0.1:0");
         let orb = orb.build().expect("an ORB");
         let poa = orb.root_poa().expect("it listens");
-        ChannelCore::new(config, Arc::new(RtInfoIsPriority), orb, poa)
+        ChannelCore::new(config, source, orb, poa)
     }
 
     fn connect(core: &ChannelCore, priority: i32, sent: &Arc<Mutex<Vec<i32>>>) {
@@ -696,6 +725,12 @@ pub(crate) mod tests {
         priority: i32,
         connection: Arc<dyn ConsumerConnection>,
     ) -> Arc<Consumer> {
+        let number = consumer_proxy(core);
+        let consumer = core.connect_consumer(number, everything(core, priority), connection);
+        consumer.expect("there is room")
+    }
+
+    fn everything(core: &ChannelCore, priority: i32) -> SubscriptionRequest {
         let everything = Dependency {
             event: Arrival::default().event,
             rt_info: priority,
@@ -704,15 +739,71 @@ pub(crate) mod tests {
             dependencies: vec![everything],
             is_gateway: false,
         };
+        core.subscription(&qos).expect("a subscription")
+    }
+
+    /// The number of a new proxy for a consumer.
+    fn consumer_proxy(core: &ChannelCore) -> u64 {
         let mut number = 0;
-        let proxy = core.registry().lock().add_consumer(16, |given| {
+        let proxy = core.registry.lock().add_consumer(16, |given| {
             number = given;
-            core.orb.string_to_object("corbaloc::127.0.0.1:1/proxy")
+            proxy_object(core)
         });
         proxy.expect("there is room");
-        let request = core.subscription(&qos).expect("a subscription");
-        let consumer = core.connect_consumer(number, request, connection);
-        consumer.expect("there is room")
+        number
+    }
+
+    fn supplier_proxy(core: &ChannelCore) -> Arc<ChannelSupplier> {
+        let mut supplier = None;
+        let proxy = core.registry.lock().add_supplier(16, |given| {
+            supplier = Some(Arc::clone(given));
+            proxy_object(core)
+        });
+        proxy.expect("there is room");
+        supplier.expect("it is given")
+    }
+
+    fn proxy_object(core: &ChannelCore) -> Result<ObjectRef, SystemException> {
+        core.orb.string_to_object("corbaloc::127.0.0.1:1/proxy")
+    }
+
+    /// Connects a supplier of nothing. Returns the kind of the exception.
+    fn connect_supplier(core: &ChannelCore, supplier: &ChannelSupplier) -> Option<ExceptionKind> {
+        let qos = SupplierQos {
+            publications: Vec::new(),
+            is_gateway: false,
+        };
+        match core.connect_supplier(supplier, None, qos) {
+            Ok(()) => None,
+            Err(ConnectSupplierError::System(exception)) => Some(exception.kind),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    fn recording() -> Arc<dyn ConsumerConnection> {
+        Arc::new(RecordingConnection {
+            priority: 0,
+            sent: Arc::default(),
+        })
+    }
+
+    const GONE: Option<ExceptionKind> = Some(ExceptionKind::ObjectNotExist);
+
+    #[test]
+    fn a_channel_that_ends_connects_nobody() {
+        let core = Arc::new(channel(Dispatching::Reactive, &[0]));
+        let (consumer, supplier) = (consumer_proxy(&core), supplier_proxy(&core));
+        let connected = connect_with(&core, 0, recording());
+        core.end();
+        let late = core.connect_consumer(consumer, everything(&core, 0), recording());
+        assert_eq!(late.err().map(|it| it.kind), GONE);
+        assert_eq!(connect_supplier(&core, &supplier), GONE);
+        let obtained = ForConsumers(Arc::clone(&core)).obtain_push_supplier();
+        assert_eq!(obtained.err().map(|it| it.kind), GONE);
+        let obtained = ForSuppliers(Arc::clone(&core)).obtain_push_consumer();
+        assert_eq!(obtained.err().map(|it| it.kind), GONE);
+        let (consumers, suppliers) = core.last_clients();
+        assert!(suppliers.is_empty() && Arc::ptr_eq(&consumers[0], &connected));
     }
 
     /// Does the work of the lanes' threads, the most urgent first. Returns false if there was none.

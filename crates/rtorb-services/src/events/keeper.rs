@@ -67,7 +67,7 @@ pub(crate) fn work(core: &Arc<ChannelCore>) {
 
 /// Ends the channel: stops dispatching, notifies clients for at most `goodbye_timeout`, and removes all objects.
 fn end(core: &ChannelCore) {
-    let (consumers, suppliers) = (core.consumers(), core.suppliers());
+    let (consumers, suppliers) = core.last_clients();
     for consumer in &consumers {
         consumer.depart(Departure::Disconnected);
     }
