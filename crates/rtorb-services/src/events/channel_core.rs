@@ -275,6 +275,7 @@ impl ChannelCore {
             return Err(TypeError.into());
         }
         let departed = || local::PROXY_GONE;
+        registry.check_consumer(consumer.number())?;
         self.admit(|| flows(&registry, Some((consumer.number(), &subscribed)), None))?;
         let keys = subscribed.keys.clone();
         let subscriber = registry.resubscribed(consumer, subscribed);
@@ -465,7 +466,7 @@ impl ChannelCore {
     /// Connects a supplier.
     ///
     /// # Errors
-    /// If its events would break a deadline, it is connected already, or the channel ends.
+    /// If its events would break a deadline, it is connected already, its proxy is gone, or the channel ends.
     pub(crate) fn connect_supplier(
         &self,
         supplier: &ChannelSupplier,
@@ -473,6 +474,7 @@ impl ChannelCore {
         qos: SupplierQos,
     ) -> Result<(), ConnectSupplierError> {
         let registry = self.open_registry()?;
+        registry.check_supplier(supplier.number())?;
         self.admit(|| flows(&registry, None, Some(&qos)))?;
         let connected = supplier.connect(reference, qos, self.config.ping_timeout);
         drop(registry);
@@ -653,11 +655,12 @@ pub(crate) mod tests {
     use crate::events::client::Arrival;
     use crate::events::config::Dispatching;
     use crate::events::connection::{NotSent, SendProgress};
+    use crate::events::consumer::Departure;
     use crate::events::event::{EncodedEvents, Message};
-    use crate::events::priority_source::RtInfoIsPriority;
+    use crate::events::priority_source::{FlowAdmission, RtInfoIsPriority};
     use crate::events::timer_queue::TimerQueue;
     use crate::stubs::rtec_event::rtec_event_channel_admin::{
-        ConsumerAdminServant, Dependency, SupplierAdminServant,
+        ConsumerAdminServant, Dependency, Observer, SupplierAdminServant,
     };
     use rtorb::cdr::CharCodeSet;
 
@@ -804,6 +807,60 @@ pub(crate) mod tests {
         assert_eq!(obtained.err().map(|it| it.kind), GONE);
         let (consumers, suppliers) = core.last_clients();
         assert!(suppliers.is_empty() && Arc::ptr_eq(&consumers[0], &connected));
+    }
+
+    /// An admission that counts its calls and calls an observer.
+    #[derive(Debug)]
+    struct Admitting {
+        calls: AtomicU64,
+        observer: Option<Observer>,
+    }
+
+    impl PrioritySource for Admitting {
+        fn urgency(&self, rt_info: i32) -> Result<Urgency, UrgencyError> {
+            RtInfoIsPriority.urgency(rt_info)
+        }
+
+        fn admission(&self) -> Option<&dyn FlowAdmission> {
+            Some(self)
+        }
+    }
+
+    impl FlowAdmission for Admitting {
+        fn admit(&self, _: &str, _: &[EventFlow]) -> Result<(), String> {
+            self.calls.fetch_add(1, Ordering::SeqCst);
+            let asked = self.observer.as_ref().map(|observer| {
+                observer.update_supplier(&SupplierQos {
+                    publications: Vec::new(),
+                    is_gateway: false,
+                })
+            });
+            asked.unwrap_or(Ok(())).map_err(|it| it.to_string())
+        }
+    }
+
+    #[test]
+    fn a_client_whose_proxy_is_gone_is_not_admitted() {
+        let source = Arc::new(Admitting {
+            calls: AtomicU64::new(0),
+            observer: None,
+        });
+        let core = channel_with(ChannelConfig::default(), Arc::clone(&source) as _);
+        let consumer = connect_with(&core, 0, recording());
+        let supplier = supplier_proxy(&core);
+        consumer.depart(Departure::Disconnected);
+        core.forget_consumer(&consumer);
+        core.forget_supplier(supplier.number());
+        assert_eq!(connect_supplier(&core, &supplier), GONE);
+        assert!(!supplier.is_connected());
+        match core.resubscribe_consumer(&consumer, everything(&core, 0)) {
+            Err(ProxyPushSupplierConnectPushConsumerError::System(exception)) => {
+                assert_eq!(exception.kind, ExceptionKind::ObjectNotExist);
+            }
+            other => panic!("{other:?}"),
+        }
+        let calls = source.calls.load(Ordering::SeqCst);
+        assert_eq!(calls, 1, "of the consumer when it connected");
     }
 
     /// Does the work of the lanes' threads, the most urgent first. Returns false if there was none.

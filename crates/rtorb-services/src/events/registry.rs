@@ -123,14 +123,30 @@ impl Registry {
         Ok(object)
     }
 
+    /// Checks that a proxy for a consumer exists.
+    ///
+    /// # Errors
+    /// OBJECT_NOT_EXIST if it does not.
+    pub(crate) fn check_consumer(&self, number: u64) -> Result<(), SystemException> {
+        let known = self.consumers.get(&number);
+        known.map(|_| ()).ok_or(local::PROXY_GONE)
+    }
+
+    /// Checks that a proxy for a supplier exists.
+    ///
+    /// # Errors
+    /// OBJECT_NOT_EXIST if it does not.
+    pub(crate) fn check_supplier(&self, number: u64) -> Result<(), SystemException> {
+        let known = self.suppliers.get(&number);
+        known.map(|_| ()).ok_or(local::PROXY_GONE)
+    }
+
     /// Takes a slot for the consumer that connects to the proxy with that number.
     ///
     /// # Errors
     /// OBJECT_NOT_EXIST if there is no such proxy, NO_RESOURCES if all slots are taken.
     pub(crate) fn take_slot(&mut self, number: u64) -> Result<usize, SystemException> {
-        if !self.consumers.contains_key(&number) {
-            return Err(local::PROXY_GONE);
-        }
+        self.check_consumer(number)?;
         if self.free_slots.is_empty() {
             self.free_departed();
         }
