@@ -431,8 +431,9 @@ impl ChannelCore {
         // Read before the consumers' counts: an event that is not in it any more is in theirs.
         let undistributed = self.lanes.iter().map(|lane| lane.undistributed() as u64);
         let undistributed = undistributed.sum();
-        let consumers = self.consumers();
+        // Under the lock, as a consumer departs: it is in one of both lists.
         let registry = self.registry.lock();
+        let consumers = self.consumers();
         let suppliers = registry.connected_suppliers();
         Statistics {
             received: count(&self.received),
@@ -663,6 +664,9 @@ pub(crate) mod tests {
         ConsumerAdminServant, Dependency, Observer, SupplierAdminServant,
     };
     use rtorb::cdr::CharCodeSet;
+    use rtorb_os::thread::thread_id;
+    use rtorb_tests::asleep::until_asleep;
+    use std::sync::mpsc;
 
     /// Records the priority of each consumer that gets a message.
     #[derive(Debug)]
@@ -861,6 +865,30 @@ pub(crate) mod tests {
         }
         let calls = source.calls.load(Ordering::SeqCst);
         assert_eq!(calls, 1, "of the consumer when it connected");
+    }
+
+    #[test]
+    fn a_consumer_that_departs_meanwhile_is_counted_once() {
+        let core = channel(Dispatching::Reactive, &[0]);
+        let consumer = connect_with(&core, 0, recording());
+        consumer.depart(Departure::Disconnected);
+        let registry = core.registry.lock();
+        let (tell, told) = mpsc::channel();
+        let statistics = std::thread::scope(|scope| {
+            let asking = scope.spawn(|| {
+                tell.send(thread_id()).expect("the test waits");
+                core.statistics()
+            });
+            until_asleep(&[told.recv().expect("it runs")]);
+            // As in `forget_consumer`.
+            let mut registry = registry;
+            let forgotten = registry.forget_consumer(&consumer).subscriber;
+            core.subscriptions.remove(forgotten.expect("it was in it"));
+            drop(registry);
+            asking.join().expect("no panic")
+        });
+        assert_eq!(statistics.departed.disconnected, 1);
+        assert!(statistics.consumers.is_empty(), "{statistics:?}");
     }
 
     /// Does the work of the lanes' threads, the most urgent first. Returns false if there was none.
