@@ -29,6 +29,7 @@ use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 #[derive(Debug)]
 pub(crate) struct ChannelCore {
@@ -487,13 +488,14 @@ impl ChannelCore {
         Ok(())
     }
 
-    /// Asks the source of priorities whether the events of its operations may go through the channel.
+    /// Asks the source of priorities, for [`ADMISSION_TIMEOUT`] at most, whether the events of its operations may go through the channel.
     fn admit(&self, flows: impl FnOnce() -> Vec<EventFlow>) -> Result<(), SystemException> {
         let Some(admission) = self.priorities.admission() else {
             return Ok(());
         };
         let flows = flows();
-        let admitted = admission.admit(&self.name(), &flows);
+        let name = self.name();
+        let admitted = rtorb::with_deadline(ADMISSION_TIMEOUT, || admission.admit(&name, &flows));
         admitted.map_err(|reason| local::NOT_ADMITTED.with_detail(reason))?;
         *self.admitted.lock() = flows;
         Ok(())
@@ -646,6 +648,10 @@ fn flows(
     counts.into_iter().map(flow).collect()
 }
 
+/// The time for the admission of a client's events: an analysis takes seconds at most. Meanwhile no other client connects, and the
+/// keeper, which has to find those that hang, waits too; so it is less than the 30 s that an ORB gives a call.
+const ADMISSION_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Gateways of one channel, and other observers.
 const OBSERVERS_MAX: usize = 64;
 
@@ -661,8 +667,9 @@ pub(crate) mod tests {
     use crate::events::priority_source::{FlowAdmission, RtInfoIsPriority};
     use crate::events::timer_queue::TimerQueue;
     use crate::stubs::rtec_event::rtec_event_channel_admin::{
-        ConsumerAdminServant, Dependency, Observer, SupplierAdminServant,
+        ConsumerAdminServant, Dependency, Observer, ObserverServant, SupplierAdminServant,
     };
+    use rtorb::CurrentCall;
     use rtorb::cdr::CharCodeSet;
     use rtorb_os::thread::thread_id;
     use rtorb_tests::asleep::until_asleep;
@@ -889,6 +896,45 @@ pub(crate) mod tests {
         });
         assert_eq!(statistics.departed.disconnected, 1);
         assert!(statistics.consumers.is_empty(), "{statistics:?}");
+    }
+
+    /// Notes the time that its callers have left.
+    #[derive(Default)]
+    struct TimeLeft(Mutex<Vec<Option<Duration>>>);
+
+    impl ObserverServant for TimeLeft {
+        fn update_consumer(&self, _: &ConsumerQos) -> Result<(), SystemException> {
+            Ok(())
+        }
+
+        fn update_supplier(&self, _: &SupplierQos) -> Result<(), SystemException> {
+            let left = CurrentCall::get().and_then(|call| call.remaining());
+            self.0.lock().push(left);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_admission_has_a_bound_of_its_own() {
+        let orb = Orb::builder().round_trip_timeout(None).build();
+        let orb = orb.expect("an ORB");
+        let poa = orb.root_poa().expect("its adapter");
+        poa.manager().activate();
+        let left = Arc::new(TimeLeft::default());
+        let observer: Observer = poa.activate(Arc::clone(&left)).expect("an object");
+        let source = Arc::new(Admitting {
+            calls: AtomicU64::new(0),
+            observer: Some(observer),
+        });
+        let core = channel_with(ChannelConfig::default(), source);
+        let consumer = connect_with(&core, 0, recording());
+        let again = core.resubscribe_consumer(&consumer, everything(&core, 0));
+        again.expect("it is admitted");
+        assert_eq!(connect_supplier(&core, &supplier_proxy(&core)), None);
+        let left = left.0.lock();
+        assert_eq!(left.len(), 3);
+        let is_bounded = |left: &Option<Duration>| left.is_some_and(|it| it <= ADMISSION_TIMEOUT);
+        assert!(left.iter().all(is_bounded), "{left:?}");
     }
 
     /// Does the work of the lanes' threads, the most urgent first. Returns false if there was none.

@@ -22,8 +22,9 @@ pub trait PrioritySource: fmt::Debug + Send + Sync {
 
 /// Decides whether events may run the operations of their consumers as often as their suppliers send them.
 ///
-/// The channel asks when a consumer or a supplier connects, and connects no other one meanwhile. When one has disconnected, it says which
-/// events are left, and at its end that there are none.
+/// The channel asks when a consumer or a supplier connects, and connects no other one meanwhile: the calls of the admission to other
+/// objects end within 5 s, and the client is refused then. When one has disconnected, it says which events are left, and at its end that
+/// there are none.
 pub trait FlowAdmission {
     /// Admits all events of the channel of that name in place of those that it had, or refuses the client that connects. Fewer events are
     /// always admitted, and a channel without events is forgotten.
