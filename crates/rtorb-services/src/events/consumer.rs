@@ -178,6 +178,7 @@ impl Consumer {
             result = self.send(job, None);
             state = self.state.lock();
         }
+        state.needs_turn = false;
         let timeout_ns = state.subscription.next_timeout_ns();
         result.check_at_ns = result.check_at_ns.into_iter().chain(timeout_ns).min();
         result
@@ -194,10 +195,12 @@ impl Consumer {
         }
         state.serve(service);
         state.may_be_stale = true;
-        drop(state);
-        // A turn sets the timer for the new timeouts.
-        self.lane().enqueue(Arc::clone(self), 0);
-        self.lane().wake();
+        // A turn sets the timer for the new timeouts. One comes anyway if it is queued or blocked.
+        match state.send_state {
+            SendState::Idle => self.start_turn(state),
+            SendState::Sending => state.needs_turn = true,
+            SendState::Queued | SendState::Blocked => {}
+        }
         true
     }
 
@@ -213,11 +216,7 @@ impl Consumer {
 
     /// Gives the consumer its first turn, which sets the timer for its timeouts.
     pub(crate) fn start(self: &Arc<Self>) {
-        let mut state = self.state.lock();
-        state.send_state = SendState::Queued;
-        drop(state);
-        self.lane().enqueue(Arc::clone(self), 0);
-        self.lane().wake();
+        self.start_turn(self.state.lock());
     }
 
     /// Notes that the connection is open; what waits may go.
@@ -302,6 +301,14 @@ impl Consumer {
             timeouts_missed: state.timeouts_missed(),
             queued_octets: state.queue.bytes(),
         }
+    }
+
+    /// Queues the consumer, for which no thread sends, for a turn.
+    fn start_turn(self: &Arc<Self>, mut state: Held<'_>) {
+        state.send_state = SendState::Queued;
+        drop(state);
+        self.lane().enqueue(Arc::clone(self), 0);
+        self.lane().wake();
     }
 
     fn enqueue_and_wake(self: &Arc<Self>, state: Held<'_>) {

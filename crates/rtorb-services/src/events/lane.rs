@@ -24,7 +24,7 @@ pub(crate) struct Lane<C> {
     signal: WakeSignal,
 }
 
-/// Consumers with something to send, each at most once.
+/// Consumers with something to send, or to set their timers, each at most once, and once more when it departs.
 #[derive(Debug)]
 struct ReadyQueue<C> {
     consumers: BinaryHeap<ReadyConsumer<C>>,

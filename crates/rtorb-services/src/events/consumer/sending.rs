@@ -100,8 +100,7 @@ impl Consumer {
                 SendStep::Stop => None,
             };
             let Some(next_action) = next_action else {
-                state.stop_sending(SendState::Idle, outgoing);
-                return TurnResult::default();
+                return self.rest(state, outgoing);
             };
             action = next_action;
         }
@@ -153,6 +152,19 @@ impl Consumer {
             return SendStep::Stop;
         }
         next
+    }
+
+    /// Ends the sending, with another turn if the consumer needs one for its timer.
+    fn rest(&self, mut state: Held<'_>, outgoing: Vec<u8>) -> TurnResult {
+        if core::mem::take(&mut state.needs_turn) && state.phase != Phase::Departed {
+            state.stop_sending(SendState::Queued, outgoing);
+            return TurnResult {
+                next_turn_ns: Some(0),
+                check_at_ns: None,
+            };
+        }
+        state.stop_sending(SendState::Idle, outgoing);
+        TurnResult::default()
     }
 
     fn block(&self, mut state: Held<'_>, outgoing: Vec<u8>) -> TurnResult {

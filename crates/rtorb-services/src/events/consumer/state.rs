@@ -19,6 +19,8 @@ pub(crate) struct Service {
 pub(super) struct ConsumerState {
     pub(super) phase: Phase,
     pub(super) send_state: SendState,
+    /// True if a subscription has come since a thread began to send: the lane does not know its timeouts.
+    pub(super) needs_turn: bool,
     pub(super) is_suspended: bool,
     pub(super) subscription: Subscription,
     /// True if the subscription needs more than the lookup of its keys.
@@ -124,6 +126,7 @@ impl ConsumerState {
         Self {
             phase: Phase::Opening,
             send_state: SendState::Idle,
+            needs_turn: false,
             is_suspended: false,
             is_filtered: !service.subscription.is_plain(),
             subscription: service.subscription,

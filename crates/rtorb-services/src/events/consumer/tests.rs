@@ -141,7 +141,16 @@ struct Bench {
 impl Bench {
     fn new(config: &ChannelConfig, qos: &ConsumerQos) -> Self {
         let fake = Arc::new(FakeConnection::default());
-        let connection: Arc<dyn ConsumerConnection> = Arc::clone(&fake) as _;
+        Self::with(config, qos, Arc::clone(&fake) as _, fake)
+    }
+
+    /// With a connection that need not be the simulated one.
+    fn with(
+        config: &ChannelConfig,
+        qos: &ConsumerQos,
+        connection: Arc<dyn ConsumerConnection>,
+        fake: Arc<FakeConnection>,
+    ) -> Self {
         let consumer = consumer(0, qos, connection, config);
         consumer.start();
         consumer.opened();
@@ -183,6 +192,11 @@ impl Bench {
 
     fn resubscribe(&self, qos: &ConsumerQos) {
         assert!(self.consumer.resubscribe(service(qos, None)));
+    }
+
+    /// Does all current work of the lane and returns the number of its steps.
+    fn steps(&mut self) -> usize {
+        core::iter::from_fn(|| self.step_once().then_some(())).count()
     }
 
     /// Works until no event waits.
@@ -534,6 +548,71 @@ fn a_new_subscription_has_its_own_timeouts() {
     bench.is_without_timer();
     bench.consumer.depart(Departure::Disconnected);
     assert!(!bench.consumer.resubscribe(service(&qos, None)));
+}
+
+/// Subscribes again, as a client does that has nothing else to do, with a timeout of a minute.
+fn resubscribe_often(consumer: &Arc<Consumer>) {
+    let mut qos = wanting(&[(types::INTERVAL_TIMEOUT, 0), (0, 0)]);
+    qos.dependencies[0].event.header.creation_time = 600_000_000;
+    for _ in 0..100 {
+        assert!(consumer.resubscribe(service(&qos, None)));
+    }
+}
+
+/// A connection whose consumer subscribes again while a thread sends for it.
+#[derive(Debug, Default)]
+struct Resubscribing(Mutex<Option<Arc<Consumer>>>);
+
+impl ConsumerConnection for Resubscribing {
+    fn push(&self, _: Message<'_>) -> Result<SendProgress, NotSent> {
+        let consumer = self.0.lock().take();
+        resubscribe_often(&consumer.expect("one push"));
+        Ok(SendProgress::Whole)
+    }
+
+    fn flush(&self) -> Result<SendProgress, SystemException> {
+        Ok(SendProgress::Whole)
+    }
+
+    fn open(&self, _: Priority) -> Result<(), SystemException> {
+        Ok(())
+    }
+
+    fn ping(&self) -> Result<(), SystemException> {
+        Ok(())
+    }
+
+    fn notify_disconnected(&self) {}
+}
+
+#[test]
+fn a_consumer_that_subscribes_often_waits_for_one_turn() {
+    let config = ChannelConfig {
+        // No retry comes meanwhile, unless the host is very busy.
+        retry: Duration::from_secs(1),
+        ..ChannelConfig::default()
+    };
+    let qos = wanting(&[(0, 0)]);
+    let mut bench = Bench::new(&config, &qos);
+    resubscribe_often(&bench.consumer);
+    assert_eq!(bench.steps(), 1, "it was idle");
+    assert!(bench.timers.next_ns().is_some());
+
+    bench.fake.behave(Manner::Clogged);
+    bench.offer(1, Dispatch::InPlace);
+    bench.step();
+    resubscribe_often(&bench.consumer);
+    assert!(bench.steps() <= 1, "it has a timer");
+
+    for dispatch in [Dispatch::InPlace, Dispatch::ByLane] {
+        let sending = Arc::new(Resubscribing::default());
+        let mut bench = Bench::with(&config, &qos, Arc::clone(&sending) as _, Arc::default());
+        *sending.0.lock() = Some(Arc::clone(&bench.consumer));
+        bench.offer(1, dispatch);
+        let sends = usize::from(dispatch == Dispatch::ByLane);
+        assert_eq!(bench.steps(), sends + 1, "a thread sent for it");
+        assert!(bench.timers.next_ns().is_some(), "its timeout");
+    }
 }
 
 #[test]
