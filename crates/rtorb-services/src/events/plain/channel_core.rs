@@ -553,7 +553,7 @@ impl PlainCore {
         };
         supplier.failures = match &answer {
             Ok(()) => 0,
-            Err(exception) if is_gone(exception) => u32::MAX,
+            Err(exception) if no_longer_exists(exception) => u32::MAX,
             Err(_) => supplier.failures + 1,
         };
         if supplier.failures >= self.config.failures_max {
@@ -570,7 +570,8 @@ impl PlainCore {
     fn ask_channel(&self, link: &mut ChannelLink) {
         let supply = self.supply.lock().clone();
         let consumer = link.consumer.as_ref().map(|(_, proxy)| proxy.as_object());
-        let has_lost = |proxy: &ObjectRef| is_there(proxy).is_err_and(|lost| is_gone(&lost));
+        let has_lost =
+            |proxy: &ObjectRef| is_there(proxy).is_err_and(|lost| no_longer_exists(&lost));
         let (lost_supply, lost_consumer) = with_deadline(self.config.push_timeout, || {
             (
                 supply.is_some_and(|proxy| has_lost(proxy.as_object())),
@@ -700,7 +701,7 @@ impl PushConsumerServant for FanOut {
 }
 
 /// True if the exception says that the object does not exist; false if it did not answer.
-pub(super) fn is_gone(exception: &SystemException) -> bool {
+pub(super) fn no_longer_exists(exception: &SystemException) -> bool {
     exception.kind == ExceptionKind::ObjectNotExist
 }
 

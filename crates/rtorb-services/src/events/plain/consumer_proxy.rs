@@ -9,7 +9,7 @@ use rtorb::{CompletionStatus, SystemException};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::thread::spawn;
 
-use super::channel_core::{Notify, PlainCore, is_gone, refused};
+use super::channel_core::{Notify, PlainCore, no_longer_exists, refused};
 use super::consumer::{ConsumerWork, QueuedConsumer};
 use crate::events::client::is_there;
 use crate::stubs::cos_event::cos_event_channel_admin::{
@@ -114,7 +114,7 @@ impl Worker {
             ask_ns = monotonic_ns() + ask_every_ns;
             failures = match &answer {
                 Ok(()) => 0,
-                Err(exception) if is_gone(exception) => u32::MAX,
+                Err(exception) if no_longer_exists(exception) => u32::MAX,
                 Err(_) => failures + 1,
             };
             if failures >= self.core.config().failures_max {
@@ -140,7 +140,7 @@ impl Worker {
             };
             tries += 1;
             let may_try_again = exception.completed == CompletionStatus::No
-                && !is_gone(&exception)
+                && !no_longer_exists(&exception)
                 && tries < self.core.config().failures_max
                 && !self.consumer.has_ended();
             if !may_try_again {
