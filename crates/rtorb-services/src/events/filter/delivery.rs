@@ -34,11 +34,6 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Bytes of all events, without padding between them.
-    pub fn bytes_total(&self) -> usize {
-        self.events().map(|event| event.bytes.len()).sum()
-    }
-
     /// The events, in the order in which they came.
     pub fn events(&self) -> impl Iterator<Item = EventBytes<'a>> + use<'a> {
         let events = self.0;

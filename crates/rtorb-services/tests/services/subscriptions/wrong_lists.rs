@@ -89,11 +89,11 @@ fn what_a_conjunction_cannot_remember_is_counted() {
     ] {
         let mut subscription =
             Subscription::build(&list(text), FilterKind::Basic, &limits, 0).expect("a conjunction");
-        let mut pushes = Vec::new();
+        let mut pushes = Vec::<usize>::new();
         for (source, octets) in events {
             let event = header(20, source, 0);
             subscription.accept(&event, &vec![0; octets], 0, &mut |delivery| {
-                pushes.push(delivery.bytes_total());
+                pushes.push(delivery.events().map(|event| event.bytes.len()).sum());
             });
         }
         assert_eq!(pushes, [pushed], "{text}");
