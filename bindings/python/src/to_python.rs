@@ -22,8 +22,8 @@ pub(crate) struct ToPython<'a, 'py> {
     py: Python<'py>,
     library: &'a Bound<'py, Library>,
     orb: &'a Arc<SharedOrb>,
-    /// The objects of valuetypes, by their place: shared values are one object.
-    states: HashMap<*const State, Bound<'py, PyAny>>,
+    /// The objects of valuetypes, by their place: shared values are one object. A value is kept, so that no other gets its place.
+    states: HashMap<*const State, (Arc<State>, Bound<'py, PyAny>)>,
 }
 
 impl<'a, 'py> ToPython<'a, 'py> {
@@ -300,7 +300,7 @@ impl<'a, 'py> ToPython<'a, 'py> {
 
     fn state(&mut self, state: &Arc<State>, scope: &Scope<'_>) -> PyResult<Bound<'py, PyAny>> {
         let place = Arc::as_ptr(state);
-        if let Some(object) = self.states.get(&place) {
+        if let Some((_, object)) = self.states.get(&place) {
             return Ok(object.clone());
         }
         let types = Arc::clone(&self.library.get().types);
@@ -322,7 +322,8 @@ impl<'a, 'py> ToPython<'a, 'py> {
             let class = class_of(self.library, scope.type_code)?;
             class.call1(PyTuple::new(self.py, objects)?)
         })?;
-        self.states.insert(place, object.clone());
+        let kept = (Arc::clone(state), object.clone());
+        self.states.insert(place, kept);
         Ok(object)
     }
 

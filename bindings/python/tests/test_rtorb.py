@@ -149,6 +149,12 @@ class Calls(Served):
         with self.assertRaisesRegex(TypeError, "rtorb.Any"):
             self.motor.echo([1])
 
+    def test_each_any_has_a_valuetype_of_its_own(self):
+        marked = rtorb.load_text("valuetype Mark { public long number; };")
+        given = rtorb.Any("sequence<any>", [marked.Mark(number) for number in range(100)])
+        echoed = self.motor.echo(given).value
+        self.assertEqual([it.value.number for it in echoed], list(range(100)))
+
     def test_constants_and_nested_names(self):
         self.assertEqual((Robot.MOST, Robot.USUAL, Robot.GREETING), (360, Robot.fast, "hello"))
         self.assertEqual(self.motor.change(Robot.Motor.Mode.busy), Robot.Motor.busy)
