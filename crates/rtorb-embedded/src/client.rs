@@ -62,8 +62,12 @@ impl Client {
         if request.response == Response::None {
             return Ok(());
         }
-        self.read_reply(request_id, results)
-            .inspect_err(|_| self.receiver.clear())?
+        self.read_reply(request_id, results).inspect_err(|error| {
+            // After a timeout the rest of the reply can still come.
+            if error.kind != ExceptionKind::Timeout {
+                self.receiver.clear();
+            }
+        })?
     }
 
     /// Writes a request, sends it, and returns its id.

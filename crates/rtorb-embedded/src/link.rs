@@ -5,13 +5,19 @@ use rtorb_wire::connection::ReceiveLimits;
 
 /// A stream of bytes to one peer. The application implements it, for example over a serial line.
 pub trait Link {
-    /// Sends all bytes, and waits until they are taken.
+    /// Sends all bytes, and waits until they are taken. A message may be sent in several pieces.
+    ///
+    /// After an error the peer may have a part of a message, and would read the next message as its rest. A link that cannot take back what
+    /// it has sent of a message therefore answers [`LinkError::Broken`] from then on, until it has begun a new stream.
     ///
     /// # Errors
     /// When the peer does not take them in the time that the link allows, or the link is broken.
     fn send(&mut self, bytes: &[u8]) -> Result<(), LinkError>;
 
     /// Receives at least one byte into `into`, and waits for it. Returns how many; 0 when the peer has ended the stream.
+    ///
+    /// After [`LinkError::TimedOut`] a client reads on where it stopped: the rest of a late reply belongs to that reply. After any other end
+    /// it expects the beginning of a message.
     ///
     /// # Errors
     /// When none comes in the time that the link allows, or the link is broken.

@@ -43,6 +43,11 @@ impl SharedClient for Locked {
 
 /// A client at that end of a link, for as long as the tests run.
 pub(super) fn client(stream: impl Read + Write + Send + 'static) -> &'static dyn SharedClient {
-    let client = Client::new(Box::new(Socket(stream)), MESSAGE_BYTES_MAX);
+    client_of(Socket(stream))
+}
+
+/// A client of that link, for as long as the tests run.
+pub(super) fn client_of(link: impl Link + Send + 'static) -> &'static dyn SharedClient {
+    let client = Client::new(Box::new(link), MESSAGE_BYTES_MAX);
     Box::leak(Box::new(Locked(Mutex::new(client))))
 }

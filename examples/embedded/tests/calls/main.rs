@@ -4,5 +4,6 @@
 mod cubit;
 mod desk;
 mod guests;
+mod late;
 mod link;
 mod periods;
