@@ -221,8 +221,11 @@ impl HostNames {
             .is_some()
     }
 
-    /// Keeps unclaimed addresses for later calls.
+    /// Keeps unclaimed addresses for later calls. A later call looks an unknown name up again: the lookup may have failed for a moment only.
     fn keep(&mut self, host: Box<str>, addresses: SocketAddresses, now_ns: u64) {
+        if addresses.is_empty() {
+            return;
+        }
         if self.unclaimed.len() == UNCLAIMED_MAX {
             self.unclaimed.remove(0);
         }
@@ -369,11 +372,17 @@ pub(crate) mod tests {
     #[test]
     fn addresses_that_nobody_waited_for_are_few_and_are_forgotten() {
         let mut names = HostNames::default();
+        let addresses = || Arc::from([SocketAddr::from(([127, 0, 0, 1], 0))]);
         for number in 0..=UNCLAIMED_MAX {
-            names.keep(number.to_string().into(), SocketAddresses::default(), 7);
+            names.keep(number.to_string().into(), addresses(), 7);
         }
+        names.keep("unknown".into(), SocketAddresses::default(), 7);
         assert_eq!(names.unclaimed.len(), UNCLAIMED_MAX);
         assert!(names.unclaimed("0", 8).is_none() && names.unclaimed("1", 8).is_some());
+        assert!(
+            names.unclaimed("unknown", 8).is_none(),
+            "it has no addresses"
+        );
         assert!(names.unclaimed("1", 7 + UNCLAIMED_NS).is_none());
         assert!(names.unclaimed.is_empty());
     }
