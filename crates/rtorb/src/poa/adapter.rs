@@ -365,7 +365,8 @@ impl Poa {
             self.with_adapter(adapter).destroy();
         }
         for (id, place) in by_id {
-            self.withdraw(&id, place);
+            self.forget_name(&id);
+            self.core.server.objects.remove(place);
         }
         if let Some(ServantSource { place, .. }) = others {
             let adapter = ObjectKey::named(&self.adapter.path, b"");
@@ -555,20 +556,22 @@ impl Poa {
                 return Err(PoaError::ObjectNotActive);
             }
             objects.by_id.remove(id);
+            // Under the lock: once it is released, another thread may activate an object with this id.
+            self.forget_name(id);
             place
         };
-        self.withdraw(id, place);
+        self.core.server.objects.remove(place);
         Ok(())
     }
 
-    fn withdraw(&self, id: &[u8], place: Key) {
+    /// Removes the readable key of an object, if its adapter gives it one.
+    fn forget_name(&self, id: &[u8]) {
         if self.adapter.policies.lifespan == Lifespan::Persistent {
             self.core
                 .server
                 .objects
                 .forget_name(&ObjectKey::named(&self.adapter.path, id));
         }
-        self.core.server.objects.remove(place);
     }
 
     /// The table entry of the object to which a reference of this ORB refers.
@@ -666,6 +669,7 @@ impl Adapter {
             Lifespan::Persistent => {
                 let key = ObjectKey::named(&self.path, &id);
                 if !table.name(key.clone(), place) {
+                    drop(objects);
                     table.remove(place);
                     return Err(PoaError::ObjectAlreadyActive);
                 }
@@ -793,5 +797,97 @@ impl Objects {
     fn next_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Orb;
+    use crate::server::ServerCall;
+    use crate::tests::servant::{Log, Worker};
+    use core::sync::atomic::{AtomicBool, Ordering};
+    use core::time::Duration;
+    use std::sync::mpsc;
+    use std::thread;
+
+    /// A servant whose end deactivates an object of its adapter.
+    struct Leaving(Poa);
+
+    const OTHER: &str = "other";
+
+    impl Drop for Leaving {
+        fn drop(&mut self) {
+            let _ = self.0.deactivate_id(OTHER);
+        }
+    }
+
+    impl ServedBy<Leaving> for Worker {
+        fn find_operation(_: &[u8]) -> Option<usize> {
+            None
+        }
+
+        fn dispatch(
+            _: &Leaving,
+            _: usize,
+            call: &mut ServerCall<'_>,
+        ) -> Result<(), SystemException> {
+            call.reply(|_| Ok(()))
+        }
+    }
+
+    fn persistent(orb: &Orb) -> Poa {
+        let root = orb.root_poa().expect("it can be built");
+        let poa = root.create_poa("Kept", PoaPolicies::PERSISTENT);
+        poa.expect("the name is free")
+    }
+
+    #[test]
+    fn a_servant_that_is_refused_for_its_key_may_use_the_adapter_as_it_is_dropped() {
+        let orb = Orb::builder().build().expect("it can be built");
+        let poa = persistent(&orb);
+        let other: Worker = poa
+            .activate_with_id(OTHER, Log::default())
+            .expect("there is room");
+        let place = poa.place_of(&other.0).expect("it is active");
+        let key = ObjectKey::named(poa.name(), b"taken");
+        assert!(poa.core.server.objects.name(key, place));
+        let (tells, told) = mpsc::channel();
+        let of_thread = poa.clone();
+        thread::spawn(move || {
+            let leaving = Leaving(of_thread.clone());
+            let refused = of_thread.activate_with_id::<Worker, _>("taken", leaving);
+            tells.send(refused.map(|_| ()))
+        });
+        let refused = told.recv_timeout(Duration::from_secs(60));
+        let refused = refused.expect("the servant does not wait for itself");
+        assert_eq!(refused, Err(PoaError::ObjectAlreadyActive));
+        assert_eq!(poa.deactivate_id(OTHER), Err(PoaError::ObjectNotActive));
+    }
+
+    #[test]
+    fn an_id_whose_object_another_thread_has_deactivated_is_free() {
+        let orb = Orb::builder().build().expect("it can be built");
+        let poa = persistent(&orb);
+        let is_done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    let _ = poa.deactivate_id("k");
+                }
+            });
+            let mut failed = None;
+            for _ in 0..100_000 {
+                if poa.deactivate_id("k").is_ok() {
+                    continue;
+                }
+                failed = poa.activate_with_id::<Worker, _>("k", Log::default()).err();
+                if failed.is_some() {
+                    break;
+                }
+            }
+            is_done.store(true, Ordering::Relaxed);
+            assert_eq!(failed, None);
+        });
     }
 }
