@@ -53,8 +53,11 @@ impl ServedConnection {
     // Inlined, it would cost each request 30 instructions.
     #[cold]
     #[inline(never)]
-    fn end(&self) {
+    fn end(&mut self) {
         self.session.end_reading();
+        // The pool would lose one with each connection otherwise.
+        self.reading.give_buffer_back(&self.session);
+        self.session.orb.buffers.note_freed();
         if self.session.orb.is_stopping() {
             close_all(vec![Arc::clone(&self.session)]);
         }

@@ -460,4 +460,18 @@ mod tests {
         assert_eq!(turn, Turn::Over);
         assert_eq!(core.buffers.take()[0], 7, "the same buffer");
     }
+
+    #[test]
+    fn the_end_of_a_connection_with_a_thread_of_its_own_takes_no_buffer_from_the_pool() {
+        let _world = World::perfect();
+        let orb = Orb::builder().build().expect("an ORB");
+        let (mut accepted, client) = accepted(&orb);
+        let core = &orb.core.adapters.server;
+        let mut buffer = core.buffers.take();
+        buffer[0] = 7;
+        core.buffers.give_back(buffer);
+        drop(client);
+        accepted.serve_to_the_end(&mut Workspace::new(ThreadPriority::keeping()));
+        assert_eq!(core.buffers.take()[0], 7, "the same buffer");
+    }
 }
