@@ -11,6 +11,10 @@ use std::sync::Arc;
 /// discarded until the client's host has acknowledged all messages, for at most [`LINGER_NS`]. Unsent replies are sent until their
 /// own deadline.
 pub(super) fn close_all(mut sessions: Vec<Arc<Session>>) {
+    // Nobody serves them any more: CloseConnection tells their clients so.
+    for session in &sessions {
+        session.orb.held.forget(session);
+    }
     settle_deferred(&sessions);
     for session in &sessions {
         session.say_closing();

@@ -1,18 +1,23 @@
 //! Managers of adapters (CORBA 3, 11.3.2): requests that wait, that are refused, and what becomes of those that wait.
 
 use super::object_keys::{Names, client};
+use rtorb::endpoint::Endpoint;
 use rtorb::interceptors::{Intervention, ServerRequest, ServerRequestInterceptor};
 use rtorb::poa::{PoaManager, PoaManagerState};
+use rtorb::rt::{Policy, Threadpool};
 use rtorb::{
     CompletionStatus, DispatchStrategy, ExceptionKind, Limits, Orb, OrbBuilder, Poa, PoaError,
     PoaPolicies, SystemException,
 };
 use rtorb_tests::ours::Ours;
-use rtorb_tests::raw::{Connection, LOCATE_REQUEST, REPLY, REQUEST, Request, Stream};
+use rtorb_tests::raw::{
+    CLOSE_CONNECTION, Connection, LOCATE_REQUEST, REPLY, REQUEST, Request, Stream,
+};
 use rtorb_tests::running::until;
 use rtorb_tests::stubs::{Relay, RelayServant, Seen};
 use rtorb_wire::giop::contexts::REMAINING_TIME;
 use rtorb_wire::giop::remaining_time;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -303,13 +308,19 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// Activates it. Returns its key, what tells of its calls, and what ends them.
-    fn activate(ours: &Ours) -> (Vec<u8>, Receiver<()>, Sender<()>) {
+    /// Makes it, with what tells of its calls, and what ends them.
+    fn new() -> (Self, Receiver<()>, Sender<()>) {
         let ((calls, called), (lets, goes_on)) = (channel(), channel());
         let blocks = Self {
             called: Mutex::new(calls),
             goes_on: Mutex::new(goes_on),
         };
+        (blocks, called, lets)
+    }
+
+    /// Activates it. Returns its key, what tells of its calls, and what ends them.
+    fn activate(ours: &Ours) -> (Vec<u8>, Receiver<()>, Sender<()>) {
+        let (blocks, called, lets) = Self::new();
         let relay: Relay = ours.poa.activate(blocks).expect("there is room");
         (ours.key(relay.as_object()), called, lets)
     }
@@ -325,6 +336,56 @@ impl RelayServant for Blocks {
     fn shutdown(&self) -> Result<(), SystemException> {
         Ok(())
     }
+}
+
+/// The address of an object's first endpoint.
+fn address(relay: &Relay) -> SocketAddr {
+    let first = relay.as_object().endpoints().next();
+    let Some(Endpoint::Tcp { host, port }) = first else {
+        panic!("a pool listens on TCP");
+    };
+    format!("{host}:{port}").parse().expect("a numeric address")
+}
+
+/// The only thread of a pool is in a servant when the requests become due, and does not read any more when that returns.
+#[test]
+fn the_end_of_a_pool_drops_the_held_requests_of_its_clients_and_does_not_wait_for_them() {
+    // Longer than the test takes.
+    let limits = Limits::with(|limits| limits.deferred_reply_time = 10 * LONG);
+    let ours = Ours::serve_as(Orb::builder().limits(limits));
+    let rt_orb = ours.orb.rt_orb();
+    let pool = rt_orb.create_threadpool(Threadpool::default());
+    let pool = pool.expect("a thread of time sharing");
+    let root = ours.orb.root_poa().expect("the ORB runs");
+    let policies = || PoaPolicies::default().with(Policy::Threadpool(pool));
+    let busy = root.create_poa("Busy", policies()).expect("it is free");
+    let manager = root.create_manager();
+    let held = root.create_poa_with_manager("Held", policies(), &manager);
+    let held = held.expect("it is free");
+    let (blocks, called, lets) = Blocks::new();
+    let blocks: Relay = busy.activate(blocks).expect("there is room");
+    let x: Relay = held.activate(Names("x".to_owned())).expect("room");
+
+    let server = address(&x);
+    let mut waiting = Connection::to(server);
+    waiting.send(&Request::two_way(&ours.key(x.as_object()), "pass_on").empty());
+    until("the request waits", || {
+        (manager.held_requests() == 1).then_some(())
+    });
+    let mut called_one = Connection::to(server);
+    called_one.send(&Request::two_way(&ours.key(blocks.as_object()), "pass_on").empty());
+    called.recv_timeout(LONG).expect("it is called");
+    busy.destroy();
+    held.destroy();
+    let (ends, ended) = channel();
+    thread::spawn(move || ends.send(rt_orb.destroy_threadpool(pool).is_ok()));
+    until("the pool is stopped", || TcpStream::connect(server).err());
+    lets.send(()).expect("it waits");
+    assert_eq!(called_one.answer().map(|it| it.kind), Some(REPLY));
+    assert_eq!(ended.recv_timeout(LONG), Ok(true));
+    let told = waiting.answer().map(|it| it.kind);
+    assert_eq!((told, waiting.answer()), (Some(CLOSE_CONNECTION), None));
+    assert_eq!(manager.held_requests(), 0);
 }
 
 /// A thread may take a request that its connection has left in a queue after the connection has ended.
