@@ -20,7 +20,6 @@ use rtorb_wire::giop::{
     RequestHeader, Response, Version, contexts,
 };
 use rtorb_wire::{DecodeError, Writer};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Serves a request in the thread that reads the connection.
 // Always: it is in the path of every call, and its other callers are rare.
@@ -121,8 +120,9 @@ fn note_named(
         let key = request.target.object_key()?;
         let object = target::find(&session.orb, key, &mut workspace.names);
         let is_proxy = (object.as_ref()).is_some_and(|object| object.servant.is_proxy());
-        // If this is the last use of a deactivated object, its servant is dropped here, and may panic.
-        let _ = catch_unwind(AssertUnwindSafe(move || drop(object)));
+        if let Some(object) = object {
+            upcall::release(session.upcall(), object);
+        }
         if !is_proxy {
             return noted;
         }
@@ -280,5 +280,8 @@ fn locate_request(
     };
     let is_sent = written.is_ok() && session.send(&w).is_ok();
     workspace.out = w.into_buffer();
+    if let Some(object) = object {
+        upcall::release(session.upcall(), object);
+    }
     Ok(if is_sent { Next::Done } else { Next::Over })
 }

@@ -4,8 +4,8 @@ use super::answer::{self, TakenTimes};
 use super::names::LocatedId;
 use super::reading::Next;
 use super::session::Session;
-use super::target;
 use super::workspace::Workspace;
+use super::{target, upcall};
 use crate::exception::{SystemException, local};
 use crate::server::ActiveObject;
 use crate::timing::QueuePlace;
@@ -13,7 +13,6 @@ use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::Message;
 use rtorb_wire::giop::{Header, RequestHeader};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A copy of one request. Its memory is reused for the next one.
 #[derive(Debug, Default)]
@@ -139,9 +138,9 @@ impl TakenRequest {
             let key = request.target.object_key()?;
             let object = target::find(&session.orb, key, &mut workspace.names);
             let looked = look(object.as_deref(), &workspace.names.id, request);
-            // If this is the last use of a deactivated object, its servant is dropped here. It may panic, which must not end
-            // the thread that reads for all.
-            let _ = catch_unwind(AssertUnwindSafe(move || drop(object)));
+            if let Some(object) = object {
+                upcall::release(session.upcall(), object);
+            }
             looked
         })?
     }

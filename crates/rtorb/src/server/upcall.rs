@@ -298,6 +298,10 @@ impl<'m, const SITE: u8> Upcall<'m> for OrbUpcall<'m, '_, SITE> {
         object.servant.check_presence(&self.names.id)
     }
 
+    fn leave(&mut self, object: Self::Object) {
+        release(self.orb.upcall, object);
+    }
+
     // Always: it is in the path of every call, and its other callers are rare.
     #[inline(always)]
     fn call(
@@ -309,7 +313,7 @@ impl<'m, const SITE: u8> Upcall<'m> for OrbUpcall<'m, '_, SITE> {
         let session = call.reply.responder.session;
         let pool = session.map_or(ThreadpoolId::OWN, |session| session.pool);
         if target::is_served_elsewhere(&object, pool, self.thread) {
-            return forward(&object, request, call);
+            return forward(object, request, call);
         }
         if !object.manager.is_active() {
             return serve_admitted(object, request, call, self.names, self.thread);
@@ -330,7 +334,13 @@ impl<'m, const SITE: u8> OrbUpcall<'m, '_, SITE> {
     ) -> Result<(), SystemException> {
         let (orb, session) = (self.orb, call.reply.responder.session);
         let upcall = session.map_or(orb.upcall, Session::upcall);
-        let running = begin(&orb.rt, &object, request, call, self.thread)?;
+        let running = match begin(&orb.rt, &object, request, call, self.thread) {
+            Ok(running) => running,
+            Err(exception) => {
+                release(upcall, object);
+                return Err(exception);
+            }
+        };
         if SITE == site::RARE && orb.has_interceptors() {
             // Beside the priority.
             call.reply.note_intercepted();
@@ -381,7 +391,7 @@ fn serve_admitted<'m>(
         let releases = orb.held.releases();
         let object = target::find(orb, key, names).ok_or(NO_SUCH_OBJECT)?;
         if target::is_served_elsewhere(&object, pool, thread) {
-            return forward(&object, request, call);
+            return forward(object, request, call);
         }
         if object.manager.is_active() {
             let mut upcall = OrbUpcall::<{ site::RARE }> { orb, names, thread };
@@ -528,11 +538,15 @@ fn native_of(
 /// Forwards a client to the endpoints of the pool that serves the object, because it called an endpoint of another pool.
 #[cold]
 fn forward(
-    object: &ActiveObject,
+    object: SlabGuard<'_, ActiveObject>,
     request: &RequestHeader<'_>,
     call: &mut ServerCall<'_>,
 ) -> Result<(), SystemException> {
-    let ior = object.adapter.forward(object, request.target.object_key()?);
+    let OrbResponder { orb, session, .. } = call.reply.responder;
+    let key = request.target.object_key();
+    let ior = key.map(|key| object.adapter.forward(&object, key));
+    release(session.map_or(orb.upcall, Session::upcall), object);
+    let ior = ior?;
     call.reply
         .respond(ReplyEnding::Forward(&ior), |w| ior.encode(w))
 }

@@ -6,7 +6,7 @@ use rtorb::{
     ServantActivator, SystemException,
 };
 use rtorb_tests::ours::Ours;
-use rtorb_tests::raw::{Connection, REQUEST, Stream};
+use rtorb_tests::raw::{Connection, LOCATE_REQUEST, REQUEST, Request, Stream};
 use rtorb_tests::running::until;
 use rtorb_tests::stubs::{Relay, RelayServant, Seen};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -579,6 +579,45 @@ fn a_oneway_is_forwarded_or_refused_before_its_client_is_told_that_it_has_arrive
                 "{} {id}",
                 poa.name()
             );
+        }
+    }
+}
+
+#[test]
+fn a_locator_that_panics_when_it_is_dropped_ends_no_thread_that_serves() {
+    struct Falls;
+    impl Drop for Falls {
+        fn drop(&mut self) {
+            panic!("as it shall");
+        }
+    }
+    for (name, dispatch) in DispatchStrategy::ALL {
+        for asks_by_locate_request in [true, false] {
+            let ours = Ours::serve_as(Orb::builder().dispatch(dispatch).pool_threads(1));
+            let poa = persistent(&ours, "Falls");
+            let (falls, destroyed) = (Falls, poa.clone());
+            let locate = move |_: &[u8]| {
+                let _lives_as_long = &falls;
+                destroyed.destroy();
+                Ok::<_, Intervention>(Names(String::new()))
+            };
+            poa.set_servant_locator::<Relay, _, _>(locate)
+                .expect("it has none");
+            let located = poa.create_reference_with_id::<Relay>("x");
+            let key = ours.key(located.expect("it has a locator").as_object());
+            let mut client = Connection::to(ours.address());
+            let asked = if asks_by_locate_request {
+                let mut locate = Stream::new(LOCATE_REQUEST, 2, false);
+                locate.ulong(1).ushort(0).octets(&key);
+                locate.message()
+            } else {
+                Request::two_way(&key, "_non_existent").empty()
+            };
+            assert_eq!(client.ask(&asked).map(|it| it.id), Some(1), "{name}");
+            let cubit = ours.key(ours.cubit.as_object());
+            let cube = Request::two_way(&cubit, "cube_long").of_long(3);
+            let answer = client.ask(&cube).expect(name);
+            assert_eq!(answer.long(), 27, "{name}");
         }
     }
 }
