@@ -12,10 +12,13 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct Demotion(Mutex<Option<Demoted>>);
 
+/// The thread has the lower one of the two policies.
 #[derive(Debug)]
 struct Demoted {
     to: SchedPolicy,
     returns_to: SchedPolicy,
+    /// The demotion has kept the thread from the policy to which it returns, now or before.
+    has_lowered: bool,
 }
 
 thread_local! {
@@ -24,7 +27,8 @@ thread_local! {
 }
 
 impl Demotion {
-    /// Demotes the thread with that number if `is_due`, and if it is not that low already. Returns without effect if the host refuses.
+    /// Demotes the thread with that number if `is_due`. One that is that low already stays as it is, and gets no higher. Returns without
+    /// effect if the host refuses.
     ///
     /// The thread must not end during the call if `is_due` returns true.
     pub(crate) fn begin(&self, thread_id: u32, to: SchedPolicy, is_due: impl FnOnce() -> bool) {
@@ -33,14 +37,20 @@ impl Demotion {
             return;
         }
         let returns_to = current_policy_of(thread_id);
-        if returns_to.priority() > to.priority() && apply_policy_to(thread_id, to).is_ok() {
-            *demoted = Some(Demoted { to, returns_to });
+        let has_lowered = returns_to.priority() > to.priority();
+        if !has_lowered || apply_policy_to(thread_id, to).is_ok() {
+            *demoted = Some(Demoted {
+                to,
+                returns_to,
+                has_lowered,
+            });
         }
     }
 
-    /// Ends the demotion. Returns the policy to which the thread is to return, if it is demoted.
+    /// Ends the demotion. Returns the policy to which the thread is to return, if the demotion has ever lowered it.
     pub(crate) fn end(&self) -> Option<SchedPolicy> {
-        self.0.lock().take().map(|demoted| demoted.returns_to)
+        let demoted = self.0.lock().take()?;
+        demoted.has_lowered.then_some(demoted.returns_to)
     }
 
     /// Returns the policy of the calling thread, whose demotion this is, or the one to which it returns.
@@ -49,17 +59,30 @@ impl Demotion {
         (demoted.as_ref()).map_or_else(current_policy, |demoted| demoted.returns_to)
     }
 
-    /// Sets the policy of the calling thread, whose demotion this is: now, or when the demotion ends.
+    /// Sets the policy of the calling thread, whose demotion this is: now if it is low enough, and otherwise when the demotion ends.
     fn apply(&self, policy: SchedPolicy) -> Result<(), Refused> {
         let mut demoted = self.0.lock();
         let Some(demoted) = demoted.as_mut() else {
             return apply_policy(policy);
         };
-        demoted.returns_to = policy;
-        if policy.priority() < demoted.to.priority() {
-            return apply_policy(policy);
+        let now = demoted.lower(policy);
+        if now != demoted.lower(demoted.returns_to) {
+            apply_policy(now)?;
         }
+        demoted.returns_to = policy;
+        demoted.has_lowered |= now != policy;
         Ok(())
+    }
+}
+
+impl Demoted {
+    /// Returns what the thread has if this is the policy to which it returns.
+    fn lower(&self, policy: SchedPolicy) -> SchedPolicy {
+        if policy.priority() > self.to.priority() {
+            self.to
+        } else {
+            policy
+        }
     }
 }
 

@@ -295,6 +295,78 @@ fn a_demoted_servant_does_not_get_a_higher_priority_by_its_own_calls() {
     assert_eq!(inner.seen(), [demoted, SchedPolicy::Fifo(40)]);
 }
 
+/// Two servants on the calling thread, where overruns are demoted to 2: `outer` at [`SERVING`] executes `works`, and calls one at 1.
+fn demoted_around_a_low_call(
+    cpu: usize,
+    works: impl Fn(&dyn Fn(u32), &Starving) + Send + Sync + 'static,
+) -> (Vec<SchedPolicy>, SchedPolicy, OperationCounts) {
+    let served = Served::collocated(Orb::builder().overrun(Overrun::Demote(2)));
+    let declared = |native: i16| {
+        let policy = Policy::PriorityModel {
+            model: PriorityModel::ServerDeclared,
+            server_priority: priority(native),
+        };
+        let adapter = served.adapter(&format!("Declared{native}"), &[policy]);
+        adapter.expect("they go together")
+    };
+    let inner = Works::executing(|us| {
+        execute(WORST * us);
+        assert_eq!(current_policy(), SchedPolicy::Fifo(1));
+        Ok(())
+    });
+    let low: Clockwork = declared(1).activate(inner).expect("room");
+    let outer = Arc::new(Starving::new(cpu));
+    let of_servant = Arc::clone(&outer);
+    let call_low = move |times| low.execute(times).expect("it is served");
+    let works = Works::executing(move |_| {
+        works(&call_low, &of_servant);
+        Ok(())
+    });
+    let object: Clockwork = declared(SERVING.into()).activate(works).expect("room");
+    let calling = thread::spawn(move || {
+        fifo(SERVING / 2 + 1, cpu).apply_here().expect("allowed");
+        object.execute(1).expect("it is served");
+        current_policy()
+    });
+    let after = calling.join().expect("no panic");
+    (
+        outer.seen(),
+        after,
+        counted(&served.orb, ("execute", Server), 2),
+    )
+}
+
+#[test]
+fn a_servant_whose_overrun_is_found_in_a_call_of_low_priority_is_demoted_when_that_call_returns() {
+    if !has_priorities() {
+        return;
+    }
+    let cpu = *current_affinity().first().expect("one at least");
+    let (seen, after, counts) = demoted_around_a_low_call(cpu, |call_low, outer| {
+        call_low(3);
+        outer.works().execute(0).expect("it is noted");
+    });
+    assert_eq!(seen, [SchedPolicy::Fifo(2)]);
+    assert_eq!(after, SchedPolicy::Fifo(SERVING / 2 + 1));
+    assert_eq!(counts.demotions, 1, "{counts:?}");
+}
+
+#[test]
+fn a_demoted_servant_has_the_priority_of_its_demotion_again_after_a_call_of_a_lower_one() {
+    if !has_priorities() {
+        return;
+    }
+    let cpu = *current_affinity().first().expect("one at least");
+    let (seen, after, counts) = demoted_around_a_low_call(cpu, |call_low, outer| {
+        outer.works().execute(1).expect("it is demoted");
+        call_low(0);
+        outer.works().execute(0).expect("it is noted");
+    });
+    assert_eq!(seen, [SchedPolicy::Fifo(2); 2]);
+    assert_eq!(after, SchedPolicy::Fifo(SERVING / 2 + 1));
+    assert_eq!(counts.demotions, 1, "{counts:?}");
+}
+
 #[test]
 fn a_demoted_thread_that_takes_the_priority_of_its_own_call_returns_to_the_one_before_the_demotion()
 {
