@@ -109,13 +109,15 @@ impl Enforcer {
         let rt = &self.threads.rt;
         rt.keep_above(caller_policy(rt).priority())
             .map_err(refusal)?;
-        let known = OWN.with_borrow(|own| {
+        let known = OWN.try_with(|own| {
             let of_orb = |one: &&OwnBudget| one.threads.as_ptr() == Arc::as_ptr(&self.threads);
+            let own = own.borrow();
             own.iter().find(of_orb).and_then(|one| one.budget.upgrade())
         });
         match known {
-            Some(budget) => Ok(Some(budget)),
-            None => self.watch_this_thread().map(Some),
+            Ok(Some(budget)) => Ok(Some(budget)),
+            Ok(None) => self.watch_this_thread().map(Some),
+            Err(_has_ended) => Ok(None),
         }
     }
 
@@ -203,6 +205,7 @@ mod tests {
     use super::*;
     use crate::Orb;
     use rtorb_os::clock::{monotonic_ns, thread_cpu_ns};
+    use std::sync::mpsc::{Sender, channel};
     use std::thread;
 
     /// Longer than any of this takes, in nanoseconds.
@@ -278,5 +281,35 @@ mod tests {
         })
         .join()
         .expect("no panic");
+    }
+
+    /// The budgets of a thread may end before what else it has, in the order in which it has first used them.
+    #[test]
+    fn a_thread_that_ends_serves_calls_without_a_budget_from_its_destructors() {
+        struct Calls(Option<(Orb, Sender<bool>)>);
+        impl Drop for Calls {
+            fn drop(&mut self) {
+                if let Some((orb, budgets)) = self.0.take() {
+                    let budget = orb.core.client.timing.enforcer.budget_here();
+                    let _ = budgets.send(matches!(budget, Ok(None)));
+                }
+            }
+        }
+        thread_local! {
+            static LAST: RefCell<Calls> = const { RefCell::new(Calls(None)) };
+        }
+        let orb = Orb::builder().build().expect("an ORB");
+        let enforcer = &orb.core.client.timing.enforcer;
+        enforcer.start(Overrun::Stop).expect("a thread");
+        let (budgets, got) = channel();
+        let of_thread = orb.clone();
+        let ended = thread::spawn(move || {
+            // What is used first ends last.
+            assert!(!is_asked_to_stop());
+            LAST.set(Calls(Some((of_thread.clone(), budgets))));
+            serve(&of_thread.core.client.timing.enforcer, LONG_NS, 0);
+        });
+        ended.join().expect("no panic");
+        assert_eq!(got.recv(), Ok(true));
     }
 }
