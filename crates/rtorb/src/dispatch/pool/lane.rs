@@ -252,8 +252,7 @@ impl Lane {
         // A request that has begun meanwhile sees the smaller number, or is seen here.
         fence(Ordering::SeqCst);
         if self.has_one_thread() && self.calls_itself() {
-            self.count.unclaim();
-            self.count.want(self.count.get());
+            self.count.stay();
             return false;
         }
         let is_released = self.is_quiet();

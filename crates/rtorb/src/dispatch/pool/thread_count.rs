@@ -95,6 +95,16 @@ impl ThreadCount {
             .is_ok()
     }
 
+    /// Counts the calling thread again, which had claimed its end, and would have left one thread. It is not too many any more, unless others
+    /// were added meanwhile.
+    pub(crate) fn stay(&self) {
+        let change = |word| {
+            let is_surplus = word & ALL != ALL && threads(word) > 1;
+            Some(word + ONE + u64::from(is_surplus))
+        };
+        let _ = (self.word).fetch_update(Ordering::AcqRel, Ordering::Relaxed, change);
+    }
+
     /// Counts the calling thread again, which had claimed its end. It is still one too many.
     pub(crate) fn unclaim(&self) {
         let change = |word| Some(word + ONE + u64::from(word & ALL != ALL));
@@ -140,6 +150,31 @@ mod tests {
         count.add();
         count.remove();
         assert_eq!(state(&count), (3, 3, false));
+    }
+
+    #[test]
+    fn the_last_but_one_that_stays_changes_no_number_that_was_set_meanwhile() {
+        let claimed = || {
+            let count = ThreadCount::new(2);
+            count.want(1);
+            assert!(count.claim());
+            count
+        };
+        let count = claimed();
+        count.stay();
+        assert_eq!(state(&count), (2, 2, false));
+
+        let count = claimed();
+        assert_eq!(count.want(3), 2);
+        count.add();
+        count.add();
+        count.stay();
+        assert_eq!(state(&count), (4, 3, true), "one of them ends");
+
+        let count = claimed();
+        count.stop();
+        count.stay();
+        assert_eq!(state(&count), (2, 2, true));
     }
 
     #[test]
