@@ -33,6 +33,9 @@ pub(super) fn request<const SITE: u8>(
     let mut reader = message.reader().with_context(&session.orb.client);
     let mut request = RequestHeader::EMPTY;
     request.read(&mut reader, deadline::enter_end_time)?;
+    if session.cancelled.is_any() {
+        session.note_reused_id(&request);
+    }
     let version = message.header.version;
     if !request.contexts.is_empty()
         && !begin_in_place(session, workspace, code_sets, version, &request)

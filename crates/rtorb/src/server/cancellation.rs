@@ -9,7 +9,7 @@ use crate::clock::coarse_monotonic_ns;
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use rtorb_os::sync::Mutex;
-use rtorb_wire::giop::cancelled_requests;
+use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, RequestHeader, cancelled_requests};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
@@ -89,6 +89,17 @@ impl CancelledRequests {
         self.ids
             .iter()
             .any(|id| id.load(Ordering::Relaxed) == wanted)
+    }
+}
+
+impl Session {
+    /// Notes that a request begins whose id may be that of a cancelled one: a client uses the id of a request again that has its reply.
+    #[cold]
+    pub(super) fn note_reused_id(&self, request: &RequestHeader<'_>) {
+        // The watchdog may have found the cancellation of a distributable thread before its request is read.
+        if request.contexts.find(DISTRIBUTABLE_THREAD).is_none() {
+            self.cancelled.forget(request.request_id);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::upcall::site;
 use super::workspace::Workspace;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::{CodeSetState, Message, ReceiveError, Receiver, Reply, Side};
-use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, MessageType, RequestHeader};
+use rtorb_wire::giop::{MessageType, RequestHeader};
 use rustix::io::Errno;
 
 /// The receiver and the code sets of a connection. One thread at a time uses it.
@@ -217,10 +217,8 @@ impl Reading {
             );
         }
         let request = RequestHeader::decode(&mut message.reader())?;
-        if session.cancelled.is_any() && request.contexts.find(DISTRIBUTABLE_THREAD).is_none() {
-            // A client uses the id of a request again that has its reply. The watchdog may have found the cancellation of a
-            // distributable thread before its request is taken.
-            session.cancelled.forget(request.request_id);
+        if session.cancelled.is_any() {
+            session.note_reused_id(&request);
         }
         let code_sets = &mut self.code_sets;
         let version = message.header.version;

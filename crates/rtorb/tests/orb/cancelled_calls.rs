@@ -94,3 +94,37 @@ fn a_servant_that_asks_stops_when_its_client_gives_the_call_up() {
         }
     }
 }
+
+/// A client may use the id of a request again that has its reply.
+#[test]
+fn a_request_with_the_id_of_a_cancelled_one_is_not_cancelled() {
+    for (name, dispatch) in DispatchStrategy::ALL {
+        let ours = Ours::serve_as(Orb::builder().dispatch(dispatch));
+        let root = ours.orb.root_poa().expect("it listens");
+        let (servant, begun) = Diligent::new();
+        let party: Party = root.activate(servant).expect("room");
+        let key = ours.key(party.as_object());
+        let mut client = Connection::to(ours.address());
+        let request = |operation| Request {
+            id: 2,
+            ..Request::two_way(&key, operation)
+        };
+        // A pool does not read the connection of a new client during its first request.
+        client.ask(&request("_get_level").empty()).expect("a reply");
+        begun.recv_timeout(PATIENCE).expect("it is called");
+        for _ in 0..3 {
+            client.send(&request("_get_name").empty());
+            begun.recv_timeout(PATIENCE).expect("it is called");
+            let mut cancel = Stream::new(CANCEL_REQUEST, 2, false);
+            cancel.ulong(2);
+            client.send(&cancel.message());
+            let stopped = client.answer().expect("the servant returns the error");
+            assert_eq!(stopped.exception().1, CALL_CANCELLED, "{name}");
+
+            let answer = client.ask(&request("_get_level").empty());
+            begun.recv_timeout(PATIENCE).expect("it is called");
+            let answer = answer.expect("a reply");
+            assert_eq!((answer.id, answer.status), (2, 0), "{name}");
+        }
+    }
+}
