@@ -238,6 +238,7 @@ impl RtOrb {
 #[cfg(test)]
 mod tests {
     use crate::dispatch::pool;
+    use crate::endpoint::Endpoint;
     use crate::exception::ExceptionKind;
     use crate::orb::{Orb, OrbError};
     use crate::realtime::{ClientThread, LanedThreadpool, Priority, Threadpool, ThreadpoolLane};
@@ -246,6 +247,7 @@ mod tests {
     use rtorb_os::sched::SchedPolicy;
     use rtorb_os::sync::Mutex;
     use rtorb_os::thread::ThreadConfig;
+    use rtorb_tests::raw::{CLOSE_CONNECTION, Connection};
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
     use std::sync::Arc;
@@ -331,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_whose_threads_are_refused_is_refused_to_each_caller() {
+    fn a_pool_whose_threads_are_refused_is_refused_to_each_caller_and_its_clients_are_told_so() {
         where_it_is_refused(|| {
             let urgent = ThreadConfig {
                 policy: Some(SchedPolicy::Fifo(50)),
@@ -342,7 +344,17 @@ mod tests {
             let adapters = &orb.core.adapters;
             let _server = adapters.open_server().expect("it listens");
             let pool = adapters.own_pool().expect("it is open");
+            let lane = &pool.lanes[0];
+            let Endpoint::Tcp { host, port } = &lane.server.listeners[0].bound else {
+                panic!("the default endpoint is TCP");
+            };
+            let address = format!("{host}:{port}").parse().expect("numeric");
+            let mut client = Connection::to(address);
+            // As a thread that was allowed does before the next one is refused.
+            lane.accept(&adapters.server, 0);
             let refused = pool::begin(&adapters.server, pool).expect_err("the host refuses");
+            let told = client.answer().map(|it| it.kind);
+            assert_eq!((told, client.answer()), (Some(CLOSE_CONNECTION), None));
             assert_eq!(pool::begin(&adapters.server, pool), Err(refused));
         });
     }

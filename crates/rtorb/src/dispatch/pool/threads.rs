@@ -51,6 +51,11 @@ pub(crate) fn begin(orb: &Arc<ServerCore>, pool: &Arc<Pool>) -> Result<(), Refus
         start(orb, pool).inspect_err(|_| {
             pool.stop();
             pool.join();
+            // The threads that never started are counted, so that no last one has done it.
+            for lane in &pool.lanes {
+                lane.close();
+                lane.drop_requests();
+            }
         })
     })
 }
