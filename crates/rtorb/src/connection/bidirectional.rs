@@ -19,7 +19,7 @@ use crate::exception::{Phase, SystemException, local};
 use crate::outgoing::CancelRequest;
 use crate::thread_state::{self, THREAD};
 use crate::transport::Unsent;
-use crate::wait::waiter::{Waiter, WakeReason, with_call_slot};
+use crate::wait::waiter::{Waiter, with_call_slot};
 use core::fmt::Debug;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::sync::Mutex;
@@ -196,7 +196,8 @@ impl BidirectionalConnection {
             if invocation.response == Response::None {
                 return Ok(Outcome::Done);
             }
-            if !self.await_reply(request_id, &slot.waiter, invocation.deadline.at_ns()) {
+            let give_up = || self.give_up(request_id);
+            if !(slot.waiter).await_reply(invocation.deadline.at_ns(), give_up) {
                 carrier.send_cancel(&invocation.cancel_request(request_id));
                 self.retire();
                 return Err(ReplyError::TimedOut.into());
@@ -283,18 +284,6 @@ impl BidirectionalConnection {
             (Errno::AGAIN, true) => ReplyError::SendTimedOut,
             (errno, _) => self.state.send_failed(errno.raw_os_error()),
         }
-    }
-
-    /// Waits for the reply to a request. Returns false if the deadline passes first.
-    fn await_reply(&self, request_id: u32, waiter: &Waiter, deadline_ns: Option<u64>) -> bool {
-        if waiter.wait(deadline_ns) != WakeReason::Late {
-            return true;
-        }
-        if self.give_up(request_id) {
-            return false;
-        }
-        waiter.await_delivery();
-        true
     }
 
     /// Stops waiting for a reply. Returns false if the reply, or the reason why there is none, is being delivered.

@@ -22,14 +22,7 @@ pub(crate) fn await_reply(
     request_id: u32,
     deadline_ns: Option<u64>,
 ) -> bool {
-    if waiter.wait(deadline_ns) != WakeReason::Late {
-        return true;
-    }
-    if source.give_up(request_id) {
-        return false;
-    }
-    waiter.await_delivery();
-    true
+    waiter.await_reply(deadline_ns, || source.give_up(request_id))
 }
 
 /// Waits until a started call has ended, until `until_ns` at the latest. Returns false if it has not: the call goes on.

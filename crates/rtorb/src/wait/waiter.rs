@@ -156,6 +156,23 @@ impl Waiter {
         }
     }
 
+    /// Sleeps until the reply is delivered. Returns false if `deadline_ns` passes first and the call can be [given up](super::ReplySource::give_up):
+    /// it cannot while the reply is being delivered.
+    pub(crate) fn await_reply(
+        &self,
+        deadline_ns: Option<u64>,
+        give_up: impl FnOnce() -> bool,
+    ) -> bool {
+        if self.wait(deadline_ns) != WakeReason::Late {
+            return true;
+        }
+        if give_up() {
+            return false;
+        }
+        self.await_delivery();
+        true
+    }
+
     /// Sleeps until another thread has delivered the reply.
     pub(crate) fn await_delivery(&self) {
         loop {

@@ -188,12 +188,7 @@ impl Watchdog {
     /// [`check_waits`](Self::check_waits).
     pub(crate) fn watch(&self, wait: &Arc<Wait>, timeout_ns: u64) -> Result<(), WatchError> {
         self.shared.add(wait, timeout_ns);
-        // On virtual time the simulation looks instead.
-        #[cfg(test)]
-        if crate::tests::clock::is_virtual() {
-            return Ok(());
-        }
-        self.start().map(|_| ())
+        self.watch_calls()
     }
 
     /// Returns the started calls.
