@@ -358,7 +358,7 @@ impl InFlight {
                 self.go_on(self.target.route, exception)
             }
             Err(StartedCallError::Stale(exception) | StartedCallError::Exception(exception))
-                if permits_other_route(&exception) =>
+                if permits_other_route(&exception) && self.has_later_route() =>
             {
                 self.retries_left = RETRIES_MAX;
                 self.go_on(self.target.route.next(), exception)
@@ -376,6 +376,13 @@ impl InFlight {
             }
             Err(exception) => Err(self.object.ended_by(exception, self.time.deadline)),
         }
+    }
+
+    /// Returns true if the location has a route after this one, and there is time for it.
+    fn has_later_route(&self) -> bool {
+        let Target { object, route } = &self.target;
+        let is_late = || self.time.deadline.has_passed(monotonic_ns());
+        route.step + 1 < object.inner.routes.len() && !is_late()
     }
 
     /// Returns true if the request goes to the original location next, because the known one has failed.
