@@ -112,7 +112,7 @@ impl<'m> PassedRequest<'m> {
         let is_kept = |context: &ServiceContext<'_>| match context.id {
             contexts::CODE_SETS | contexts::BI_DIR_IIOP => false,
             contexts::RT_CORBA_PRIORITY => priority.is_none(),
-            contexts::INVOCATION_POLICIES | contexts::REMAINING_TIME if deadline.is_some() => false,
+            contexts::INVOCATION_POLICIES | contexts::REMAINING_TIME => deadline.is_none(),
             _ => self.added.is_none(),
         };
         let own = own.into_iter();
