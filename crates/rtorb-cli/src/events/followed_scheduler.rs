@@ -12,9 +12,18 @@ use crate::output::{note, warn};
 pub(super) struct FollowedScheduler {
     scheduler: Scheduler,
     known: Option<Schedule>,
-    /// The last warning, which is not repeated.
-    warned: String,
+    /// What the last warning was of, which is not repeated.
+    warned: Option<Trouble>,
     next_ns: u64,
+}
+
+/// Why the channel does not follow.
+#[derive(PartialEq)]
+enum Trouble {
+    /// The scheduler does not answer.
+    Silent,
+    /// The channel cannot change this.
+    Refused(String),
 }
 
 impl FollowedScheduler {
@@ -22,7 +31,7 @@ impl FollowedScheduler {
         Self {
             scheduler,
             known: None,
-            warned: String::new(),
+            warned: None,
             next_ns: 0,
         }
     }
@@ -39,29 +48,26 @@ impl FollowedScheduler {
             // It has computed nothing yet.
             Err(exception) if exception.kind == ExceptionKind::BadInvOrder => return,
             Err(exception) => {
-                self.warn_once(format!(
-                    "the scheduler does not tell its schedule: {exception}"
-                ));
-                return;
+                let text = format!("the scheduler does not tell its schedule: {exception}");
+                return self.warn_once(Trouble::Silent, text);
             }
         };
-        if self.known.as_ref() == Some(&asked) {
-            return;
+        if self.known.as_ref() != Some(&asked) {
+            if let Err(part) = channel.reorder(&asked) {
+                let text = format!("the channel keeps its order: {part}");
+                return self.warn_once(Trouble::Refused(part.to_string()), text);
+            }
+            if self.known.replace(asked).is_some() {
+                note!("the channel follows a new schedule");
+            }
         }
-        if let Err(part) = channel.reorder(&asked) {
-            self.warn_once(format!("the channel keeps its order: {part}"));
-            return;
-        }
-        if self.known.replace(asked).is_some() {
-            note!("the channel follows a new schedule");
-        }
-        self.warned.clear();
+        self.warned = None;
     }
 
-    fn warn_once(&mut self, text: String) {
-        if self.warned != text {
-            warn(&text);
-            self.warned = text;
+    fn warn_once(&mut self, trouble: Trouble, text: String) {
+        if self.warned.as_ref() != Some(&trouble) {
+            warn(text);
+            self.warned = Some(trouble);
         }
     }
 }
