@@ -1,7 +1,7 @@
 //! `rtorb top`: what running processes call and serve, live.
 
+use std::fs;
 use std::io::{IsTerminal, stdout};
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -98,7 +98,8 @@ impl CounterSource {
     /// Returns true for a process of this host that has ended.
     fn has_ended(&self) -> bool {
         match self {
-            Self::Memory(process) => !Path::new(&format!("/proc/{process}")).exists(),
+            // One that nobody has waited for yet has no program.
+            Self::Memory(process) => fs::read_link(format!("/proc/{process}/exe")).is_err(),
             Self::Object(_) => false,
         }
     }

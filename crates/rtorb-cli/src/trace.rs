@@ -1,7 +1,8 @@
 //! `rtorb trace`: records the calls of running processes.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -49,11 +50,19 @@ impl Trace {
             duration: self.duration,
             kernel: !self.no_kernel,
         };
-        // A file that cannot be written is told before the time is spent.
-        let opened = File::options().append(true).create(true).open(&self.out);
-        drop(opened.map_err(named_file::unwritable(&self.out))?);
+        let is_new = !self.out.exists();
+        let is_pipe = |it: fs::Metadata| it.file_type().is_fifo();
+        if !self.out.metadata().is_ok_and(is_pipe) {
+            // A file that cannot be written is told before the time is spent. A pipe's reader would take this for the end.
+            let opened = File::options().append(true).create(true).open(&self.out);
+            drop(opened.map_err(named_file::unwritable(&self.out))?);
+        }
         let recorded = record(&wanted, || interrupted.has_come());
-        let recording = recorded.inspect_err(|_| remove_if_empty(&self.out))?;
+        let recording = recorded.inspect_err(|_| {
+            if is_new {
+                let _ = fs::remove_file(&self.out);
+            }
+        })?;
         let left_out = recording.write(&self.out)?;
         if left_out > 0 {
             warn(format!(
@@ -87,13 +96,6 @@ impl Trace {
         }
         line(format!("Written: {}", self.out.display()))?;
         Ok(ExitCode::SUCCESS)
-    }
-}
-
-/// Removes a file in which nothing is: nothing was recorded.
-fn remove_if_empty(path: &Path) {
-    if fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0) {
-        let _ = fs::remove_file(path);
     }
 }
 

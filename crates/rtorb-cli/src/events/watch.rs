@@ -137,7 +137,7 @@ impl Watch {
         let begin_ns = monotonic_ns();
         let mut ask_ns = begin_ns + ASK_EVERY_NS;
         let mut arrival = Arrival::default();
-        while !termination.has_come() && (self.quiet || has_reader()) {
+        while !termination.has_come() && has_reader() {
             match receiver.next(&mut arrival, monotonic_ns() + LOOK_EVERY_NS) {
                 Received::Event => {
                     tally.note(&arrival);
