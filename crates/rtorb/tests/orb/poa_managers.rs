@@ -379,7 +379,9 @@ fn the_end_of_a_pool_drops_the_held_requests_of_its_clients_and_does_not_wait_fo
     held.destroy();
     let (ends, ended) = channel();
     thread::spawn(move || ends.send(rt_orb.destroy_threadpool(pool).is_ok()));
-    until("the pool is stopped", || TcpStream::connect(server).err());
+    until("the pool is stopped", || {
+        TcpStream::connect_timeout(&server, Duration::from_secs(1)).err()
+    });
     lets.send(()).expect("it waits");
     assert_eq!(called_one.answer().map(|it| it.kind), Some(REPLY));
     assert_eq!(ended.recv_timeout(LONG), Ok(true));
