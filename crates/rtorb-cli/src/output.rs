@@ -209,10 +209,10 @@ pub(crate) fn print(bytes: &[u8]) -> anyhow::Result<()> {
     }
 }
 
-/// Returns false if nobody reads standard output any more.
+/// Returns false if standard output is a pipe that nobody reads any more.
 pub(crate) fn has_reader() -> bool {
     let output = io::stdout();
-    // A pipe without a reader reports an error, for which nobody has to ask.
+    // `poll` reports a pipe without a reader as an error, even if it is asked for no event.
     let mut state = [PollFd::new(&output, PollFlags::empty())];
     let polled = poll(&mut state, Some(&Timespec::default()));
     polled.is_err() || !state[0].revents().contains(PollFlags::ERR)

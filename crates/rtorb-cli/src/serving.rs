@@ -43,8 +43,8 @@ pub(crate) struct Serving {
 }
 
 impl ServingOptions {
-    /// Listens, and activates a servant whose calls are recorded in the file `out` and given to `print`. `warn` is told what keeps one
-    /// out of the file; clients wait for both. No request comes in before [`run`](Self::run).
+    /// Listens, and activates a servant whose calls are recorded in the file `out` and given to `print`. `warn` gets the
+    /// reason when a call cannot be written to the file. Clients wait for both. No request comes in before [`run`](Self::run).
     pub(crate) fn activate(
         &self,
         orb: &Orb,

@@ -98,7 +98,7 @@ impl CounterSource {
     /// Returns true for a process of this host that has ended.
     fn has_ended(&self) -> bool {
         match self {
-            // One that nobody has waited for yet has no program.
+            // A process that has ended stays in /proc until its parent waits for it, but without its program.
             Self::Memory(process) => fs::read_link(format!("/proc/{process}/exe")).is_err(),
             Self::Object(_) => false,
         }

@@ -53,7 +53,7 @@ impl Trace {
         let is_new = !self.out.exists();
         let is_pipe = |it: fs::Metadata| it.file_type().is_fifo();
         if !self.out.metadata().is_ok_and(is_pipe) {
-            // A file that cannot be written is told before the time is spent. A pipe's reader would take this for the end.
+            // Report a file that cannot be written before the time is spent. The reader of a pipe would take the closing for the end.
             let opened = File::options().append(true).create(true).open(&self.out);
             drop(opened.map_err(named_file::unwritable(&self.out))?);
         }
