@@ -63,7 +63,7 @@ pub struct Limits {
     /// Static and dynamic threads of all thread pools that the application makes. Beyond it: NO_RESOURCES. An ORB with more threads
     /// of `worker_pool` or `leader_followers`, or more static threads of its lanes, is not built. With 0, the application can make no pool.
     pub pool_threads_max: usize,
-    /// How long a dynamic thread of a pool waits for a request before it ends.
+    /// How long a dynamic thread of a pool waits for a request before it ends. From 0; more than a day counts as a day.
     pub idle_thread_time: Duration,
     /// Requests that wait in a queue for a thread, unless a thread pool has closer bounds. One more gets TRANSIENT 1. So does a
     /// request that would make the queue larger than four messages of `message_bytes_max`. A queue allocates 512 bytes for each

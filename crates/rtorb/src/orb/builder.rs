@@ -672,8 +672,9 @@ setters! {
     /// doing; COMPLETED_NO means that nothing of the request was sent. A timeout of 200 ms or more counts from the kernel's last tick: the
     /// call may end up to one tick early, which is at most 10 ms.
     ///
-    /// The default does not concern objects of this ORB that are called directly ([`collocation`](Self::collocation)). Any other
-    /// timeout makes such calls go by a transport, because nothing can end a servant that runs on the thread of its caller.
+    /// The default does not concern objects of this ORB that are called directly ([`collocation`](Self::collocation)). A timeout
+    /// that you set, 30 s too, makes such calls go by a transport, because nothing can end a servant that runs on the thread of its caller;
+    /// `None` does not.
     round_trip_timeout(timeout: Option<Duration>) => config.round_trip_timeout_ms = Some(timeout);
 
     /// How this ORB calls objects that it serves itself; on the calling thread by default, where that is possible.
@@ -778,8 +779,8 @@ setters! {
     /// Calls `hook` with each [`Warning`] of this ORB: print it, or write it to the log. The feature `tracing` has the same as events
     /// of the level WARN. Without either, warnings are lost: the library writes nothing to standard error.
     ///
-    /// A hook runs on the thread that found the cause, so it should not wait. Each cause that the ORB itself finds is given once, that
-    /// of a service each time. A panic in the hook ends only the hook.
+    /// A hook runs on the thread that found the cause, so it should not wait. Each kind that the ORB itself finds is given once;
+    /// those of a service and of a secure transport may come often. A panic in the hook ends only the hook.
     on_warning(hook: impl Fn(&Warning) + Send + Sync + 'static) => warning_hook = Some(Arc::new(hook));
 
     /// Calls `hook` for each call that exceeds an annotated limit of its operation. [`Orb::timing`] counts such calls with and

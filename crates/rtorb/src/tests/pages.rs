@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rtorb_tests::pages::{check_part, comment_before};
 use rtorb_wire::exception::{NOT_UNDERSTOOD, broken_rule};
+use rustix::io::Errno;
 
 use crate::Limits;
 use crate::exception::{
@@ -68,6 +69,8 @@ fn steps() -> String {
         (Phase::Connect, ExceptionKind::Transient.into()),
         (Phase::Connect, ExceptionKind::Timeout.into()),
         (Phase::SetUp, ExceptionKind::NoResources.into()),
+        (Phase::Handshake, ExceptionKind::Transient.into()),
+        (Phase::Handshake, ExceptionKind::Timeout.into()),
         (Phase::Send, ExceptionKind::CommFailure.into()),
         (Phase::Send, ExceptionKind::Timeout.into()),
         (Phase::AwaitReply, ExceptionKind::Transient.into()),
@@ -76,21 +79,28 @@ fn steps() -> String {
         (Phase::DecodeReply, ExceptionKind::Marshal.into()),
         (Phase::Forward, ExceptionKind::Transient.into()),
         (Phase::Forward, ExceptionKind::Timeout.into()),
-        (Phase::Listen, ExceptionKind::NoResources.into()),
+        (Phase::Listen, ExceptionKind::Initialize.into()),
         (Phase::Schedule, local::PRIORITY_REFUSED),
     ] {
-        let cause = Cause {
-            phase,
-            endpoint: None,
-            elapsed: Duration::ZERO,
-            errno: None,
-        };
-        let exception: SystemException = exception;
-        let exception = exception.with_cause(cause);
-        let (kind, advice) = (exception.kind, exception.advice().unwrap_or_default());
-        writeln!(table, "| {phase} | {kind} | {advice} |").expect("a String takes everything");
+        table.push_str(&step(&phase.to_string(), phase, exception.clone(), None));
+        if phase == Phase::Listen {
+            let text = format!("{phase} ..., Permission denied");
+            table.push_str(&step(&text, phase, exception, Some(Errno::ACCESS)));
+        }
     }
     table
+}
+
+/// The row of a step that fails.
+fn step(text: &str, phase: Phase, exception: SystemException, errno: Option<Errno>) -> String {
+    let exception = exception.with_cause(Cause {
+        phase,
+        endpoint: None,
+        elapsed: Duration::ZERO,
+        errno: errno.map(Into::into),
+    });
+    let (kind, advice) = (exception.kind, exception.advice().unwrap_or_default());
+    format!("| {text} | {kind} | {advice} |\n")
 }
 
 /// The minor codes for which this ORB has a remedy.
