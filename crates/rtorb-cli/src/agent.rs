@@ -14,8 +14,9 @@ use crate::output::{line, note};
 
 /// Run servers for a laboratory on another host, which runs `rtorb measure --agent ADDR:PORT`.
 ///
-/// The agent serves one laboratory after another until Ctrl-C. It ends the servers of a laboratory that disconnects or falls
-/// silent. There is no authentication: anyone who reaches the port can start the laboratory's servers, and no other program.
+/// The agent serves one laboratory after another until Ctrl-C. It ends the servers of a laboratory that disconnects, or whose host
+/// answers nothing for eight seconds. There is no authentication: anyone who reaches the port can start the laboratory's servers, and
+/// no other program.
 #[derive(Debug, Args)]
 pub(crate) struct Agent {
     /// Address to listen on: one of this host that the laboratory reaches. The servers listen on it too.
