@@ -123,7 +123,8 @@ const TLS: &str = "docs/how-to/tls.md";
 const LEFT_OUT: &[(&str, &str)] = &[
     ("apt", "it installs packages"),
     ("cargo install", "it builds and installs"),
-    ("pip ", "`cargo xtask python` does that"),
+    ("python3 -m venv", "`cargo xtask python` does that"),
+    ("pip ", "the same"),
     ("cargo build", "it builds"),
     ("omniidl", "the tests of omniORB build what it is for"),
     ("g++", "the same"),
@@ -140,7 +141,6 @@ const LEFT_OUT: &[(&str, &str)] = &[
         "it builds the ORB again; `cargo xtask package` builds the template",
     ),
     ("cargo test", "it runs these tests"),
-    ("RTORB_REQUIRE_PEERS=1 cargo test", "the same"),
     (
         "cargo xtask",
         "it builds with other tools, which other tests need too",
@@ -184,32 +184,22 @@ const LEFT_OUT: &[(&str, &str)] = &[
 /// The commands whose exit status is a verdict about this host.
 const VERDICTS: [&str; 1] = ["rtorb check"];
 
-/// What the reader of a page has done before, with the files of docs/how-to/serve.md.
-const PREPARED: [(&str, &str); 6] = [
-    (
-        "docs/how-to/call.md",
-        "rtorb naming serve & sleep 1
-rtorb serve --idl valve.idl --interface Plant::Valve --answers valve.toml --ior-file valve.ior    # keep it running
-rtorb naming bind plant/valve valve.ior --parents",
-    ),
+/// The pages whose readers have the files of docs/how-to/serve.md, and what they have done before.
+const PREPARED: [(&str, &str); 5] = [
+    ("docs/how-to/call.md", ""),
     (
         "docs/how-to/naming.md",
-        "rtorb cubit serve --ior-file drive.ior    # keep it running
-rtorb naming serve --listen iiop://127.0.0.2:2809 & sleep 1
+        "rtorb naming serve --listen iiop://127.0.0.2:2809 & sleep 1
 rtorb naming serve --listen iiop://127.0.0.3:2809 & sleep 1
 rtorb naming serve --listen iiop://127.0.0.4:2809 & sleep 1
-rtorb naming bind plant/press.drive drive.ior --parents --name-service corbaloc::berlin.example:2809/NameService
-rtorb naming bind old/drive drive.ior --parents --name-service corbaloc::OLD:2809/NameService",
+rtorb naming bind plant/press.drive corbaloc::berlin.example:4000/drive --parents --name-service corbaloc::berlin.example:2809/NameService
+rtorb naming bind old/drive corbaloc::OLD:4000/drive --parents --name-service corbaloc::OLD:2809/NameService",
     ),
     (
         "docs/how-to/omniorb.md",
         "cp valve.idl plant.idl
 sed -i '/delay_ms/d' valve.toml
 rtorb serve --idl valve.idl --interface Plant::Valve --answers valve.toml --ior-file valve.ior    # keep it running",
-    ),
-    (
-        "docs/how-to/python.md",
-        "cp valve.idl motor.idl",
     ),
     (
         "docs/how-to/real-time.md",
