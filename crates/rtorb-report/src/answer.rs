@@ -56,11 +56,15 @@ impl Answer {
         Some(Self {
             anchor: crate::section::anchor(calls),
             rows: ways.iter().map(|(way, series)| row(way, series)).collect(),
-            verdict: verdict(
-                turn_ns,
-                first.statistics.max + beside.unwrap_or(0.0),
-                first.count,
-            ),
+            verdict: if is_loaded(calls) {
+                UNDER_LOAD
+            } else {
+                verdict(
+                    turn_ns,
+                    first.statistics.max + beside.unwrap_or(0.0),
+                    first.count,
+                )
+            },
             sentences,
         })
     }
@@ -74,7 +78,13 @@ fn only<'a>(shown: &[&'a Results], experiment: &str) -> Option<&'a Results> {
     found.next().is_none().then_some(*one)
 }
 
-/// The calls with one integer, by the default architecture.
+/// Whether the whole run was beside a load.
+fn is_loaded(calls: &Results) -> bool {
+    let load = calls.parameters.get("load");
+    load.is_some_and(|load| load.to_string() != "none")
+}
+
+/// The calls with one integer, by the default architecture; `None` if there are none with right answers.
 fn plain_call<'a>(results: &'a Results, transport: &str) -> Option<&'a Series> {
     let mut found = results.series.iter().filter(|series| {
         has(series, "orb", "rtorb")
@@ -83,7 +93,9 @@ fn plain_call<'a>(results: &'a Results, transport: &str) -> Option<&'a Series> {
             && has(series, "transport", transport)
             && !series.labels.contains_key("preset")
     });
-    found.next().filter(|series| series.count > 0)
+    found
+        .next()
+        .filter(|series| series.count > 0 && series.wrong == 0)
 }
 
 /// How late a thread of the highest priority woke at most, without load or with it.
@@ -145,6 +157,7 @@ fn doubts(calls: &Results, count: u64) -> Vec<String> {
     doubts
 }
 
+const UNDER_LOAD: &str = "The calls were made under load: a run without it tells.";
 const CALLS: &str = "orb/throughput";
 const WAKE_UPS: &str = "os/wakeup";
 /// The period of 1 kHz.
@@ -233,6 +246,17 @@ mod tests {
             assert_eq!(answer.verdict, verdict);
             assert!(answer.sentences[0].contains("was not measured"));
         }
+    }
+
+    #[test]
+    fn calls_under_load_or_with_wrong_answers_have_no_verdict() {
+        let mut loaded = calls(60_000);
+        loaded.parameters.insert("load".to_owned(), "mix".into());
+        let answer = Answer::of(&[&loaded]).expect("calls were timed");
+        assert_eq!(answer.verdict, UNDER_LOAD);
+        let mut wrong = calls(60_000);
+        wrong.series.iter_mut().for_each(|series| series.wrong = 1);
+        assert!(Answer::of(&[&wrong]).is_none());
     }
 
     #[test]

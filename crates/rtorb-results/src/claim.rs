@@ -41,9 +41,9 @@ pub struct Claim {
     /// True if what would be measured is not on this host, such as a peer that is not installed: then the run is no failure for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub excused: bool,
-    /// The share of samples beyond what it is about, if that is a tail.
+    /// The share of samples that decide it, if these are few.
     #[serde(skip)]
-    tail: Option<f64>,
+    deciding: Option<f64>,
 }
 
 /// The outcome of a claim.
@@ -86,12 +86,13 @@ impl Claim {
             },
             reason: String::new(),
             excused: false,
-            tail: None,
+            deciding: None,
         }
     }
 
     /// A claim of which nothing was measured, for a reason.
-    pub(crate) fn not_measured(
+    #[must_use]
+    pub fn not_measured(
         id: String,
         statement: String,
         (limit, unit): (f64, &str),
@@ -141,11 +142,11 @@ impl Claim {
         self
     }
 
-    /// The share of the CPU time that a hypervisor may take before the claim cannot be judged: a tenth of the samples that it is
-    /// about, nothing if it is about the largest.
+    /// The share of the CPU time that a hypervisor may take before the claim cannot be judged: a tenth of the samples that decide it.
+    /// Nothing if that is the largest; a tenth of a percent if it is about a standard deviation, most of which one sample can make.
     #[must_use]
     pub fn stolen_share_max(&self) -> f64 {
-        self.tail.map_or(STOLEN_SHARE_MAX, |beyond| beyond / 10.0)
+        self.deciding.map_or(STOLEN_SHARE_MAX, |share| share / 10.0)
     }
 
     /// Takes the verdict back, for a reason. The first reason stays.

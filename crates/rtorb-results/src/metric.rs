@@ -190,6 +190,15 @@ impl Statistic {
             Self::Max => Some(0.0),
         }
     }
+
+    /// The share of samples that decide it, if these are few; `None` for what many samples decide together.
+    pub(crate) fn deciding(self) -> Option<f64> {
+        match self {
+            // One call that a hypervisor held up makes most of it.
+            Self::Deviation => Some(0.01),
+            _ => self.tail(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,27 @@ pub fn matches(pattern: &str, labels: &Labels) -> bool {
     alternatives.any(|terms| self::terms(terms).all(|term| term.holds(labels)))
 }
 
+/// The labels that a pattern gives a number, with the numbers that they have here, if the labels match it at some numbers; `None`
+/// otherwise. So a declaration can be compared with a run that has other levels of the same factors.
+#[must_use]
+pub fn level(pattern: &str, labels: &Labels) -> Option<Labels> {
+    pattern.split('|').find_map(|terms| level_of(terms, labels))
+}
+
+fn level_of(terms: &str, labels: &Labels) -> Option<Labels> {
+    let mut level = Labels::new();
+    for term in self::terms(terms) {
+        if let Term::Equal(name, LabelValue::Number(_)) = term {
+            let found = labels.get(name)?;
+            found.number()?;
+            level.insert(name.to_owned(), found.clone());
+        } else if !term.holds(labels) {
+            return None;
+        }
+    }
+    Some(level)
+}
+
 /// The values that every label of the pattern must equal; of the first alternative.
 pub(crate) fn wanted(pattern: &str) -> Labels {
     let first = pattern.split('|').next().unwrap_or_default();
@@ -160,6 +181,22 @@ mod tests {
         }
         for unheld in ["role=low", "low_clients>5", "part", "!role", "part>0"] {
             assert!(!matches(unheld, &of), "{unheld}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_is_compared_at_whatever_level() {
+        let of = labels([("role", "high".into()), ("low_clients", 5usize.into())]);
+        let five = labels([("low_clients", 5usize.into())]);
+        assert_eq!(level("role=high, low_clients=50", &of), Some(five));
+        assert_eq!(level("role=high", &of), Some(Labels::new()));
+        for unheld in [
+            "role=low, low_clients=5",
+            "hz=5",
+            "role=5",
+            "!role, low_clients=50",
+        ] {
+            assert_eq!(level(unheld, &of), None, "{unheld}");
         }
     }
 

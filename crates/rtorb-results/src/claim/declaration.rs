@@ -191,10 +191,12 @@ impl Declaration {
         } else {
             self.judge_rounds(grounds, (id, statement), &rounds)
         };
-        claim.tail = sides
+        let tails = sides.iter().filter_map(|(statistic, _)| statistic.tail());
+        let tail = tails.reduce(f64::min);
+        let deciding = sides
             .iter()
-            .filter_map(|(statistic, _)| statistic.tail())
-            .reduce(f64::min);
+            .filter_map(|(statistic, _)| statistic.deciding());
+        claim.deciding = deciding.reduce(f64::min);
         let planned = self.rounds.unwrap_or(grounds.rounds);
         let wrong: u64 = samples.iter().map(|samples| samples.wrong()).sum();
         if wrong > 0 {
@@ -207,7 +209,7 @@ impl Declaration {
             claim.unjudge(format!(
                 "what is divided by is not above zero in {without} of {measured} rounds"
             ));
-        } else if let Some(reason) = claim.tail.and_then(|tail| too_few(&samples, tail)) {
+        } else if let Some(reason) = tail.and_then(|tail| too_few(&samples, tail)) {
             claim.unjudge(reason);
         }
         claim

@@ -43,10 +43,11 @@ impl Pair<'_> {
     /// Tests it; the verdict is still open where there is a p-value.
     pub(super) fn compared(self, observations: Observations) -> Compared {
         let (a, b) = (values(&self.a, observations), values(&self.b, observations));
+        let is_log = [&a, &b].into_iter().all(|values| is_positive(values));
         let mut compared = Compared {
             unit: self.a[0].unit.clone(),
-            a: observed(&self.a, &a),
-            b: observed(&self.b, &b),
+            a: observed(&self.a, &a, is_log),
+            b: observed(&self.b, &b, is_log),
             ratio: None,
             ratio_low: None,
             ratio_high: None,
@@ -60,15 +61,15 @@ impl Pair<'_> {
         compared.ratio = (low > 0.0 && high > 0.0).then(|| high / low);
         match obstacle(&self.a, &self.b).or_else(|| too_few(a.len().min(b.len()), observations)) {
             Some(why) => compared.why = Some(why),
-            None => test(&mut compared, &a, &b),
+            None => test(&mut compared, (&a, &b), is_log),
         }
         compared
     }
 }
 
 /// On logarithms, so that the interval is one of the ratio; as they are where one is 0.
-fn test(compared: &mut Compared, a: &[f64], b: &[f64]) {
-    if is_positive(a) && is_positive(b) {
+fn test(compared: &mut Compared, (a, b): (&[f64], &[f64]), is_log: bool) {
+    if is_log {
         let logarithms = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<_>>();
         let variance = rounding_variance(compared.a.p50, &compared.unit)
             + rounding_variance(compared.b.p50, &compared.unit);
@@ -121,12 +122,15 @@ fn values(series: &[&Series], observations: Observations) -> Vec<f64> {
     }
 }
 
-fn observed(series: &[&Series], values: &[f64]) -> SeriesSummary {
+fn observed(series: &[&Series], values: &[f64], is_log: bool) -> SeriesSummary {
     let p99: Vec<f64> = series.iter().map(|one| one.statistics.p99).collect();
     let medians: Vec<f64> = series.iter().map(|one| one.median_of_rounds()).collect();
     SeriesSummary {
         observations: values.len(),
-        p50: centre(if values.is_empty() { &medians } else { values }),
+        p50: match values {
+            [] => centre(&medians, is_positive(&medians)),
+            values => centre(values, is_log),
+        },
         p99: median(&p99).unwrap_or_default(),
         max: series
             .iter()
@@ -135,11 +139,11 @@ fn observed(series: &[&Series], values: &[f64]) -> SeriesSummary {
     }
 }
 
-/// The geometric mean, the arithmetic one where there is none.
-fn centre(values: &[f64]) -> f64 {
+/// The geometric mean, or the arithmetic one: of both sides what they are tested by, so that the direction is that of the test.
+fn centre(values: &[f64], is_log: bool) -> f64 {
     let mean =
         |values: &mut dyn Iterator<Item = f64>, count: usize| values.sum::<f64>() / count as f64;
-    if is_positive(values) {
+    if is_log {
         mean(&mut values.iter().map(|value| value.ln()), values.len()).exp()
     } else {
         mean(&mut values.iter().copied(), values.len())

@@ -379,3 +379,28 @@ fn instructions_are_not_set_beside_times_of_a_machine() {
     let error = compare(&[emulated("a", &[1.0; 4])], &[real], Spoilt::Refuse).unwrap_err();
     assert!(error.to_string().contains("guest instructions"), "{error}");
 }
+
+/// The geometric mean of A is below the mean of B, and its arithmetic mean above it: B has a zero, so the arithmetic ones are tested.
+#[test]
+fn the_direction_is_that_of_the_test() {
+    let side = |name: &str, rounds: Vec<f64>| {
+        let series = Series {
+            unit: "locks".to_owned(),
+            rounds_p50: rounds,
+            ..with_median(0, 0.0)
+        };
+        vec![synthetic::run(
+            name,
+            vec![synthetic::results("orb/whitebox", vec![series])],
+        )]
+    };
+    let a = side("a", [vec![10.0; 50], vec![40.0; 50]].concat());
+    let b = side("b", [vec![22.0; 99], vec![0.0]].concat());
+    let found = compared(&a, &b);
+    assert_eq!(
+        found.series[0].verdict,
+        Change::Less,
+        "{:?}",
+        found.series[0]
+    );
+}
