@@ -55,6 +55,12 @@ pub enum LabError {
         /// What is missing, and how to get it.
         what: String,
     },
+    /// The host forbids or lacks what is needed: no fault of the laboratory.
+    #[error("{what}")]
+    Refused {
+        /// What was refused, and how.
+        what: String,
+    },
     /// A system that was analysed cannot be run, or is not to be.
     #[error("{what}")]
     Model {

@@ -1,8 +1,9 @@
 //! A suite: several studies that are run one after the other as one experiment.
 
+use rtorb_results::cells::Cells;
 use rtorb_results::profile::ServiceRow;
 use rtorb_results::systems::Gathered;
-use rtorb_results::{LabelValue, LostRound, Results};
+use rtorb_results::{Claim, LabelValue, Labels, LostRound, Results};
 
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Emulated, Experiment, Parameters, Progress, Said};
@@ -26,12 +27,19 @@ pub struct Suite {
 pub(crate) trait Member: Experiment {
     /// The number of its turns.
     fn turns(&self, effort: Effort) -> usize;
+
+    /// Its claims if nothing of it is measured. `absent` has the cells that this host cannot have, with the reason.
+    fn unmeasured(&self, context: &Context, absent: &[(Labels, String)]) -> Vec<Claim>;
 }
 
 impl<S: Subject> Member for Study<S> {
     fn turns(&self, effort: Effort) -> usize {
         let (rounds, _) = self.amounts.of(effort);
         rounds * self.cells(effort).len()
+    }
+
+    fn unmeasured(&self, context: &Context, absent: &[(Labels, String)]) -> Vec<Claim> {
+        self.say(context, &Cells::default(), absent).claims
     }
 }
 
@@ -106,13 +114,13 @@ impl Experiment for Suite {
         rows.find(|rows| !rows.is_empty()).unwrap_or_default()
     }
 
-    /// A study that fails leaves the others alone, unless it is the first.
+    /// A study that fails leaves the others alone, unless it is the first. Its claims are not measured, as those of a study that an agent
+    /// leaves out are.
     fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Results, LabError> {
         let is_alone = context.launcher.agents.is_empty() || self.agents_max() == 0;
-        let studies = (self.studies)(context.effort).iter();
-        let studies: Vec<_> = studies
-            .filter(|study| is_alone || study.agents_max() > 0)
-            .collect();
+        let studies = (self.studies)(context.effort).iter().copied();
+        let (studies, left_out): (Vec<&dyn Member>, Vec<&dyn Member>) =
+            studies.partition(|study| is_alone || study.agents_max() > 0);
         let turns = studies.iter().map(|study| study.turns(context.effort));
         progress.begin(turns.sum());
         let mut all = Results {
@@ -120,15 +128,22 @@ impl Experiment for Suite {
             notes: (self.notes)(context),
             ..Results::default()
         };
+        let of_one_host = [(Labels::new(), OF_ONE_HOST.to_owned())];
+        let left_out = left_out.into_iter();
+        let left_out = left_out.flat_map(|study| study.unmeasured(context, &of_one_host));
+        all.claims.extend(left_out);
         for (place, study) in studies.iter().enumerate() {
             match study.run(context, &mut BegunStudy(progress)) {
                 Ok(found) => append(&mut all, found),
                 Err(error) if place == 0 => return Err(error),
-                Err(error) => all.lost.push(LostRound {
-                    round: 0,
-                    what: study.title().to_owned(),
-                    why: error.to_string(),
-                }),
+                Err(error) => {
+                    all.claims.extend(study.unmeasured(context, &[]));
+                    all.lost.push(LostRound {
+                        round: 0,
+                        what: study.title().to_owned(),
+                        why: error.to_string(),
+                    });
+                }
             }
             if !all.complete {
                 break;
@@ -172,6 +187,8 @@ impl Progress for BegunStudy<'_> {
     }
 }
 
+/// Why a study is left out with agents.
+const OF_ONE_HOST: &str = "it is measured on this host alone, and there is an agent";
 /// The parameter that has the seconds in which samples have a rate.
 const PACED: &str = "paced_seconds";
 
@@ -180,6 +197,10 @@ mod tests {
     use super::*;
     use crate::processes::interrupt::Interrupt;
     use crate::study::{Amounts, Cell, Sampled, Turn};
+    use rtorb_results::Verdict;
+    use rtorb_results::claim::Declaration;
+    use rtorb_results::metric::{Metric, Statistic::P50};
+    use rtorb_results::statements::Statements;
 
     struct Toy;
 
@@ -209,6 +230,12 @@ mod tests {
     const FIRST: Study<Toy> = study("first", 2);
     const BROKEN: Study<Toy> = Study {
         start: |_, _| Err(LabError::process("toy", "it broke")),
+        says: Statements {
+            claims: &[
+                Declaration::at_most("short", Metric::of(P50), 1.0, "us").of("", "it is short")
+            ],
+            ..Statements::NONE
+        },
         ..study("broken", 1)
     };
     const LAST: Study<Toy> = study("last", 3);
@@ -255,6 +282,16 @@ mod tests {
         assert_eq!((outcome.series.len(), steps.planned, steps.done), (2, 6, 5));
         assert_eq!(outcome.notes[..2], ["toys", "a toy"]);
         assert_eq!(outcome.lost.len(), 1, "{:?}", outcome.lost);
+        let claims: Vec<_> = outcome
+            .claims
+            .iter()
+            .map(|it| (it.verdict, it.is_failure()))
+            .collect();
+        assert_eq!(
+            claims,
+            [(Verdict::NotMeasured, true)],
+            "its claims do not vanish"
+        );
         assert!(run(Effort::Glance).0.is_err(), "the first one must run");
     }
 

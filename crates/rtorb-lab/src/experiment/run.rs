@@ -25,6 +25,10 @@ const INTERRUPTED: &str =
 /// The note of a run whose processes were not scheduled as the claims ask for.
 const NOT_REAL_TIME: &str = "The claims are for processes that have SCHED_FIFO on one CPU: they were not judged in this run.";
 
+/// Why nothing is judged where servers ran in a virtual machine elsewhere.
+const UNSEEN_THEFT: &str =
+    "an agent's host is a virtual machine: what its hypervisor took is not seen here";
+
 /// Why a time is not judged in an emulated machine.
 const EMULATED_TIME: &str = "a time of hardware cannot be judged by counts of instructions";
 
@@ -75,7 +79,12 @@ pub fn run(
     let stolen_ms = StolenByCpu::now().since(&stolen_before).most_ms(&cpus);
     let duration_s = (monotonic_ns() - begin_ns) as f64 / 1e9;
     let stolen_share = stolen_ms.unwrap_or(0) as f64 / 1e3 / duration_s.max(1e-3);
-    judge(&mut results, context.effort, stolen_share);
+    let is_seen = !agents(experiment, context).iter().any(hides_theft);
+    judge(
+        &mut results,
+        context.effort,
+        is_seen.then_some(stolen_share),
+    );
     finish(&mut results, experiment, context.effort);
     results
         .notes
@@ -132,6 +141,11 @@ fn keep_awake(experiment: &dyn Experiment, context: &Context) -> Option<Awake> {
 fn agents<'a>(experiment: &dyn Experiment, context: &'a Context) -> &'a [Agent] {
     let all = &context.launcher.agents;
     &all[..all.len().min(experiment.agents_max())]
+}
+
+/// Whether a hypervisor may take CPUs from an agent's servers without this host seeing it.
+fn hides_theft(agent: &Agent) -> bool {
+    agent.host().is_virtual_machine() && !agent.has_our_clock()
 }
 
 /// Records the agents, and returns the hosts of those that ran servers.
@@ -192,8 +206,9 @@ fn finish(results: &mut Results, experiment: &dyn Experiment, effort: Effort) {
     }
 }
 
-/// Takes back the verdicts that this run cannot support, and adds the notes that every reader needs.
-fn judge(results: &mut Results, effort: Effort, stolen_share: f64) {
+/// Takes back the verdicts that this run cannot support, and adds the notes that every reader needs. `stolen_share` is the share of the
+/// time that a hypervisor took; `None` if it may have taken some unseen.
+fn judge(results: &mut Results, effort: Effort, stolen_share: Option<f64>) {
     let is_real_time = all_real_time(&results.scheduling);
     let is_complete = results.complete;
     for claim in &mut results.claims {
@@ -209,15 +224,15 @@ fn judge(results: &mut Results, effort: Effort, stolen_share: f64) {
             }
             _ if !is_complete => claim.take_back(INTERRUPTED),
             _ if !is_real_time => claim.take_back(NOT_REAL_TIME),
-            _ if stolen_share > claim.stolen_share_max() => {
-                let reason = format!(
+            _ => match stolen_share {
+                None => claim.take_back(UNSEEN_THEFT),
+                Some(share) if share > claim.stolen_share_max() => claim.take_back(format!(
                     "the hypervisor took {:.2} % of the time; at most {:.2} % are allowed",
-                    100.0 * stolen_share,
+                    100.0 * share,
                     100.0 * claim.stolen_share_max()
-                );
-                claim.take_back(reason);
-            }
-            _ => {}
+                )),
+                Some(_) => {}
+            },
         }
     }
     let mut note = |text: &str| {
@@ -291,7 +306,7 @@ mod tests {
     }
 
     fn verdicts(mut outcome: Results, effort: Effort, stolen: f64) -> [Verdict; 3] {
-        judge(&mut outcome, effort, stolen);
+        judge(&mut outcome, effort, Some(stolen));
         [0, 1, 2].map(|index| outcome.claims[index].verdict)
     }
 
@@ -314,28 +329,44 @@ mod tests {
     }
 
     #[test]
+    fn theft_that_nobody_sees_unjudges_everything() {
+        let mut unseen = outcome(true, true);
+        judge(&mut unseen, Effort::Quick, None);
+        for claim in &unseen.claims {
+            assert_eq!(
+                (claim.verdict, claim.reason.as_str()),
+                (Verdict::NotJudged, UNSEEN_THEFT)
+            );
+        }
+    }
+
+    #[test]
     fn stolen_time_that_makes_a_percentile_unjudges_it() {
         let p99 = Declaration::at_most("p99", Metric::of(Statistic::P99), 2.0, "us");
         let p50 = Declaration::at_most("p50", Metric::of(Statistic::P50), 2.0, "us");
+        let spread = Declaration::at_most("spread", Metric::of(Statistic::Deviation), 2.0, "us");
         let cells = p99.made_up(&Labels::new(), &[0.5; 6], 0);
         let verdicts = |stolen: f64| {
             let mut outcome = Results {
                 complete: true,
-                claims: [judged(&p50, &cells), judged(&p99, &cells)].concat(),
+                claims: [&p50, &p99, &spread]
+                    .map(|declared| judged(declared, &cells))
+                    .concat(),
                 scheduling: vec![threads(true)],
                 ..Results::default()
             };
-            judge(&mut outcome, Effort::Quick, stolen);
+            judge(&mut outcome, Effort::Quick, Some(stolen));
             outcome
                 .claims
                 .iter()
                 .map(|claim| claim.verdict)
                 .collect::<Vec<_>>()
         };
-        assert_eq!(verdicts(0.0005), [Verdict::Held; 2]);
+        assert_eq!(verdicts(0.0005), [Verdict::Held; 3]);
         // Half of the slowest hundredth can be theft.
-        assert_eq!(verdicts(0.005), [Verdict::Held, Verdict::NotJudged]);
-        assert_eq!(verdicts(0.02), [Verdict::NotJudged; 2]);
+        let [held, not_judged] = [Verdict::Held, Verdict::NotJudged];
+        assert_eq!(verdicts(0.005), [held, not_judged, not_judged]);
+        assert_eq!(verdicts(0.02), [not_judged; 3]);
     }
 
     #[test]
@@ -387,7 +418,7 @@ mod tests {
             notes: vec![INTERRUPTED.to_owned()],
             ..Results::default()
         };
-        judge(&mut outcome, Effort::Glance, 0.0);
+        judge(&mut outcome, Effort::Glance, Some(0.0));
         assert_eq!(outcome.notes, [INTERRUPTED, A_GLANCE]);
     }
 }

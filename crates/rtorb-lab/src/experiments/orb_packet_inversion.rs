@@ -76,28 +76,28 @@ impl SlowLink {
         let launcher = &context.launcher;
         let mut link = match Link::start(launcher, 1) {
             Ok(link) => link,
-            Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-            Err(error) => {
-                let why = format!("Nothing was measured: {error}.");
+            Err(LabError::Refused { what }) => {
+                let why = format!("Nothing was measured: {what}.");
                 return Ok(Self {
                     used: None,
                     absent: vec![(Labels::new(), why)],
                     skipped: 0,
                 });
             }
+            Err(error) => return Err(error),
         };
         let mut absent = Vec::new();
         for discipline in Discipline::ALL {
             match link.queue_by(discipline) {
                 Ok(()) => {}
-                Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-                Err(error) => {
+                Err(LabError::Refused { what }) => {
                     let name = discipline.name();
                     absent.push((
                         labels([(DISCIPLINE, name.into())]),
-                        format!("The discipline {name} was left out: {error}."),
+                        format!("The discipline {name} was left out: {what}."),
                     ));
                 }
+                Err(error) => return Err(error),
             }
         }
         let pairs = [

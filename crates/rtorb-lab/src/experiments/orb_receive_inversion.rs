@@ -163,18 +163,18 @@ impl Receiver {
         });
         let mut link = match link {
             Ok(link) => link,
-            Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-            Err(error) => {
-                let why = format!("Nothing was measured: {error}. {NEEDS}");
+            Err(LabError::Refused { what }) => {
+                let why = format!("Nothing was measured: {what}. {NEEDS}");
                 receiver.absent.push((Labels::new(), why));
                 return Ok(receiver);
             }
+            Err(error) => return Err(error),
         };
         for receiving in Receiving::ALL {
             let why = match link.receive_by(receiving, cpu) {
                 Ok(()) => receiving.other_polling(),
-                Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-                Err(error) => Some(error.to_string()),
+                Err(LabError::Refused { what }) => Some(what),
+                Err(error) => return Err(error),
             };
             let name = receiving.name();
             receiver.absent.extend(why.map(|why| {

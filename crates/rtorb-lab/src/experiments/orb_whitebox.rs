@@ -219,6 +219,14 @@ impl Subject for LineUp {
         self.notes.clone()
     }
 
+    fn absent(&self) -> Vec<(Labels, String)> {
+        let of_looks = ["kernel_locks", "system_calls"].into_iter();
+        let of_looks = of_looks.filter(|_| self.looks.is_empty());
+        of_looks
+            .map(|what| (labels([("what", what.into())]), NOTHING.to_owned()))
+            .collect()
+    }
+
     fn parameters(effort: Effort) -> Parameters {
         let (rounds, samples) = STUDY.amounts.of(effort);
         let run = at_rates(effort, samples);
@@ -319,6 +327,9 @@ const NOTHING: &str = "System calls and kernel-level locks were not counted: nei
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rtorb_results::Claim;
+    use rtorb_results::cells::Cells;
+    use rtorb_results::claim::Grounds;
 
     #[test]
     fn phases_are_of_ten_clients_and_of_all_their_runs_when_it_is_full() {
@@ -329,6 +340,33 @@ mod tests {
         assert_eq!(of(Effort::Full), [1, 2, 2]);
         assert_eq!(of(Effort::Quick), [1, 1, 2]);
         assert_eq!(of(Effort::Glance), [1, 0, 2]);
+    }
+
+    #[test]
+    fn a_host_that_counts_nothing_from_outside_is_no_failure() {
+        let counts_nothing = LineUp {
+            peer: None,
+            looks: &[],
+            contestants: Vec::new(),
+            notes: Vec::new(),
+        };
+        let (cells, planned) = (Cells::default(), STUDY.cells(Effort::Quick));
+        let of = |absent: &[(Labels, String)]| {
+            let grounds = Grounds {
+                planned: &planned,
+                absent,
+                ..Grounds::of(&cells, 2)
+            };
+            let claims = STUDY.says.evaluate(&grounds).claims;
+            let failures = claims.into_iter().filter(Claim::is_failure);
+            failures.map(|claim| claim.id).collect::<Vec<_>>()
+        };
+        let (with, without) = (of(&[]), of(&counts_nothing.absent()));
+        let counted = ["kernel-locks", "system-calls.shm"];
+        assert!(counted.iter().all(|id| with.iter().any(|it| it == id)));
+        // What is counted inside is measured by every host.
+        let excused = with.iter().filter(|id| !without.contains(id));
+        assert_eq!(excused.collect::<Vec<_>>(), counted);
     }
 
     #[test]

@@ -101,7 +101,12 @@ impl<S: Subject> Study<S> {
     }
 
     /// What is said about cells, and about those that were planned.
-    fn say(&self, context: &Context, cells: &Cells, absent: &[(Labels, String)]) -> Results {
+    pub(crate) fn say(
+        &self,
+        context: &Context,
+        cells: &Cells,
+        absent: &[(Labels, String)],
+    ) -> Results {
         let mut planned = self.cells(context.effort);
         planned.iter_mut().for_each(|cell| name_load(cell, context));
         self.says.evaluate(&Grounds {

@@ -53,7 +53,7 @@ impl Link {
     /// Makes the namespaces and joins them by devices with so many queues. Packets wait for the link once [`Self::queue_by`] has said how.
     ///
     /// # Errors
-    /// What the host refused, or the interrupt.
+    /// [`LabError::Refused`] if the host forbids or lacks it; what went wrong; the interrupt.
     pub fn start(launcher: &Launcher, queues: u32) -> Result<Self, LabError> {
         let keeper = |end: End, words: &[&str]| -> Result<Process, LabError> {
             let name = format!("the network namespace of the {end:?} end");
@@ -75,7 +75,7 @@ impl Link {
     /// Gives both ends this discipline, if they have another one.
     ///
     /// # Errors
-    /// What the host refused, or the interrupt.
+    /// [`LabError::Refused`] if the host forbids or lacks it; what went wrong; the interrupt.
     pub fn queue_by(&mut self, discipline: Discipline) -> Result<(), LabError> {
         if self.discipline != Some(discipline) {
             // One that is made in part is none.
@@ -91,7 +91,7 @@ impl Link {
     /// Has the clients' end send what comes from a CPU by a queue of its own, which is a queue of the server's end too.
     ///
     /// # Errors
-    /// What the host refused, or the interrupt.
+    /// [`LabError::Refused`] if the host forbids or lacks it; what went wrong; the interrupt.
     pub fn send_by(&mut self, queue: u32, cpu: usize) -> Result<(), LabError> {
         self.make(End::Clients, Part::SendingQueue { queue, cpu })
     }
@@ -99,7 +99,7 @@ impl Link {
     /// Has the server's end receive packets in this way on this CPU.
     ///
     /// # Errors
-    /// What the host refused, or the interrupt.
+    /// [`LabError::Refused`] if the host forbids or lacks it; what went wrong; the interrupt.
     pub fn receive_by(&mut self, receiving: Receiving, cpu: usize) -> Result<(), LabError> {
         self.make(End::Server, Part::Receiving { receiving, cpu })
     }
@@ -121,7 +121,10 @@ impl Link {
     }
 
     fn make(&mut self, end: End, part: Part) -> Result<(), LabError> {
-        self.keepers[end as usize].ask(&part, Duration::ZERO)
+        match self.keepers[end as usize].ask(&part, Duration::ZERO)? {
+            None => Ok(()),
+            Some(what) => Err(LabError::Refused { what }),
+        }
     }
 
     fn keeper(&self, end: End) -> &Process {

@@ -30,7 +30,6 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Results {
         derived,
         claims: claims(gathered),
         conclusions,
-        notes: not_judged(gathered),
         ..Results::default()
     }
 }
@@ -105,65 +104,67 @@ fn plots() -> Vec<Plot> {
 
 /// What was promised: under these loads PREEMPT_RT's worst is a small share of that of the voluntary kernel.
 fn claims(gathered: &Gathered<'_>) -> Vec<Claim> {
-    let judged = pairs(gathered).filter(|(ours, theirs, _)| is_judged(ours) && is_judged(theirs));
-    let claim = |(real_time, voluntary, load): (&Series, &Series, &str)| {
-        let what = format!(
-            "{load}: the worst wake-up of {} over {} seeds, as a share of that of {} ({} samples each)",
-            system(real_time),
-            real_time.rounds_p50.len(),
-            system(voluntary),
-            real_time.count
-        );
-        let share = real_time.statistics.max / voluntary.statistics.max.max(1.0);
-        let system_id = system(voluntary).to_string().replace(' ', "-");
-        let id = format!("kernel/os/wakeup.worst-share.{load}.{system_id}");
-        Claim::counted(id, what, 100.0 * share, SHARE_MAX_PERCENT, "%")
-    };
-    judged.map(claim).collect()
-}
-
-fn not_judged(gathered: &Gathered<'_>) -> Vec<String> {
-    let few = pairs(gathered).filter(|(ours, theirs, _)| !is_judged(ours) || !is_judged(theirs));
-    let loads: Vec<&str> = few.map(|(_, _, load)| load).collect();
-    if loads.is_empty() {
-        Vec::new()
-    } else {
-        vec![format!(
-            "The promise under {} was not judged: it is one over {SEEDS_MIN} seeds or more.",
-            loads.join(" and ")
-        )]
-    }
-}
-
-/// PREEMPT_RT and each voluntary kernel, under the loads that something was promised for.
-fn pairs<'a>(
-    gathered: &'a Gathered<'_>,
-) -> impl Iterator<Item = (&'a Series, &'a Series, &'static str)> {
     let reference = gathered.reference();
-    let real_time = reference.filter(|part| part.results.host.preempt_rt);
+    let Some(real_time) = reference.filter(|part| part.results.host.preempt_rt) else {
+        return Vec::new();
+    };
     let is_voluntary =
         |part: &&Part<'_>| part.system.preempt == "voluntary" && !part.results.host.preempt_rt;
     let voluntary: Vec<&Part<'_>> = gathered.parts.iter().filter(is_voluntary).collect();
-    let of = |name: &str, load: &str| {
+    let loads = PROMISED.into_iter();
+    loads
+        .flat_map(|load| {
+            let others = voluntary.iter();
+            others.filter_map(move |other| claim(gathered, [&real_time.name, &other.name], load))
+        })
+        .collect()
+}
+
+/// That about a real-time system and another one, under a load; `None` if the campaign has not this load.
+fn claim(gathered: &Gathered<'_>, [real_time, voluntary]: [&str; 2], load: &str) -> Option<Claim> {
+    let id = voluntary.replace(' ', "-");
+    let id = format!("kernel/os/wakeup.worst-share.{load}.{id}");
+    let what = format!(
+        "{load}: the worst wake-up of {real_time} as a share of that of {voluntary}, each over the same seeds"
+    );
+    let of = |name: &str| {
         let of = labels([(SYSTEM, name.into()), ("load", load.into())]);
         gathered.matching(&of).first().copied()
     };
-    let mut found = Vec::new();
-    for load in PROMISED {
-        for other in &voluntary {
-            let Some(ours) = real_time.and_then(|part| of(&part.name, load)) else {
-                continue;
-            };
-            if let Some(theirs) = of(&other.name, load) {
-                found.push((ours, theirs, load));
-            }
+    let (ours, theirs) = match (of(real_time), of(voluntary)) {
+        (Some(ours), Some(theirs)) => (ours, theirs),
+        (None, None) => return None,
+        _ => {
+            let reason = "one of the two was not measured under this load".to_owned();
+            let limit = (SHARE_MAX_PERCENT, "%");
+            return Some(Claim::not_measured(id, what, limit, reason));
         }
-    }
-    found.into_iter()
+    };
+    let share = ours.statistics.max / theirs.statistics.max.max(1.0);
+    let claim = Claim::counted(id, what, 100.0 * share, SHARE_MAX_PERCENT, "%");
+    Some(match why_not_judged(ours, theirs) {
+        Some(reason) => claim.not_judged(reason),
+        None => claim,
+    })
 }
 
-fn is_judged(series: &Series) -> bool {
-    series.rounds_p50.len() >= usize::from(SEEDS_MIN)
+/// Why the maxima of two systems cannot be compared; `None` if they can.
+fn why_not_judged(ours: &Series, theirs: &Series) -> Option<String> {
+    let seeds = ours.rounds_p50.len().min(theirs.rounds_p50.len());
+    if ours.wrong + theirs.wrong > 0 {
+        Some(format!("{} answers were wrong", ours.wrong + theirs.wrong))
+    } else if seeds < usize::from(SEEDS_MIN) {
+        Some(format!(
+            "it is a claim over {SEEDS_MIN} seeds or more, and there are {seeds}"
+        ))
+    } else if ours.count != theirs.count {
+        Some(format!(
+            "a maximum of {} samples is compared with one of {}",
+            ours.count, theirs.count
+        ))
+    } else {
+        None
+    }
 }
 
 /// The worst of each system under any load: what blocks a task there.
@@ -255,3 +256,56 @@ fn load(series: &Series) -> String {
 const PROMISED: [&str; 2] = ["tmpfs", "munmap"];
 /// The voluntary kernel's worst is at least 20 times PREEMPT_RT's.
 const SHARE_MAX_PERCENT: f64 = 5.0;
+
+#[cfg(test)]
+mod tests {
+    use rtorb_results::campaign::{Kernel, System};
+    use rtorb_results::systems::OfSystem;
+    use rtorb_results::{Verdict, synthetic};
+
+    use super::*;
+
+    /// A system with so many seeds of two samples each under the first load of the promise; none without seeds.
+    fn of_system(preempt: &str, late_ns: u64, seeds: usize) -> OfSystem {
+        let of = labels([("load", PROMISED[0].into())]);
+        let mut series = synthetic::series(of, vec![late_ns; 2 * seeds]);
+        series.rounds_p50 = vec![late_ns as f64; seeds];
+        let series = (seeds > 0).then_some(series);
+        let mut results = synthetic::results("os/wakeup", series.into_iter().collect());
+        results.host.preempt_rt = preempt == "full";
+        OfSystem {
+            system: System {
+                kernel: Kernel {
+                    name: preempt.to_owned(),
+                    release: String::new(),
+                    image: "vmlinuz".into(),
+                    sha256: String::new(),
+                    package: None,
+                    board: None,
+                },
+                preempt: preempt.to_owned(),
+            },
+            results: vec![results],
+        }
+    }
+
+    fn verdicts(seeds: [usize; 2]) -> Vec<Verdict> {
+        let systems = [
+            of_system("full", 1_000, seeds[0]),
+            of_system("voluntary", 900_000, seeds[1]),
+        ];
+        let gathered = Gathered::of("os/wakeup", &systems);
+        let claims = claims(&gathered);
+        claims.into_iter().map(|claim| claim.verdict).collect()
+    }
+
+    #[test]
+    fn a_promise_over_seeds_does_not_vanish_and_compares_as_many_samples() {
+        assert_eq!(verdicts([4, 4]), [Verdict::Held]);
+        // The fewer samples, the smaller their maximum.
+        assert_eq!(verdicts([4, 32]), [Verdict::NotJudged]);
+        assert_eq!(verdicts([3, 3]), [Verdict::NotJudged]);
+        assert_eq!(verdicts([4, 0]), [Verdict::NotMeasured]);
+        assert_eq!(verdicts([0, 0]), []);
+    }
+}

@@ -1,26 +1,54 @@
 //! An end of a link: the process that keeps its network namespace, and makes the device in it.
 
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 
 use rtorb_instruments::network::{enter_new_network, show_own_network};
+use rustix::io::Errno;
 
 use super::Part;
 use crate::processes::{questions, veth};
 
-/// Makes a namespace for the calling thread, and [`Part`]s in it as it is asked, until standard input ends. `words` may have the name of
-/// the device; the process that makes none has one of its own.
+/// Makes a namespace for the calling thread, and [`Part`]s in it as it is asked, until standard input ends. The answer is what the host
+/// refused, if it did. `words` may have the name of the device; the process that makes none has one of its own.
 ///
 /// # Errors
 /// What the host refused.
 pub(in super::super) fn keep(words: &[&str]) -> Result<(), String> {
-    enter_new_network().map_err(|errno| format!("a network namespace: {errno}"))?;
+    let namespace = enter_new_network();
     let own = name(std::process::id());
     let device = words.first().copied().unwrap_or(&own);
-    questions::serve(|part: Part| {
-        let made = part.make(device);
-        made.map_err(|error| format!("{part:?} cannot be made: {error}"))
+    questions::serve(|part: Part| -> Result<Option<String>, String> {
+        if let Err(errno) = namespace {
+            return Ok(Some(format!("a network namespace: {errno}")));
+        }
+        match part.make(device) {
+            Ok(()) => Ok(None),
+            Err(error) => {
+                let what = format!("{part:?} cannot be made: {error}");
+                if is_refused(kind(&error)) {
+                    Ok(Some(what))
+                } else {
+                    Err(what)
+                }
+            }
+        }
     })
+}
+
+/// What an error is; a kernel without a device, a queue or a setting says so in several ways.
+pub(super) fn kind(error: &io::Error) -> ErrorKind {
+    if error.raw_os_error() == Some(Errno::OPNOTSUPP.raw_os_error()) {
+        ErrorKind::Unsupported
+    } else {
+        error.kind()
+    }
+}
+
+/// Whether the host forbids something or does not have it. Any other error is a fault of the laboratory.
+fn is_refused(kind: ErrorKind) -> bool {
+    use ErrorKind::{NotFound, PermissionDenied, Unsupported};
+    [NotFound, PermissionDenied, Unsupported].contains(&kind)
 }
 
 /// The name of the devices of a link whose server's end this process keeps. It is in the names of the kernel's threads too, which all
@@ -62,7 +90,7 @@ pub(super) fn set(device: &str, file: &str, value: &str) -> io::Result<()> {
     }
     let path = format!("{folder}/{file}");
     let written = fs::write(&path, value);
-    written.map_err(|error| io::Error::new(error.kind(), format!("{value} in {path}: {error}")))
+    written.map_err(|error| io::Error::new(kind(&error), format!("{value} in {path}: {error}")))
 }
 
 /// A CPU as the kernel's files take it: 32 in a word, the last one first.
@@ -76,6 +104,17 @@ const SEGMENTS_MAX: u32 = 1;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kernel_that_lacks_something_refuses_and_a_wrong_message_is_a_fault() {
+        let of = |errno: Errno| is_refused(kind(&errno.into()));
+        for refused in [Errno::PERM, Errno::ACCESS, Errno::OPNOTSUPP, Errno::NOENT] {
+            assert!(of(refused), "{refused}");
+        }
+        for fault in [Errno::INVAL, Errno::EXIST, Errno::NODEV, Errno::MSGSIZE] {
+            assert!(!of(fault), "{fault}");
+        }
+    }
 
     #[test]
     fn a_cpu_is_a_bit_in_words_of_32() {

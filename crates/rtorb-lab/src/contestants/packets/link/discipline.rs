@@ -9,6 +9,7 @@ use rtorb_host::netlink::{Request, attribute_bytes};
 use serde::{Deserialize, Serialize};
 
 use super::RATE_MBIT;
+use super::device::kind;
 use crate::contestants::packets::URGENT_DSCP;
 
 /// How packets wait for the link.
@@ -93,7 +94,7 @@ impl Object {
             attribute_bytes(TCA_OPTIONS, &self.options),
         ];
         let made = Request::route(self.kind, &body.concat()).apply();
-        made.map_err(|error| io::Error::other(format!("{}: {error}", self.name)))
+        made.map_err(|error| io::Error::new(kind(&error), format!("{}: {error}", self.name)))
     }
 }
 

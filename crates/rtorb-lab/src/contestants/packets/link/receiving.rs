@@ -4,7 +4,7 @@
 //! (threaded NAPI, Documentation/networking/napi.rst).
 
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 
 use rtorb_instruments::network::set_receive_offload;
 use rtorb_os::sched::{SchedPolicy, apply_policy_to};
@@ -109,15 +109,16 @@ impl Receiving {
                 threads.len(),
                 priorities.len()
             );
-            return Err(io::Error::other(what));
+            return Err(io::Error::new(ErrorKind::Unsupported, what));
         }
         for (thread, priority) in threads.into_iter().zip(priorities) {
             let mut cpus = CpuSet::new();
             cpus.set(cpu);
             sched_setaffinity(rustix::process::Pid::from_raw(thread.cast_signed()), &cpus)?;
             let fifo = SchedPolicy::Fifo(priority);
-            apply_policy_to(thread, fifo)
-                .map_err(|refused| io::Error::other(refused.to_string()))?;
+            apply_policy_to(thread, fifo).map_err(|refused| {
+                io::Error::new(ErrorKind::PermissionDenied, refused.to_string())
+            })?;
         }
         Ok(())
     }
