@@ -425,6 +425,13 @@ impl Parser<'_> {
                     "a name consists of the letters A to Z and a to z, digits and underscores",
                 ),
             );
+        } else if !word
+            .trim_start_matches('_')
+            .starts_with(char::is_alphabetic)
+        {
+            let message = format!("`{word}` is not a name");
+            let label = "a name begins with a letter";
+            self.diagnostics.error(token.location, message, label);
         }
         self.bump();
         Ok(name(word, token.location))
