@@ -20,6 +20,7 @@ pub(super) fn holds(
         tokens: &tokens,
         at: 0,
         depth: 0,
+        unused: 0,
         end: at,
     };
     let value = reader.conditional().and_then(|value| match reader.peek() {
@@ -42,6 +43,8 @@ struct Reader<'t> {
     tokens: &'t [Token],
     at: usize,
     depth: usize,
+    /// The number of operators around the current place that do not use its value. There, an expression need not have one.
+    unused: usize,
     end: Location,
 }
 
@@ -76,11 +79,11 @@ impl Reader<'_> {
         self.deepen()?;
         let condition = self.binary(0)?;
         let value = if self.take("?") {
-            let yes = self.conditional()?;
+            let yes = self.used_if(condition != 0, Self::conditional)?;
             if !self.take(":") {
                 return Err(self.wrong("expected `:`".to_owned()));
             }
-            let no = self.conditional()?;
+            let no = self.used_if(condition == 0, Self::conditional)?;
             if condition != 0 { yes } else { no }
         } else {
             condition
@@ -100,9 +103,11 @@ impl Reader<'_> {
                 1
             };
             self.deepen()?;
-            let right = self.binary(found + 1)?;
+            let is_used = !matches!((operator, left != 0), ("&&", false) | ("||", true));
+            let right = self.used_if(is_used, |reader| reader.binary(found + 1))?;
             self.depth -= 1;
-            left = apply(operator, left, right).ok_or_else(|| {
+            let value = apply(operator, left, right).or((self.unused > 0).then_some(0));
+            left = value.ok_or_else(|| {
                 Box::new(
                     Diagnostic::error("this condition has no value")
                         .at(place, "division by zero or overflow"),
@@ -110,6 +115,18 @@ impl Reader<'_> {
             })?;
         }
         Ok(left)
+    }
+
+    /// Reads an expression. If its value is not used, it need not have one.
+    fn used_if(
+        &mut self,
+        is_used: bool,
+        read: impl FnOnce(&mut Self) -> EvaluationResult,
+    ) -> EvaluationResult {
+        self.unused += usize::from(!is_used);
+        let value = read(self);
+        self.unused -= usize::from(!is_used);
+        value
     }
 
     fn operator(&self) -> Option<(&'static str, usize)> {

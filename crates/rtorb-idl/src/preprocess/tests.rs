@@ -71,6 +71,22 @@ fn conditions_choose_one_group() {
         "a",
     );
     expands("#if 0\n#if 1\na\n#else\nb\n#endif\n#else\nc\n#endif", "c");
+    for unused in [
+        "defined(N) && 100 / N > 3",
+        "defined(N) && (1 / 0 || 1 % 0)",
+        "!1 || 0 && 1 / 0 || 1 || 1 / 0",
+        "1 ? 1 : 1 / 0",
+        "0 ? 1 / 0 : 1",
+        "0 ? 1 ? 1 / 0 : 2 % 0 : 1",
+    ] {
+        let chosen = if unused.starts_with("defined") {
+            "b"
+        } else {
+            "a"
+        };
+        let text = format!("#if {unused}\na\n#else\nb\n#endif");
+        expands(&text, chosen);
+    }
     expands("#if 1\na\n#else\n\"unterminated\n#bad\n#endif\nb", "a b");
 }
 
@@ -82,6 +98,19 @@ fn wrong_directives_are_reported_and_parsing_continues() {
             "this condition is not a valid expression",
         ),
         ("#if 1 / 0\n#endif\na", "this condition has no value"),
+        ("#if 1 && 1 / 0\n#endif\na", "this condition has no value"),
+        (
+            "#if (0 && 1 / 0) || 1 / 0\n#endif\na",
+            "this condition has no value",
+        ),
+        (
+            "#if 1 ? 1 / 0 : 2\n#endif\na",
+            "this condition has no value",
+        ),
+        (
+            "#if 0 && 1 +\n#endif\na",
+            "this condition is not a valid expression",
+        ),
         ("#endif\na", "`#endif` without `#if`"),
         ("#if 1\na", "`#if` has no `#endif`"),
         ("#if 1\n#else\n#else\n#endif\na", "`#else` after `#else`"),
