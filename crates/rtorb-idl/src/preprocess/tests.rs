@@ -143,6 +143,17 @@ fn wrong_directives_are_reported_and_parsing_continues() {
 }
 
 #[test]
+fn a_comment_made_by_a_macro_is_no_token_and_hides_nothing() {
+    for (joined, made) in [("/##/", "//"), ("/##*", "/*")] {
+        let text = format!("#define COMMENT {joined}\nCOMMENT x\nstruct Lost {{ long a; }};");
+        let (output, messages) = run(&text);
+        let message = format!("`##` makes `{made}`, which is not one token");
+        assert_eq!(messages, [message]);
+        assert!(output.ends_with("x struct Lost { long a ; } ;"), "{output}");
+    }
+}
+
+#[test]
 fn exponential_macros_are_stopped() {
     let mut text = String::from("#define A0 x x x x x x x x x x\n");
     for level in 1..12 {

@@ -310,7 +310,9 @@ impl<'e> Expansion<'e> {
         let mut lexer = Lexer::new(call.file, text.as_str().into());
         lexer.quiet = true;
         let token = lexer.next(self.diagnostics);
-        if lexer.next(self.diagnostics).kind == TokenKind::End {
+        // Text that begins a comment has no token.
+        let is_token = token.kind != TokenKind::End;
+        if is_token && lexer.next(self.diagnostics).kind == TokenKind::End {
             output.push(Token {
                 spaced: left.spaced,
                 ..token
