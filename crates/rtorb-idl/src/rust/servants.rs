@@ -22,6 +22,15 @@ pub(super) fn trait_path(scope: Scope<'_>, id: ItemId) -> TokenStream {
     scope.path_beside(id, &names::servant_ident(scope.tree.item(id)))
 }
 
+/// The trait of interface `id` on which others build: its servant trait, or the one trait of a local interface.
+pub(super) fn supertrait_path(scope: Scope<'_>, id: ItemId) -> TokenStream {
+    if types::is_local_interface(scope.tree, id) {
+        scope.path(id)
+    } else {
+        trait_path(scope, id)
+    }
+}
+
 /// The traits that the trait of interface `id` builds on.
 pub(super) fn supertraits(bases: Vec<TokenStream>) -> TokenStream {
     if bases.is_empty() {
@@ -390,15 +399,10 @@ pub(super) fn local(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let name = names::item_ident(item);
     let documentation = super::documentation::attributes(&item.documentation);
     let bases = match &item.kind {
-        ItemKind::Interface(interface) => interface.bases.iter().map(|&base| {
-            if types::is_local_interface(scope.tree, base) {
-                scope.path(base)
-            } else {
-                trait_path(scope, base)
-            }
-        }),
+        ItemKind::Interface(interface) => interface.bases.iter(),
         _ => return TokenStream::new(),
     };
+    let bases = bases.map(|&base| supertrait_path(scope, base));
     let supertraits = supertraits(bases.collect());
     let own = operations::own(scope.tree, id);
     let methods = own.iter().map(|call| call.declaration(scope));

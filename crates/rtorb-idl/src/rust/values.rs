@@ -167,7 +167,7 @@ fn operations(scope: Scope<'_>, id: ItemId, value: &Valuetype) -> TokenStream {
     let supported = value
         .supports
         .iter()
-        .map(|&interface| servants::trait_path(scope, interface));
+        .map(|&interface| servants::supertrait_path(scope, interface));
     let supertraits: Vec<TokenStream> = inherited.chain(supported).collect();
     let supertraits = (!supertraits.is_empty()).then(|| quote!(: #(#supertraits)+*));
     quote! {
