@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proc_macro2::Ident;
 
 use super::abstract_values::{self, VALUE_BASE};
-use super::operations::{self, RUST_METHODS, TO_STRING};
+use super::operations::{self, Call, RUST_METHODS, TO_STRING};
 use super::started_calls::{START_METHODS, calls_ident};
 use super::{
     Additions, ami, async_servants, bits, deferred_servants, names, structs, unions, values,
@@ -17,7 +17,7 @@ use crate::renames::{Declared, RUST_NAME};
 use crate::source::Location;
 use crate::tree::{
     Attribute, BitField, Direction, Flag, Interface, InterfaceFlavour, Item, ItemId, ItemKind,
-    Member, Tree, Valuetype,
+    Member, Operation, Tree, Valuetype,
 };
 
 /// Gives every declaration of `tree` a Rust name of its own, except the items in `left_out`. Returns a diagnostic for each name
@@ -290,7 +290,12 @@ impl Escapes<'_> {
         if is_tuple_struct || is_unit_struct {
             claims.push(Claim::own(Values, &rust, item));
         }
-        for call in operations::own(tree, id) {
+        let factories: &[Operation] = match kind {
+            ItemKind::Valuetype(value) => &value.factories,
+            _ => &[],
+        };
+        let factories = factories.iter().map(|it| Call::of_operation(id, it));
+        for call in operations::own(tree, id).into_iter().chain(factories) {
             if !call.raises.is_empty() {
                 let error = format!("the error type of `{}`", call.wire_name);
                 claims.push(Claim::new(Types, &call.error_ident(tree), error));
