@@ -22,17 +22,6 @@ pub(super) fn generate(scope: Scope<'_>, id: ItemId, ty: &Type, value: &Value) -
 pub(super) fn literal(scope: Scope<'_>, ty: &Type, value: &Value) -> TokenStream {
     let resolved = scope.tree.resolved(ty);
     match (value, resolved) {
-        (Value::Integer(number), Type::Float | Type::Double | Type::LongDouble) =>
-        {
-            #[expect(
-                clippy::cast_precision_loss,
-                reason = "an IDL float constant is as near as a float can be"
-            )]
-            float(resolved, *number as f64)
-        }
-        (Value::Integer(number), Type::Fixed { scale, .. }) => {
-            fixed(*number * 10i128.pow(u32::from(*scale)))
-        }
         (Value::Integer(number), _) => integer(resolved, *number),
         (Value::Float(number), _) => float(resolved, *number),
         (Value::Fixed { unscaled, scale }, Type::Fixed { scale: wanted, .. }) if wanted > scale => {
@@ -65,16 +54,9 @@ fn constant_type(scope: Scope<'_>, ty: &Type, value: &Value) -> TokenStream {
                 scale: *scale,
             })
         }
-        (Type::FixedConstant, _) => scope.owned(&Type::Fixed {
-            digits: DIGITS_MAX,
-            scale: 0,
-        }),
         _ => scope.owned(ty),
     }
 }
-
-/// Most digits of a `fixed` type (IDL, "Fixed Type").
-const DIGITS_MAX: u16 = 31;
 
 /// With its type as a suffix, since a literal alone would be an `i32` where nothing else decides.
 fn integer(ty: &Type, number: i128) -> TokenStream {
@@ -98,18 +80,6 @@ fn float(ty: &Type, number: f64) -> TokenStream {
         Type::LongDouble => {
             let bits = Literal::u128_unsuffixed(binary128(number));
             quote!(::rtorb::codegen::LongDouble(#bits))
-        }
-        _ if !number.is_finite() => {
-            let ty = if *ty == Type::Float {
-                quote!(f32)
-            } else {
-                quote!(f64)
-            };
-            match number {
-                f64::INFINITY => quote!(#ty::INFINITY),
-                f64::NEG_INFINITY => quote!(#ty::NEG_INFINITY),
-                _ => quote!(#ty::NAN),
-            }
         }
         _ => {
             let sign = number.is_sign_negative().then(|| quote!(-));
@@ -185,7 +155,6 @@ mod tests {
         assert_eq!(shown(Type::Double, 1e300), "1e300f64");
         assert_eq!(shown(Type::Double, -0.0), "-0.0f64");
         assert_eq!(shown(Type::Float, 0.1), "0.1f32");
-        assert_eq!(shown(Type::Double, f64::NEG_INFINITY), "f64::NEG_INFINITY");
     }
 
     #[test]
