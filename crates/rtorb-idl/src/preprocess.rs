@@ -10,11 +10,12 @@ mod macros;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::source::{Location, SourceFile, SourceMap};
 use crate::{Options, OtherCompiler};
 
+use include::{BYTES_MAX, FILES_MAX};
 use macros::Macros;
 
 /// The input of the parser.
@@ -176,10 +177,24 @@ impl<'r> Preprocessor<'r> {
         main.and_then(|main| u32::try_from(main).ok()).unwrap_or(0)
     }
 
-    /// Reads a whole file into the output.
+    /// Reads a whole file into the output. Reports the first file beyond a limit.
     fn read(&mut self, file: SourceFile) {
+        let bytes = self.bytes_read.saturating_add(file.text().len());
+        let exceeded = if self.sources.files().len() >= FILES_MAX {
+            Some(("too many files are included", FILES_MAX, "files"))
+        } else if bytes > BYTES_MAX {
+            Some(("too much text is included", BYTES_MAX, "bytes"))
+        } else {
+            None
+        };
+        if let Some((what, limit, unit)) = exceeded {
+            if !self.is_limit_exceeded {
+                self.report_exceeded_limit(file.includer(), what, limit, unit);
+            }
+            return;
+        }
+        self.bytes_read = bytes;
         let text: Rc<str> = file.text().into();
-        self.bytes_read = self.bytes_read.saturating_add(text.len());
         let number = self.sources.add(file);
         self.event(EventKind::Enter);
         self.open.push(number);
@@ -213,7 +228,7 @@ impl<'r> Preprocessor<'r> {
         if self.output.tokens.len() >= TOKENS_MAX {
             if !self.is_limit_exceeded {
                 let message = "the specification is too long";
-                self.report_exceeded_limit(token.location, message, TOKENS_MAX, "tokens");
+                self.report_exceeded_limit(Some(token.location), message, TOKENS_MAX, "tokens");
             }
             return;
         }
@@ -236,11 +251,21 @@ impl<'r> Preprocessor<'r> {
         });
     }
 
-    fn report_exceeded_limit(&mut self, location: Location, what: &str, limit: usize, unit: &str) {
+    fn report_exceeded_limit(
+        &mut self,
+        location: Option<Location>,
+        what: &str,
+        limit: usize,
+        unit: &str,
+    ) {
         self.is_limit_exceeded = true;
         self.output.incomplete = true;
-        self.diagnostics
-            .error(location, what, format!("the limit is {limit} {unit}"));
+        let limit = format!("the limit is {limit} {unit}");
+        let diagnostic = Diagnostic::error(what);
+        self.diagnostics.push(match location {
+            Some(location) => diagnostic.at(location, limit),
+            None => diagnostic.note(limit),
+        });
     }
 }
 

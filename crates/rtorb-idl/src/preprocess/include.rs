@@ -109,23 +109,7 @@ impl Preprocessor<'_> {
         if self.open.len() >= INCLUDES_MAX {
             return self.too_deep(&path, location);
         }
-        if self.sources.files().len() >= FILES_MAX {
-            return self.report_exceeded_limit(
-                location,
-                "too many files are included",
-                FILES_MAX,
-                "files",
-            );
-        }
         match read_text(&path) {
-            Ok(text) if self.bytes_read.saturating_add(text.len()) > BYTES_MAX => {
-                self.report_exceeded_limit(
-                    location,
-                    "too much text is included",
-                    BYTES_MAX,
-                    "bytes",
-                );
-            }
             Ok(text) => {
                 let file = SourceFile::new(path.to_string_lossy(), text)
                     .at_path(&path)
@@ -210,7 +194,8 @@ impl Preprocessor<'_> {
             );
         } else {
             let message = "files are included too deep";
-            self.report_exceeded_limit(location, message, INCLUDES_MAX, "files within each other");
+            let unit = "files within each other";
+            self.report_exceeded_limit(Some(location), message, INCLUDES_MAX, unit);
         }
     }
 }
@@ -220,9 +205,9 @@ const OF_EVERY_COMPILER: [&str; 1] = ["orb.idl"];
 /// The most levels of included files.
 const INCLUDES_MAX: usize = 64;
 /// The most files of a run. Each inclusion counts.
-const FILES_MAX: usize = 10_000;
+pub(super) const FILES_MAX: usize = 10_000;
 /// The most bytes of a run. Each inclusion counts.
-const BYTES_MAX: usize = 64 << 20;
+pub(super) const BYTES_MAX: usize = 64 << 20;
 
 fn same_file(one: &Path, other: &Path) -> bool {
     one == other

@@ -174,3 +174,26 @@ fn built_in_files_are_found() {
     );
     assert_eq!(output.matches("TaggedProfileSeq").count(), 1);
 }
+
+#[test]
+fn each_file_counts_towards_the_limit() {
+    let includes = "#include <orb.idl>\n".repeat(10_001);
+    let (_, messages) = run(&includes);
+    assert_eq!(messages, ["too many files are included"]);
+
+    let folder = tempfile::tempdir().expect("a folder is made");
+    let [first, second] = ["first.idl", "second.idl"].map(|name| folder.path().join(name));
+    let most = "#include <orb.idl>\n".repeat(9_998);
+    std::fs::write(&first, &most).expect("the file is written");
+    std::fs::write(&second, "struct S { long a; };").expect("the file is written");
+    let mut diagnostics = Diagnostics::default();
+    preprocess(
+        &[first, second],
+        &Options::default(),
+        &mut SourceMap::default(),
+        &mut diagnostics,
+    );
+    let diagnostics = diagnostics.into_sorted();
+    let messages: Vec<&str> = diagnostics.iter().map(|one| &*one.message).collect();
+    assert_eq!(messages, ["too many files are included"]);
+}
