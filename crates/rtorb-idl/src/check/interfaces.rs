@@ -185,7 +185,7 @@ impl Checker<'_> {
                 for symbol in self.callables(scope) {
                     let key = symbol.name.to_lowercase();
                     match known.get(&key) {
-                        Some(first) if first.location != symbol.location => {
+                        Some(first) if first.entity != symbol.entity => {
                             clashes.push((first.clone(), symbol))
                         }
                         Some(_) => {}

@@ -38,7 +38,8 @@ impl Checker<'_> {
         match &definition.declared {
             DefinitionKind::Operation(operation) => {
                 let timing = self.timing(&preamble.annotations);
-                let checked = self.operation(preamble, operation, Entity::Operation);
+                let entity = Entity::Operation(self.current);
+                let checked = self.operation(preamble, operation, entity);
                 calls.operations.extend(checked.map(|operation| Operation {
                     timing,
                     ..operation
@@ -156,7 +157,7 @@ impl Checker<'_> {
         let get_raises = self.raises(&declared.get_raises);
         let set_raises = self.raises(&declared.set_raises);
         for name in &declared.names {
-            self.declare(name, Entity::Attribute);
+            self.declare(name, Entity::Attribute(self.current));
         }
         let annotations = [preamble.annotations.clone(), declared.annotations.clone()].concat();
         let timing = self.timing(&annotations);

@@ -55,8 +55,9 @@ pub(super) enum Entity {
     Item(ItemId),
     /// The enum and the position in it.
     Enumerator(ItemId, u32),
-    Operation,
-    Attribute,
+    /// The scope that declares it: instances of one template have their tokens in common.
+    Operation(ScopeId),
+    Attribute(ScopeId),
     /// A member, parameter, port or factory: it cannot be used by name.
     Other(&'static str),
 }
@@ -230,7 +231,7 @@ impl Checker<'_> {
         let callable = |entity| {
             matches!(
                 entity,
-                Entity::Operation | Entity::Attribute | Entity::Other("a member" | "a port")
+                Entity::Operation(_) | Entity::Attribute(_) | Entity::Other("a member" | "a port")
             )
         };
         if let Some(symbol) = found.into_iter().find(|symbol| callable(symbol.entity))
@@ -288,7 +289,7 @@ impl Checker<'_> {
             visited.push(scope);
             let own = self.scopes[scope].names.values();
             found.extend(
-                own.filter(|s| matches!(s.entity, Entity::Operation | Entity::Attribute))
+                own.filter(|s| matches!(s.entity, Entity::Operation(_) | Entity::Attribute(_)))
                     .cloned(),
             );
             pending.extend(self.scopes[scope].bases.iter().copied());
@@ -301,8 +302,8 @@ impl Checker<'_> {
         match entity {
             Entity::Item(id) => describe_kind(&self.tree.item(id).kind),
             Entity::Enumerator(..) => "an enumerator",
-            Entity::Operation => "an operation",
-            Entity::Attribute => "an attribute",
+            Entity::Operation(_) => "an operation",
+            Entity::Attribute(_) => "an attribute",
             Entity::Other(what) => what,
         }
     }
