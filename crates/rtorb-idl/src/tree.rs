@@ -381,7 +381,7 @@ pub enum Type {
     WChar,
     /// `string`, `string<N>`
     String {
-        /// The most bytes, without the terminator.
+        /// The most characters, without the terminator.
         bound: Option<u32>,
     },
     /// `wstring`, `wstring<N>`
