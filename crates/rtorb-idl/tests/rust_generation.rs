@@ -216,6 +216,20 @@ fn interfaces_with_the_most_bases_need_no_large_stack() {
 }
 
 #[test]
+fn types_may_contain_each_other_in_a_ring_of_128() {
+    for (length, is_right) in [(128, true), (129, false)] {
+        let members = (0..length).map(|number| {
+            let next = (number + 1) % length;
+            format!("valuetype V{number}; valuetype V{next}; valuetype V{number} {{ public V{next} next; }};\n")
+        });
+        let text: String = members.collect();
+        let outcome = rtorb_idl::check_text("ring.idl", &text, &Options::default());
+        let generated = generate(outcome.tree.as_ref().expect("the text is right"));
+        assert_eq!(generated.is_ok(), is_right, "{length}");
+    }
+}
+
+#[test]
 fn an_interface_may_have_hundreds_of_operations() {
     let operations: String = (0..300)
         .map(|number| format!("long op_{number}(in long l);\n"))

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::layouts::Layouts;
-use super::operations;
 use super::types::{self, made_of, named, with_maps};
+use super::{operations, type_codes};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
 use crate::tree::{Attribute, InterfaceFlavour, ItemId, ItemKind, Member, Operation, Tree, Type};
@@ -25,13 +25,14 @@ impl NotGenerated {
 }
 
 /// All constructs that the back end rejects; `docs/reference/mapping.md` lists the same.
-pub const NOT_GENERATED: [NotGenerated; 6] = [
+pub const NOT_GENERATED: [NotGenerated; 7] = [
     MAP_KEY,
     LOCAL_ON_THE_WIRE,
     NATIVE_ON_THE_WIRE,
     UNDEFINED,
     MANY_BASES,
     DEEP_TYPE,
+    LARGE_TYPE_CODE,
 ];
 
 const MAP_KEY: NotGenerated = NotGenerated::new(
@@ -58,6 +59,10 @@ const MANY_BASES: NotGenerated = NotGenerated::new(
 const DEEP_TYPE: NotGenerated = NotGenerated::new(
     "type of more than 32 levels of sequences, arrays and maps",
     "put the inner levels into a struct",
+);
+const LARGE_TYPE_CODE: NotGenerated = NotGenerated::new(
+    "type with a TypeCode of more than 65,536 types or 128 levels",
+    "let fewer types contain each other: name the others by keys, or by references to objects",
 );
 
 /// The most bases of an interface. Each reference has the methods of all its bases, so that a line of interfaces grows with the
@@ -153,6 +158,11 @@ impl<'t> Search<'t, '_> {
         let item = self.tree.item(self.id);
         if operations::ancestors(self.tree, self.id).len() > BASES_MAX {
             return self.refuse_item(MANY_BASES);
+        }
+        let has_type_code = !matches!(item.kind, ItemKind::Alias { .. });
+        let cycles = &self.layouts.cycles;
+        if has_type_code && type_codes::is_too_large(self.tree, cycles, self.id) {
+            return self.refuse_item(LARGE_TYPE_CODE);
         }
         let mut reach = Reach::Process;
         match &item.kind {

@@ -3,11 +3,13 @@
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
+use super::cycles::Cycles;
 use super::scope::Scope;
 use super::types::{self, Plain};
 use super::{abstract_values, names, structs, values};
 use crate::tree::{
-    Bitmask, Bitset, Item, ItemId, ItemKind, StateMember, Type, Union, UnionCase, Value, Valuetype,
+    Bitmask, Bitset, Item, ItemId, ItemKind, StateMember, Tree, Type, Union, UnionCase, Value,
+    Valuetype,
 };
 
 /// `impl Typed` for the struct, union, enum, exception, valuetype or interface `id`.
@@ -19,6 +21,79 @@ pub(super) fn typed(scope: Scope<'_>, id: ItemId) -> TokenStream {
     }
     .declared(id);
     quote!(::rtorb::codegen::typed!(#name = #type_code);)
+}
+
+/// True if the TypeCode of `id` has more types or levels than text is generated for. Types of one cycle are in it once for each way that
+/// leads to them, so that a few can be in it in every order.
+pub(super) fn is_too_large(tree: &Tree, cycles: &Cycles, id: ItemId) -> bool {
+    let mut size = Size {
+        tree,
+        cycles,
+        root: id,
+        is_around: vec![false; tree.items.len()],
+        depth: 0,
+        visited: 0,
+    };
+    size.of(id).is_none()
+}
+
+/// The most types in a TypeCode. A decoder refuses more.
+const TYPES_MAX: usize = 1 << 16;
+/// The most types around a type in a TypeCode.
+const LEVELS_MAX: usize = 128;
+
+/// Counts the types of the text that a [`Description`] generates.
+struct Size<'t> {
+    tree: &'t Tree,
+    cycles: &'t Cycles,
+    root: ItemId,
+    /// For each item whether it is around the current place.
+    is_around: Vec<bool>,
+    depth: usize,
+    visited: usize,
+}
+
+impl Size<'_> {
+    /// The types in the TypeCode of `id` at the current place; `None` beyond a limit.
+    fn of(&mut self, id: ItemId) -> Option<usize> {
+        self.visited += 1;
+        let kind = &self.tree.item(id).kind;
+        let index = id.0 as usize;
+        let is_inside = matches!(kind, ItemKind::Alias { .. }) || self.cycles.joins(id, self.root);
+        if !is_inside || self.is_around[index] {
+            return Some(1);
+        }
+        if self.depth == LEVELS_MAX || self.visited > TYPES_MAX {
+            return None;
+        }
+        self.is_around[index] = true;
+        self.depth += 1;
+        let mut types = 1;
+        for (part, times) in inlined(kind) {
+            types += times * self.of(part)?;
+            if types > TYPES_MAX {
+                return None;
+            }
+        }
+        self.depth -= 1;
+        self.is_around[index] = false;
+        Some(types)
+    }
+}
+
+/// The items that a type contains, each with the number of times that the text has it.
+fn inlined(kind: &ItemKind) -> Vec<(ItemId, usize)> {
+    let ItemKind::Union(union) = kind else {
+        let parts = types::made_of(kind).into_iter();
+        return parts.map(|id| (id, 1)).collect();
+    };
+    let of_case = |case: &UnionCase| {
+        let times = case.labels.len() + usize::from(case.is_default);
+        let types = types::with_maps(&case.member.ty).into_iter();
+        let parts: Vec<ItemId> = types.filter_map(types::named).collect();
+        parts.into_iter().map(move |id| (id, times))
+    };
+    union.cases.iter().flat_map(of_case).collect()
 }
 
 /// Generates TypeCodes at one place inside a type.
