@@ -72,22 +72,31 @@ fn add_parts(types: &mut Types, type_code: &TypeCode) {
             return;
         }
     }
-    let mut add = |part: &TypeCode| add_parts(types, part);
+    for (_, part) in parts(type_code) {
+        add_parts(types, part);
+    }
+}
+
+/// The types inside a type, with the names of those that have one.
+pub(crate) fn parts(type_code: &TypeCode) -> Vec<(&str, &TypeCode)> {
     match type_code.shape() {
-        Shape::Sequence(elements) | Shape::Array(elements) => add(&elements.element),
+        Shape::Sequence(elements) | Shape::Array(elements) => vec![("", &elements.element)],
+        Shape::Alias(alias) | Shape::ValueBox(alias) => vec![("", &alias.content)],
         Shape::Struct(made) | Shape::Except(made) => {
-            made.members.iter().for_each(|it| add(&it.type_code));
+            let members = made.members.iter();
+            members.map(|it| (&*it.name, &it.type_code)).collect()
         }
         Shape::Union(union) => {
-            add(&union.discriminator);
-            union.members.iter().for_each(|it| add(&it.type_code));
+            let members = union.members.iter().map(|it| (&*it.name, &it.type_code));
+            std::iter::once(("", &union.discriminator))
+                .chain(members)
+                .collect()
         }
-        Shape::Alias(alias) | Shape::ValueBox(alias) => add(&alias.content),
         Shape::Value(value) | Shape::Event(value) => {
-            add(&value.base);
-            value.members.iter().for_each(|it| add(&it.type_code));
+            let members = value.members.iter().map(|it| (&*it.name, &it.type_code));
+            std::iter::once(("", &value.base)).chain(members).collect()
         }
-        _ => {}
+        _ => Vec::new(),
     }
 }
 
@@ -144,31 +153,13 @@ fn is_identifier(name: &str) -> bool {
 
 /// True if the names of all members and enumerators inside a type are identifiers, or empty as in compact TypeCodes.
 fn has_identifiers(type_code: &TypeCode) -> bool {
-    // A reader bounds the depth of a type, and the count of the types in it.
-    let fits = |name: &str, part: &TypeCode| {
-        (name.is_empty() || is_identifier(name)) && has_identifiers(part)
-    };
-    match type_code.shape() {
-        Shape::Sequence(elements) | Shape::Array(elements) => has_identifiers(&elements.element),
-        Shape::Struct(made) | Shape::Except(made) => {
-            let mut members = made.members.iter();
-            members.all(|it| fits(&it.name, &it.type_code))
-        }
-        Shape::Union(union) => {
-            let mut members = union.members.iter();
-            has_identifiers(&union.discriminator) && members.all(|it| fits(&it.name, &it.type_code))
-        }
-        Shape::Enum(made) => {
-            let mut names = made.enumerators.iter();
-            names.all(|it| it.is_empty() || is_identifier(it))
-        }
-        Shape::Alias(alias) | Shape::ValueBox(alias) => has_identifiers(&alias.content),
-        Shape::Value(value) | Shape::Event(value) => {
-            let mut members = value.members.iter();
-            has_identifiers(&value.base) && members.all(|it| fits(&it.name, &it.type_code))
-        }
-        _ => true,
+    let is_right = |name: &str| name.is_empty() || is_identifier(name);
+    if let Shape::Enum(made) = type_code.shape() {
+        return made.enumerators.iter().all(|it| is_right(it));
     }
+    // A reader bounds the depth of a type, and the count of the types in it.
+    let mut parts = parts(type_code).into_iter();
+    parts.all(|(name, part)| is_right(name) && has_identifiers(part))
 }
 
 fn full_description(value: Value) -> Option<Interface> {
