@@ -201,7 +201,8 @@ impl Library {
             return Err(named(py, "IdlError", outcome.render(false).trim_end()));
         };
         let mut types = Types::default();
-        types.add_tree(tree);
+        let added = types.add_tree(tree);
+        added.map_err(|error| named(py, "IdlError", &error.to_string()))?;
         types.add_standard();
         let masks = tree.items.iter();
         let masks = masks.filter(|it| matches!(it.kind, ItemKind::Bitmask(_)));

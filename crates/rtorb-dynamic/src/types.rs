@@ -51,7 +51,8 @@ impl Types {
             let outcome =
                 rtorb_idl::check_text(name, &standard::without_includes(text), &Options::default());
             if let Some(tree) = &outcome.tree {
-                self.add_tree(tree);
+                let added = self.add_tree(tree);
+                debug_assert!(added.is_ok(), "{added:?}");
             }
         }
     }
@@ -59,7 +60,7 @@ impl Types {
     /// Adds IDL files, checked as one specification.
     ///
     /// # Errors
-    /// The diagnostics as text, if a file is wrong.
+    /// The diagnostics as text, if a file is wrong; or as those of [`add_tree`](Self::add_tree).
     pub fn add_files(
         &mut self,
         files: &[PathBuf],
@@ -75,17 +76,14 @@ impl Types {
     /// Adds IDL that is not in a file. Messages call it `name`.
     ///
     /// # Errors
-    /// The diagnostics as text, if it is wrong.
+    /// The diagnostics as text, if it is wrong; or as those of [`add_tree`](Self::add_tree).
     pub fn add_text(&mut self, name: &str, text: &str) -> Result<(), IdlError> {
         self.add_outcome(&rtorb_idl::check_text(name, text, &Options::default()))
     }
 
     fn add_outcome(&mut self, outcome: &Outcome) -> Result<(), IdlError> {
         match &outcome.tree {
-            Some(tree) => {
-                self.add_tree(tree);
-                Ok(())
-            }
+            Some(tree) => self.add_tree(tree),
             None => Err(IdlError(outcome.render(false))),
         }
     }
@@ -107,8 +105,11 @@ impl Types {
     }
 
     /// Adds all types and interfaces of checked IDL.
-    pub fn add_tree(&mut self, tree: &Tree) {
-        of_tree::add(self, tree);
+    ///
+    /// # Errors
+    /// If the TypeCode of a type would be too large, because many types contain each other. Some of the types are added then.
+    pub fn add_tree(&mut self, tree: &Tree) -> Result<(), IdlError> {
+        of_tree::add(self, tree)
     }
 
     /// Adds a type that has a repository id, under a scoped name. Returns false if there is one with that id.
@@ -247,7 +248,59 @@ impl Types {
     }
 }
 
-/// The diagnostics of wrong IDL, as text.
+/// The diagnostics of IDL that is wrong, or whose types are too large, as text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct IdlError(String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repository::parts;
+
+    /// Valuetypes, each of which contains all others.
+    fn clique(count: usize) -> String {
+        let declared = (0..count).map(|one| format!("valuetype V{one};\n"));
+        let defined = (0..count).map(|one| {
+            let others = (0..count).filter(|other| *other != one);
+            let members: String = others.map(|it| format!("public V{it} v{it};")).collect();
+            format!("valuetype V{one} {{ {members} }};\n")
+        });
+        declared.chain(defined).collect()
+    }
+
+    fn of(text: &str) -> Result<Types, IdlError> {
+        let mut types = Types::default();
+        types.add_text("test.idl", text).map(|()| types)
+    }
+
+    #[test]
+    fn a_type_code_has_each_way_through_types_that_contain_each_other_and_no_more() {
+        fn count(type_code: &TypeCode) -> usize {
+            let parts = parts(type_code).into_iter();
+            1 + parts.map(|(_, part)| count(part)).sum::<usize>()
+        }
+        let types = of(&clique(6)).expect("the IDL is right");
+        let counts: Vec<usize> = types.named().map(|(_, it)| count(it)).collect();
+        assert_eq!(counts, [counts[0]; 6]);
+        assert!(counts[0] < 3_000, "{counts:?}");
+        for (name, type_code) in types.named() {
+            assert_eq!(type_code.name(), Some(name));
+        }
+    }
+
+    #[test]
+    fn types_that_contain_each_other_in_too_many_ways_are_refused() {
+        let error = of(&clique(12)).expect_err("it is too large").to_string();
+        assert!(error.contains("TypeCode of `V0`"), "{error}");
+        let ring = |length: usize| {
+            let types = (0..length).map(|one| {
+                let next = (one + 1) % length;
+                format!("valuetype V{next}; valuetype V{one} {{ public V{next} next; }};\n")
+            });
+            of(&("valuetype V0;\n".to_owned() + &types.collect::<String>()))
+        };
+        assert!(ring(128).is_ok());
+        assert!(ring(129).is_err());
+    }
+}

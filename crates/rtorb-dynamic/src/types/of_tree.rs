@@ -12,16 +12,17 @@ use rtorb_idl::tree::{
 use rtorb_wire::any::{VALUE_BASE, map_type_code};
 use rtorb_wire::valuetype;
 
-use super::{Bits, Types};
+use super::{Bits, IdlError, Types};
 use crate::interface::{Attribute, Interface, Operation, Parameter};
 
 /// Adds all types and interfaces of a tree.
-pub(super) fn add(types: &mut Types, tree: &Tree) {
+pub(super) fn add(types: &mut Types, tree: &Tree) -> Result<(), IdlError> {
     let mut builder = Builder::new(tree);
     for id in tree.ids() {
         let item = tree.item(id);
         if is_type(&item.kind) {
             let type_code = builder.item(id);
+            builder.check(id)?;
             types.add_type(&tree.full_name(id), type_code);
             if let Some(bits) = Bits::of(&item.kind) {
                 let known = types.bits.entry(item.repository_id.clone());
@@ -34,9 +35,12 @@ pub(super) fn add(types: &mut Types, tree: &Tree) {
             }
         }
         if let ItemKind::Interface(interface) = &item.kind {
-            types.add_interface(builder.interface(id, interface));
+            let interface = builder.interface(id, interface);
+            builder.check(id)?;
+            types.add_interface(interface);
         }
     }
+    Ok(())
 }
 
 const fn is_type(kind: &ItemKind) -> bool {
@@ -61,11 +65,22 @@ fn optional_members(kind: &ItemKind) -> BTreeSet<String> {
 struct Builder<'t> {
     tree: &'t Tree,
     /// The finished TypeCodes that refer to no type around them.
-    made: BTreeMap<ItemId, TypeCode>,
+    made: BTreeMap<ItemId, Made>,
     /// The types around the current one, outermost first.
     enclosing: Vec<ItemId>,
     /// The index of the outermost enclosing type to which the current type refers.
     reached: usize,
+    /// The types in the TypeCode of the outermost type so far, in order; those that are not made again are not in it.
+    inside: Vec<ItemId>,
+    /// The number of types in it, each counted as often as it occurs.
+    types: usize,
+    is_too_large: bool,
+}
+
+struct Made {
+    type_code: TypeCode,
+    /// The types in it, if it refers to itself; sorted. Inside one of them it would repeat that one.
+    inside: Vec<ItemId>,
 }
 
 impl<'t> Builder<'t> {
@@ -75,28 +90,61 @@ impl<'t> Builder<'t> {
             made: BTreeMap::new(),
             enclosing: Vec::new(),
             reached: usize::MAX,
+            inside: Vec::new(),
+            types: 0,
+            is_too_large: false,
         }
     }
 
-    /// The TypeCode of a declared type.
+    /// Refuses the item `id` if a TypeCode in it is too large.
+    fn check(&self, id: ItemId) -> Result<(), IdlError> {
+        if !self.is_too_large {
+            return Ok(());
+        }
+        let name = self.tree.full_name(id);
+        Err(IdlError(format!(
+            "a TypeCode of `{name}` would have more than {TYPES_MAX} types or {LEVELS_MAX} levels: let fewer types contain each other"
+        )))
+    }
+
+    /// The TypeCode of a declared type. Types that contain each other are in it once for each way that leads to them.
     fn item(&mut self, id: ItemId) -> TypeCode {
         let tree = self.tree;
         let item = tree.item(id);
+        let depth = self.enclosing.len();
+        if depth == 0 {
+            self.types = 0;
+            self.inside.clear();
+        }
+        self.types += 1;
         if let Some(index) = self.enclosing.iter().position(|around| *around == id) {
             self.reached = self.reached.min(index);
             return TypeCode::recursive(&item.repository_id);
         }
         if let Some(made) = self.made.get(&id) {
-            return made.clone();
+            let mut enclosing = self.enclosing.iter();
+            if !enclosing.any(|it| made.inside.binary_search(it).is_ok()) {
+                return made.type_code.clone();
+            }
         }
-        let depth = self.enclosing.len();
+        if depth == LEVELS_MAX || self.types > TYPES_MAX {
+            self.is_too_large = true;
+            return TypeCode::NULL;
+        }
+        let begin = self.inside.len();
+        self.inside.push(id);
         let around = core::mem::replace(&mut self.reached, usize::MAX);
         self.enclosing.push(id);
         let type_code = self.declared(item);
         self.enclosing.pop();
         if self.reached >= depth {
+            let mut inside = Vec::new();
+            if self.reached == depth {
+                inside.extend(BTreeSet::from_iter(self.inside.drain(begin..)));
+            }
             self.reached = usize::MAX;
-            self.made.insert(id, type_code.clone());
+            let type_code = type_code.clone();
+            self.made.insert(id, Made { type_code, inside });
         }
         self.reached = self.reached.min(around);
         type_code
@@ -297,6 +345,11 @@ impl<'t> Builder<'t> {
         exceptions.iter().map(|id| self.item(*id)).collect()
     }
 }
+
+/// The most types in a TypeCode, each counted as often as it occurs. A decoder refuses more.
+const TYPES_MAX: usize = 1 << 16;
+/// The most types around a type in a TypeCode.
+const LEVELS_MAX: usize = 128;
 
 /// The TypeCode of `ValueBase`, the base of every valuetype.
 pub(super) fn value_base() -> TypeCode {
