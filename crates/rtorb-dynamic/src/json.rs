@@ -91,7 +91,7 @@ fn exception_key(name: &str) -> &str {
 }
 
 /// True if the JSON of this type may be `null`. Then a boxed value of the type has another form than the value.
-fn may_be_null(type_code: &TypeCode) -> bool {
+pub(crate) fn may_be_null(type_code: &TypeCode) -> bool {
     // The kind of a recursive type is null, and it may be a valuetype.
     matches!(
         type_code.unaliased().kind(),
@@ -107,7 +107,7 @@ fn may_be_null(type_code: &TypeCode) -> bool {
 }
 
 /// The type of the member `name` of the type of `scope` without the sequence around it; `None` if the member is not optional.
-fn optional_content<'t>(
+pub(crate) fn optional_content<'t>(
     types: &Types,
     scope: &Scope<'_>,
     name: &str,

@@ -1,9 +1,9 @@
 //! Conditions on arguments: JSON in which members of structs may be left out.
 
-use rtorb::type_code::{Kind, Shape, TypeCode};
-use serde_json::{Map, Value as Json};
+use rtorb::type_code::{Kind, Scope, Shape, TypeCode};
+use serde_json::{Map, Value as Json, json};
 
-use crate::json::{JsonError, WriteError, from_json, to_json};
+use crate::json::{JsonError, WriteError, from_json, may_be_null, optional_content, to_json};
 use crate::types::Types;
 
 /// Checks a condition on a value of `type_code`, and returns it in the form that the JSON of such values has.
@@ -19,7 +19,11 @@ pub(super) fn checked(types: &Types, json: &Json, type_code: &TypeCode) -> Resul
                         &types.text(type_code),
                     )
                 })?;
-                let part = checked(types, part, &member.type_code);
+                let whole = Scope::new(type_code.unaliased());
+                let part = match optional_content(types, &whole, name, &member.type_code) {
+                    Some(content) => optional(types, part, content),
+                    None => checked(types, part, &member.type_code),
+                };
                 let part = part.map_err(|error| error.within(format!(".{name}")))?;
                 object.insert(name.clone(), part);
             }
@@ -42,6 +46,27 @@ pub(super) fn checked(types: &Types, json: &Json, type_code: &TypeCode) -> Resul
         },
         _ => complete(types, json, type_code),
     }
+}
+
+/// Checks a condition on an optional member with values of type `content`.
+fn optional(types: &Types, json: &Json, content: &TypeCode) -> Result<Json, JsonError> {
+    if json.is_null() {
+        return Ok(Json::Null);
+    }
+    if !may_be_null(content) {
+        return checked(types, json, content);
+    }
+    let value = json.as_object().filter(|parts| parts.len() == 1);
+    let value = value.and_then(|parts| parts.get("value"));
+    let value = value.ok_or_else(|| {
+        let expected = format!(
+            "null or an object with a `value` of type {}",
+            types.text(content)
+        );
+        JsonError::new("it has another form", &expected)
+    })?;
+    let value = checked(types, value, content).map_err(|error| error.within(".value"))?;
+    Ok(json!({ "value": value }))
 }
 
 /// Checks the JSON of a complete value.
@@ -70,8 +95,6 @@ pub(super) fn holds(condition: &Json, value: &Json) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn types() -> Types {
@@ -112,6 +135,40 @@ mod tests {
         ] {
             let checked = of_node(&condition).expect("it is right");
             assert!(!holds(&checked, &node), "{condition}");
+        }
+    }
+
+    #[test]
+    fn a_condition_on_an_optional_member_has_the_form_of_its_value() {
+        let idl = "valuetype Label { public string text; }; struct Size { long width, height; };
+            struct Part { @optional string name; @optional Size size; @optional Label label; @optional octet key; };";
+        let mut types = Types::default();
+        types.add_text("part.idl", idl).expect("the IDL is right");
+        let part = types.by_id("IDL:Part:1.0").expect("it is declared");
+        let full = json!({"name": "x", "size": {"width": 1, "height": 2}, "label": {"value": null}, "key": 7});
+        let none = json!({"name": null, "size": null, "label": null, "key": null});
+        for (condition, holds_for_full, holds_for_none) in [
+            (json!({"name": "x"}), true, false),
+            (json!({"name": "y"}), false, false),
+            (json!({"name": null}), false, true),
+            (json!({"size": {"height": 2}}), true, false),
+            (json!({"label": {"value": null}}), true, false),
+            (json!({"label": {"value": {"text": "x"}}}), false, false),
+            (json!({"label": null}), false, true),
+            (json!({"key": 7}), true, false),
+        ] {
+            let checked = checked(&types, &condition, part).expect("it is right");
+            assert_eq!(holds(&checked, &full), holds_for_full, "{condition}");
+            assert_eq!(holds(&checked, &none), holds_for_none, "{condition}");
+        }
+        for condition in [
+            json!({"name": ["x"]}),
+            json!({"label": {"text": "x"}}),
+            json!({"label": {}}),
+            json!({"label": {"value": null, "text": "x"}}),
+        ] {
+            let error = checked(&types, &condition, part).expect_err("it is wrong");
+            assert!(error.to_string().starts_with(['n', 'l']), "{error}");
         }
     }
 
