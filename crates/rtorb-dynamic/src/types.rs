@@ -217,7 +217,11 @@ impl Types {
     /// The interface with that name or repository id. Outer scopes may be left out if no other interface has the rest.
     pub fn interface(&self, name: &str) -> Option<&Arc<Interface>> {
         let id = self.id_of(name).unwrap_or(name);
-        self.interface_by_id(id)
+        self.interface_by_id(id).or_else(|| {
+            let name = name.strip_prefix("::").unwrap_or(name);
+            let all = self.interfaces.values();
+            only(all.filter(|it| is_end(&it.name, name))).map(|it| &it.item)
+        })
     }
 
     /// All interfaces, in the order of their repository ids.
@@ -231,21 +235,26 @@ impl Types {
         if let Some(id) = self.ids.get(name) {
             return Some(id);
         }
-        let is_end = |full: &str| {
-            let rest = full.strip_suffix(name);
-            rest.is_some_and(|rest| rest.ends_with("::"))
-        };
-        let mut found = self.ids.iter().filter(|(full, _)| is_end(full));
-        match (found.next(), found.next()) {
-            (Some((_, id)), None) => Some(id),
-            _ => None,
-        }
+        let found = only(self.ids.iter().filter(|(full, _)| is_end(full, name)));
+        found.map(|(_, id)| &**id)
     }
 
     /// The known name that is most similar to `wrong`.
     fn suggestion(&self, wrong: &str) -> Option<&str> {
         rtorb_idl::suggest::closest(wrong, self.ids.keys().map(String::as_str))
     }
+}
+
+/// True if a scoped name ends with this one, and has scopes before it.
+fn is_end(full: &str, name: &str) -> bool {
+    let rest = full.strip_suffix(name);
+    rest.is_some_and(|rest| rest.ends_with("::"))
+}
+
+/// The only item; none if there are several.
+fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
+    let first = items.next();
+    first.filter(|_| items.next().is_none())
 }
 
 /// The diagnostics of IDL that is wrong, or whose types are too large, as text.
@@ -302,5 +311,19 @@ mod tests {
         };
         assert!(ring(128).is_ok());
         assert!(ring(129).is_err());
+    }
+
+    #[test]
+    fn an_interface_is_found_by_its_name_beside_a_type_of_that_name() {
+        let types = of("module A { interface Motor {}; interface Pump {}; };
+            module B { struct Motor { long x; }; interface Pump {}; };
+            module C { interface Valve {}; }; struct Valve { long x; };")
+        .expect("the IDL is right");
+        let id = |name| types.interface(name).map(|it| &*it.repository_id);
+        assert_eq!(id("Motor"), Some("IDL:A/Motor:1.0"));
+        assert_eq!(id("Valve"), Some("IDL:C/Valve:1.0"));
+        assert_eq!(id("Pump"), None);
+        assert_eq!(id("::B::Pump"), Some("IDL:B/Pump:1.0"));
+        assert_eq!(id("otor"), None);
     }
 }
