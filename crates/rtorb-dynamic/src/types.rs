@@ -202,9 +202,13 @@ impl Types {
                 }
                 self.text(element) + &dimensions
             }
-            _ => match type_code.repository_id().and_then(|id| self.types.get(id)) {
-                Some(named) => named.name.clone(),
-                None => type_code.to_string(),
+            _ => match type_code.repository_id().map(|id| (id, self.types.get(id))) {
+                // Of two types with one name, that added first is found by it.
+                Some((id, Some(named))) if self.ids.get(&named.name).is_some_and(|it| it == id) => {
+                    named.name.clone()
+                }
+                Some((id, Some(_))) => id.to_owned(),
+                _ => type_code.to_string(),
             },
         }
     }
@@ -325,5 +329,21 @@ mod tests {
         assert_eq!(id("Pump"), None);
         assert_eq!(id("::B::Pump"), Some("IDL:B/Pump:1.0"));
         assert_eq!(id("otor"), None);
+    }
+
+    #[test]
+    fn the_text_of_a_type_is_read_as_that_type() {
+        let mut types = of("module CosNaming { struct NameComponent { long own; }; };")
+            .expect("the IDL is right");
+        types.add_standard();
+        for id in [
+            "IDL:CosNaming/NameComponent:1.0",
+            "IDL:omg.org/CosNaming/NameComponent:1.0",
+        ] {
+            let named = types.by_id(id).expect("it is added");
+            let sequence = TypeCode::sequence(named.clone(), 0);
+            let read = types.parse(&types.text(&sequence)).expect("it is a type");
+            assert!(read == sequence, "{}", types.text(&sequence));
+        }
     }
 }
