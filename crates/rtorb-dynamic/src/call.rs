@@ -124,7 +124,8 @@ impl Operation {
             .collect()
     }
 
-    /// The result as JSON, or `{"return": RESULT, NAME: VALUE}` if there are `out` or `inout` parameters.
+    /// The result as JSON, or `{"return": RESULT, NAME: VALUE}` if there are `out` or `inout` parameters. The key of one that is called `return`
+    /// is `_return`.
     ///
     /// # Errors
     /// [`WriteError`], if a value is of another type, or too large.
@@ -133,7 +134,7 @@ impl Operation {
         let mut object = Map::new();
         for (parameter, value) in self.outputs().zip(&results.outputs) {
             let value = to_json(types, value, &parameter.type_code)?;
-            object.insert(parameter.name.clone(), value);
+            object.insert(output_key(&parameter.name).to_owned(), value);
         }
         if object.is_empty() {
             return Ok(returns);
@@ -154,14 +155,14 @@ impl Operation {
                 outputs: Vec::new(),
             });
         }
-        let is_known = |key: &str| key == RETURN || self.outputs().any(|it| it.name == key);
+        let outputs = self.outputs().map(|it| output_key(&it.name));
+        let keys: Vec<_> = [RETURN].into_iter().chain(outputs).collect();
+        let is_known = |key: &str| keys.contains(&key);
         let unknown = match json.as_object() {
             Some(object) => object.keys().find(|key| !is_known(key)).cloned(),
             None => Some(json.to_string().chars().take(ADVICE_MAX).collect()),
         };
         if let Some(unknown) = unknown {
-            let keys = self.outputs().map(|it| &*it.name);
-            let keys: Vec<_> = [RETURN].into_iter().chain(keys).collect();
             let expected = format!("an object with the members {}", keys.join(", "));
             return Err(JsonError::new(
                 &format!("`{unknown}` is no result"),
@@ -176,7 +177,9 @@ impl Operation {
                 None => error.missing(&format!("the member `{name}`")),
             })
         };
-        let outputs = self.outputs().map(|it| read(&it.name, &it.type_code));
+        let outputs = self
+            .outputs()
+            .map(|it| read(output_key(&it.name), &it.type_code));
         Ok(Results {
             returns: read(RETURN, &self.returns)?,
             outputs: outputs.collect::<Result<_, _>>()?,
@@ -240,7 +243,10 @@ impl Operation {
     pub fn example_results(&self, types: &Types) -> Option<Json> {
         let returns = example(types, &self.returns)?;
         let outputs = self.outputs();
-        let outputs = outputs.map(|it| Some((it.name.clone(), example(types, &it.type_code)?)));
+        let outputs = outputs.map(|it| {
+            let key = output_key(&it.name).to_owned();
+            Some((key, example(types, &it.type_code)?))
+        });
         let mut object = outputs.collect::<Option<Map<_, _>>>()?;
         if object.is_empty() {
             return Some(returns);
@@ -275,7 +281,41 @@ impl Failure {
     }
 }
 
+/// The key of an output beside the result: its name, or `_return` for a parameter called `return`.
+fn output_key(name: &str) -> &str {
+    if name == RETURN { "_return" } else { name }
+}
+
 /// The most characters of a wrong text, or of an example, that a message shows.
 const ADVICE_MAX: usize = 200;
 /// The key of the result beside `out` parameters.
 const RETURN: &str = "return";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_called_return_is_beside_the_result() {
+        let mut types = Types::default();
+        let idl = "interface Odd { long count(out string return, inout long other); };";
+        types.add_text("odd.idl", idl).expect("the IDL is right");
+        let odd = types.interface("Odd").expect("it is declared");
+        let results = Results {
+            returns: Value::Long(1),
+            outputs: vec![Value::String("two".to_owned()), Value::Long(3)],
+        };
+        let operation = &odd.operations[0];
+        let json = operation.results_to_json(&types, &results);
+        let json = json.expect("they are of their types");
+        assert_eq!(json, json!({"return": 1, "_return": "two", "other": 3}));
+        let read = operation.results_from_json(&types, &json);
+        let read = read.expect("it is what was written");
+        assert_eq!(
+            (read.returns, read.outputs),
+            (results.returns, results.outputs)
+        );
+        let example = operation.example_results(&types).expect("it is short");
+        assert_eq!(example, json!({"return": 1, "_return": "text", "other": 1}));
+    }
+}
