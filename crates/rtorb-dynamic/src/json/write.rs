@@ -21,8 +21,8 @@ pub enum WriteError {
     /// The value is not of the type.
     #[error("the value is not of its type")]
     WrongType,
-    /// The value has too many parts, because a shared value is written each time that it occurs.
-    #[error("the value has more than {VALUES_MAX} parts, because values in it are shared")]
+    /// The value has too many parts. A shared value counts each time that it occurs.
+    #[error("the value has more than {VALUES_MAX} parts")]
     TooLarge,
     /// The value of an any cannot be decoded.
     #[error(transparent)]
