@@ -167,11 +167,11 @@ impl<'t> Rest<'t> {
             .unwrap_or(text.len());
         let (digits, rest) = text.split_at(end);
         match digits.parse() {
-            Ok(number) if number > 0 || !digits.is_empty() => {
+            Ok(number) => {
                 self.text = rest;
                 Ok(number)
             }
-            _ => Err(self.expected("a number up to 4294967295")),
+            Err(_) => Err(self.expected("a number up to 4294967295")),
         }
     }
 
@@ -218,7 +218,7 @@ impl<'t> Rest<'t> {
 }
 
 /// The types of one word.
-static PLAIN: std::sync::LazyLock<[(&str, TypeCode); 20]> = std::sync::LazyLock::new(|| {
+static PLAIN: std::sync::LazyLock<[(&str, TypeCode); 22]> = std::sync::LazyLock::new(|| {
     [
         ("null", TypeCode::NULL),
         ("void", TypeCode::VOID),
@@ -237,6 +237,9 @@ static PLAIN: std::sync::LazyLock<[(&str, TypeCode); 20]> = std::sync::LazyLock:
             TypeCode::object_reference(crate::interface::OBJECT, "Object"),
         ),
         ("ValueBase", value_base()),
+        // A TypeCode has no integers of 8 bits.
+        ("int8", TypeCode::OCTET),
+        ("uint8", TypeCode::OCTET),
         ("int16", TypeCode::SHORT),
         ("int32", TypeCode::LONG),
         ("int64", TypeCode::LONG_LONG),
@@ -282,6 +285,9 @@ mod tests {
             .parse("sequence<IDL:omg.org/CosNaming/Name:1.0>")
             .unwrap();
         assert_eq!(types.text(&by_id), "sequence<CosNaming::Name>");
+        for small in ["int8", "uint8"] {
+            assert_eq!(types.parse(small), Ok(TypeCode::OCTET));
+        }
         let short = types.parse("NameComponent").unwrap();
         assert_eq!(types.text(&short), "CosNaming::NameComponent");
     }
