@@ -23,15 +23,28 @@ pub(super) fn recording(mut source: impl BufRead) -> Result<Recording, String> {
     for number in 0..PACKETS_MAX {
         let failed = |what: String| format!("packet {number}: {what}");
         let Some(packet) = next_packet(&mut source).map_err(failed)? else {
-            whole.add(reader.finish()?);
+            add(&mut whole, reader)?;
             return Ok(whole);
         };
         if reader.has_events && is_host(&packet) {
-            whole.add(std::mem::take(&mut reader).finish()?);
+            add(&mut whole, std::mem::take(&mut reader))?;
         }
         reader.packet(&packet).map_err(failed)?;
     }
     Err(format!("it has more than {PACKETS_MAX} packets"))
+}
+
+/// Adds the trace that was read.
+fn add(whole: &mut Recording, reader: Reader) -> Result<(), String> {
+    whole.add(reader.finish()?);
+    if whole.hosts.len() > HOSTS_MAX {
+        return Err(too_many_hosts());
+    }
+    Ok(())
+}
+
+fn too_many_hosts() -> String {
+    format!("it has more than {HOSTS_MAX} hosts")
 }
 
 /// Reads the next packet of a trace, if there is one. One at a time: a few bytes of a file may be much more memory.
@@ -90,6 +103,8 @@ struct Reader {
     host_of_track: BTreeMap<u64, usize>,
     process_of_track: BTreeMap<u64, (usize, usize)>,
     thread_of_track: BTreeMap<u64, ThreadPlace>,
+    /// By its host, its process and its id.
+    thread_of_id: BTreeMap<(usize, usize, u32), usize>,
     /// Of further tracks: the process, and the name.
     further: BTreeMap<u64, (u64, String)>,
     /// The slices of each track that have begun: those that are calls, with their begins.
@@ -157,6 +172,9 @@ impl Reader {
             let known = hosts.iter().position(|host| host.is(name, boot_id));
             let host = known.unwrap_or(hosts.len());
             if known.is_none() {
+                if host == HOSTS_MAX {
+                    return Err(too_many_hosts());
+                }
                 hosts.push(HostRecord {
                     name: name.to_owned(),
                     boot_id: boot_id.map(str::to_owned),
@@ -188,8 +206,11 @@ impl Reader {
                 thread: threads.len(),
             };
             let tid = u32::try_from(thread.tid());
+            let tid = tid.map_err(|_| "the id of a thread is no such number")?;
+            let known = self.thread_of_id.entry((host, process, tid));
+            known.or_insert(place.thread);
             threads.push(ThreadRecord {
-                tid: tid.map_err(|_| "the id of a thread is no such number")?,
+                tid,
                 name: thread.thread_name().to_owned(),
                 lane: track.description.clone(),
                 calls: Vec::new(),
@@ -326,15 +347,12 @@ impl Reader {
         let (parent, name) = further.ok_or("a call is on no track")?;
         let process = self.process_of_track.get(parent);
         let (host, process) = *process.ok_or("a track has no process")?;
-        let threads = &self.recording.hosts[host].processes[process].threads;
-        let tid = name
-            .rsplit_once(' ')
-            .and_then(|(_, tid)| tid.parse::<u32>().ok());
-        let thread = threads.iter().position(|thread| Some(thread.tid) == tid);
+        let tid = name.rsplit_once(' ').and_then(|(_, tid)| tid.parse().ok());
+        let thread = tid.and_then(|tid| self.thread_of_id.get(&(host, process, tid)));
         Ok(ThreadPlace {
             host,
             process,
-            thread: thread.ok_or_else(|| format!("the track {name:?} is of no thread"))?,
+            thread: *thread.ok_or_else(|| format!("the track {name:?} is of no thread"))?,
         })
     }
 
@@ -421,6 +439,8 @@ const DEPTH_MAX: usize = 10_000;
 /// What one file may have: as much as [`gathering`](crate::gathering) makes, and not more memory than a host has.
 const PACKETS_MAX: usize = 16 << 20;
 const TRACKS_MAX: usize = 1 << 20;
+/// Each track of a host is compared with all hosts.
+const HOSTS_MAX: usize = 1000;
 const KERNEL_EVENTS_MAX: usize = 48 << 20;
 const PACKET_BYTES_MAX: usize = 4 << 20;
 /// The field `packet` of `perfetto.protos.Trace`, as it is in a file.
