@@ -131,7 +131,7 @@ impl Activity {
         let mut waiting: Vec<_> = waiting.map(|one| (one.begin_ns, one.end_ns)).collect();
         waiting.sort_unstable();
         let waiting = union(waiting, 0);
-        let handlers = self.handlers.get(&cpu).map_or(&[][..], Vec::as_slice);
+        let handlers = listed(&self.handlers, &cpu);
         let mut times = Vec::new();
         for turn in self.turns.get(&cpu).into_iter().flatten() {
             let holding = if system.contains(&turn.thread) {
@@ -151,7 +151,7 @@ impl Activity {
             end_ns,
             moments: Vec::new(),
         };
-        let stretches = self.stretches.get(&thread).map_or(&[][..], Vec::as_slice);
+        let stretches = listed(&self.stretches, &thread);
         let first = stretches.partition_point(|one| one.end_ns <= begin_ns);
         let met = stretches[first..].iter();
         let mut was_fault = first > 0 && self.ends_with_fault(thread, &stretches[first - 1]);
@@ -201,16 +201,13 @@ impl Activity {
 
     /// Returns the number of page faults of a thread in a time.
     pub fn faults_within(&self, thread: i32, begin_ns: u64, end_ns: u64) -> usize {
-        let faults = self.faults.get(&thread).map_or(&[][..], Vec::as_slice);
+        let faults = listed(&self.faults, &thread);
         let before = |at_ns: u64| faults.partition_point(|fault| *fault < at_ns);
         before(end_ns).saturating_sub(before(begin_ns))
     }
 
     fn ran(&self, thread: i32, stretch: &Stretch, found: &mut Moments) {
-        let handlers = self
-            .handlers
-            .get(&stretch.cpu)
-            .map_or(&[][..], Vec::as_slice);
+        let handlers = listed(&self.handlers, &stretch.cpu);
         for (begin_ns, end_ns) in within(handlers, found.at_ns, stretch.end_ns) {
             self.executed(thread, begin_ns, found);
             found.until(end_ns, Doing::Interrupted { cpu: stretch.cpu });
@@ -220,7 +217,7 @@ impl Activity {
 
     /// Execution up to a moment. The time between two page faults that follow each other so closely is that of page faults.
     fn executed(&self, thread: i32, end_ns: u64, found: &mut Moments) {
-        let faults = self.faults.get(&thread).map_or(&[][..], Vec::as_slice);
+        let faults = listed(&self.faults, &thread);
         let first = faults.partition_point(|at_ns| *at_ns < found.at_ns);
         for fault in faults[first..].windows(2) {
             if fault[0] >= end_ns.min(found.end_ns) {
@@ -235,7 +232,7 @@ impl Activity {
     }
 
     fn waited(&self, stretch: &Stretch, found: &mut Moments) {
-        let turns = self.turns.get(&stretch.cpu).map_or(&[][..], Vec::as_slice);
+        let turns = listed(&self.turns, &stretch.cpu);
         let first = turns.partition_point(|turn| turn.end_ns <= found.at_ns);
         let met = turns[first..].iter();
         for turn in met.take_while(|turn| turn.begin_ns < stretch.end_ns) {
@@ -419,6 +416,11 @@ impl Activity {
             self.stretches.entry(thread).or_default().push(stretch);
         }
     }
+}
+
+/// What is listed for a key; nothing if the key is not known.
+pub(crate) fn listed<'m, K: Ord, V>(lists: &'m BTreeMap<K, Vec<V>>, key: &K) -> &'m [V] {
+    lists.get(key).map_or(&[], Vec::as_slice)
 }
 
 /// The parts of times, in their order, that are within another.

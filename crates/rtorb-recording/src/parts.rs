@@ -6,7 +6,7 @@ use std::fmt;
 use rtorb_sched::model::rounded;
 use serde::Serialize;
 
-use crate::activity::{Activity, Doing, FIRST_NORMAL, Moment};
+use crate::activity::{Activity, Doing, FIRST_NORMAL, Moment, listed};
 use crate::joins::{CallPlace, Joins};
 use crate::records::{CallOutcome, CallRecord, CallSide, Recording};
 
@@ -196,11 +196,7 @@ impl<'a> Divider<'a> {
         self.busy(worker, turn_ns, parts, Cause::Queue);
         let what = || format!("{} waited for its turn", served.operation);
         self.wait(worker, turn_ns, parts, (Cause::Queue, &what));
-        let inner = self
-            .joins
-            .nested
-            .get(&server)
-            .map_or(&[][..], Vec::as_slice);
+        let inner = listed(&self.joins.nested, &server);
         for nested in inner.iter().filter(|_| depth < DEPTH_MAX) {
             let (begin_ns, end_ns) = self.span(*nested);
             self.execute(server, begin_ns, parts);
@@ -276,7 +272,7 @@ impl<'a> Divider<'a> {
             call: 0,
             ..server
         };
-        let executed = self.executed.get(&at).map_or(&[][..], Vec::as_slice);
+        let executed = listed(&self.executed, &at);
         let before = |at_ns: u64| {
             executed.partition_point(|index| {
                 self.common_ns(server, record.calls[*index].second_ns) < at_ns
