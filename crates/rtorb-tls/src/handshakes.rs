@@ -231,15 +231,8 @@ impl Handshakes {
         let now_ns = monotonic_ns();
         let clients = core::mem::take(&mut self.clients);
         for (client, is_ready) in clients.into_iter().zip(is_ready) {
-            if *is_ready {
-                if let Step::Wait(client) = client.step() {
-                    self.clients.push(client);
-                }
-            } else if client.deadline_ns > now_ns {
-                self.clients.push(client);
-            } else {
-                client.end_slow(&client.port.counters.late, self.settings.timeout, "");
-            }
+            let timeout = self.settings.timeout;
+            self.clients.extend(client.turn(*is_ready, now_ns, timeout));
         }
     }
 
@@ -306,6 +299,24 @@ impl Client {
             Phase::ExpectMore(connection) if connection.wants_write() => PollFlags::OUT,
             _ => PollFlags::IN,
         }
+    }
+
+    /// Goes on with the client if it is ready, and ends it if its time is over, also one that always has more to read. Returns a client
+    /// that keeps its place.
+    fn turn(self, is_ready: bool, now_ns: u64, timeout: Duration) -> Option<Self> {
+        let client = if is_ready {
+            match self.step() {
+                Step::Wait(client) => client,
+                Step::Over => return None,
+            }
+        } else {
+            self
+        };
+        if client.deadline_ns > now_ns {
+            return Some(client);
+        }
+        client.end_slow(&client.port.counters.late, timeout, "");
+        None
     }
 
     /// Goes on with the handshake, as far as the socket allows.
@@ -416,5 +427,34 @@ impl Client {
         });
         self.port
             .report(&format!("TLS: {from} is refused: {reason}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+    use std::net::TcpListener;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_refused_client_that_goes_on_sending_has_no_more_time_than_one_that_does_not() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let counters: Arc<HandshakeCounters> = Arc::default();
+        let port = Port::new(listener.into(), Arc::new(|_| {}), Arc::clone(&counters));
+        let (mut peer, socket) = UnixStream::pair().expect("a pair");
+        peer.write_all(&[0; 2 * READS_MAX * 4096])
+            .expect("it has room");
+        let client = Client {
+            port: Arc::new(port.expect("a port")),
+            socket: socket.into(),
+            accepted_ns: 1,
+            deadline_ns: 10,
+            phase: Phase::Leaving,
+        };
+        let client = client.turn(true, 9, Duration::ZERO);
+        let client = client.expect("it has a nanosecond");
+        assert!(client.turn(true, 10, Duration::ZERO).is_none());
+        assert_eq!(counters.read().late, 0, "it was counted as refused");
     }
 }
