@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rtorb_os::is_in_inner_user_namespace;
 use serde::{Deserialize, Serialize};
 
 use crate::idle_states::DmaLatency;
@@ -126,7 +127,7 @@ pub struct Host {
     pub fifo_granted: bool,
     /// Whether this process may lock its memory whatever the limit says.
     pub may_lock_memory: bool,
-    /// Which of the capabilities that matter here this process has in effect.
+    /// Which of the capabilities that matter here this process has in effect, where the kernel asks for them.
     #[serde(default)]
     pub capabilities: Option<Vec<String>>,
     /// Bytes of memory.
@@ -141,14 +142,17 @@ pub struct Host {
     pub load_average: Option<String>,
 }
 
-/// The preemption model that the running kernel was told or was built with, also of one that is PREEMPT_RT: `none`, `voluntary`,
-/// `full`, `lazy`.
+/// The preemption model that the running kernel has, also of one that is PREEMPT_RT: `none`, `voluntary`, `full`, `lazy`, or `unknown`.
 #[must_use]
 pub fn preemption_model() -> String {
-    let system = System::this();
+    preemption_model_of(&System::this())
+}
+
+pub(crate) fn preemption_model_of(system: &System) -> String {
     let release = system.read("/proc/sys/kernel/osrelease");
-    let configuration = kernel::configuration(&system, &release.unwrap_or_default());
-    kernel::preemption_model(&system, configuration.as_deref())
+    let configuration = kernel::configuration(system, &release.unwrap_or_default());
+    let preempt_rt = kernel::is_preempt_rt(system);
+    kernel::preemption_model(system, configuration.as_deref(), preempt_rt)
 }
 
 impl Host {
@@ -188,14 +192,13 @@ impl Host {
         let text = |path| system.read(path).unwrap_or_default();
         let kernel_version = text("/proc/sys/kernel/version");
         let kernel_release = text("/proc/sys/kernel/osrelease");
-        let preempt_rt = system.read("/sys/kernel/realtime").as_deref() == Some("1")
-            || kernel_version.contains("PREEMPT_RT");
+        let preempt_rt = kernel::is_preempt_rt(system);
         let configuration = kernel::configuration(system, &kernel_release);
         let configuration = configuration.as_deref();
         let threads = kernel::Threads::of(system);
         let cpuinfo = text("/proc/cpuinfo");
         let status = text("/proc/self/status");
-        let capabilities = capabilities(&status);
+        let capabilities = capabilities(system, &status);
         let cpus_allowed = field(&status, "Cpus_allowed_list");
         let cpus_isolated = cpus::isolated(system);
         let cpu_measured = cpus::best_cpu(cpus_allowed.as_deref().unwrap_or(""), &cpus_isolated);
@@ -274,12 +277,13 @@ fn cpu_model(system: &System, cpuinfo: &str) -> Option<String> {
         .or_else(|| system.read("/proc/device-tree/model"))
 }
 
-/// Which of [`CAPABILITIES`] this process has in effect.
-fn capabilities(status: &str) -> Option<Vec<String>> {
+/// Which of [`CAPABILITIES`] this process has in effect, without those that have no power in its user namespace.
+fn capabilities(system: &System, status: &str) -> Option<Vec<String>> {
     let mask = u64::from_str_radix(&field(status, "CapEff")?, 16).ok()?;
+    let is_inner = is_in_inner_user_namespace(&system.root);
     let held = CAPABILITIES
         .iter()
-        .filter(|(bit, _)| mask & (1 << bit) != 0);
+        .filter(|(bit, name)| mask & (1 << bit) != 0 && !(is_inner && OF_HOST.contains(name)));
     Some(held.map(|(_, name)| (*name).to_owned()).collect())
 }
 
@@ -303,6 +307,8 @@ const CAPABILITIES: [(u32, &str); 3] = [
     (14, "CAP_IPC_LOCK"),
     (23, "CAP_SYS_NICE"),
 ];
+/// The kernel asks for these in the host's user namespace; for the others in that of the network.
+const OF_HOST: [&str; 2] = ["CAP_IPC_LOCK", "CAP_SYS_NICE"];
 
 #[cfg(test)]
 mod tests {

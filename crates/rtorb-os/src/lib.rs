@@ -6,7 +6,7 @@
 //! | for | use |
 //! |---|---|
 //! | a thread with name, policy, priority, CPUs and a populated stack | [`thread::spawn`], [`sched`] |
-//! | asking in advance whether the host allows it | [`sched::allowed`], [`memory::lock_allowed`] |
+//! | asking in advance whether the host allows it | [`sched::allowed`] |
 //! | mutual exclusion, waiting for a condition | [`sync::Mutex`], [`sync::Condvar`], [`sync::CeilingMutex`] |
 //! | a queue with bounds for items and bytes | [`bounded_queue::BoundedQueue`] |
 //! | a lock-free queue of requests for a pool of threads | [`ring::Ring`] |
@@ -18,7 +18,7 @@
 //! | a value that is made at its first use, without a wait | [`set_once::SetOnce`] |
 //! | words that one process writes and others read | [`shared_words::SharedWords`] |
 //! | a period, a time | [`timer`], [`clock`] |
-//! | SIGTERM and SIGINT as an event | [`termination::Termination`] |
+//! | SIGTERM and SIGINT as an event, SIGHUP as one | [`termination::Termination`], [`hangup::Hangup`] |
 //! | memory without page faults | [`memory`] |
 //! | counting the locks of a path | `sync::lock_calls` (feature `count-locks`) |
 //!
@@ -66,4 +66,5 @@ pub mod timer;
 pub mod waiting_word;
 
 pub use refused::cpu_group::CpuGroup;
+pub use refused::user_namespace::is_in_inner_user_namespace;
 pub use refused::{Refused, Resource};

@@ -1,6 +1,7 @@
 //! Refusals of the host, with what to do about them.
 
 pub(crate) mod cpu_group;
+pub(crate) mod user_namespace;
 
 use crate::policy::SchedPolicy;
 use core::fmt;
@@ -45,7 +46,7 @@ pub enum Resource {
     Thread,
     /// Memory shared with another process.
     SharedMemory,
-    /// A handler of the signals that end a process.
+    /// A handler of signals: of SIGTERM and SIGINT, which end a process, or of SIGHUP.
     SignalHandler,
 }
 
@@ -136,9 +137,14 @@ impl fmt::Display for Resource {
             Self::MemoryLock => f.write_str("locking memory"),
             Self::Thread => f.write_str("a new thread"),
             Self::SharedMemory => f.write_str("shared memory"),
-            Self::SignalHandler => f.write_str("a handler of SIGTERM and SIGINT"),
+            Self::SignalHandler => f.write_str("a handler of signals"),
         }
     }
+}
+
+/// The text of a file below `root`.
+fn read(root: &Path, absolute: &str) -> Option<String> {
+    std::fs::read_to_string(root.join(absolute.trim_start_matches('/'))).ok()
 }
 
 /// The result of a call of libc that returns 0 when it succeeds and otherwise sets the thread's error number.

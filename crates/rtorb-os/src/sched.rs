@@ -2,10 +2,12 @@
 
 pub use crate::policy::SchedPolicy;
 
+use crate::refused::user_namespace::is_in_inner_user_namespace;
 use crate::refused::{Refused, Resource};
 use rustix::io::Errno;
 use rustix::process::Resource as Limit;
-use rustix::thread::{CapabilitySet, CpuSet};
+use rustix::thread::{CapabilitySet, CapabilitySets, CpuSet};
+use std::path::Path;
 
 /// `struct sched_param` of the kernel.
 ///
@@ -191,9 +193,11 @@ pub fn current_affinity() -> Vec<usize> {
         .unwrap_or_default()
 }
 
-/// True if the capability is in effect for the process.
-pub(crate) fn has_capability(capability: CapabilitySet) -> bool {
-    rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(capability))
+/// True if the process has the capability in the host's user namespace.
+fn has_capability(capability: CapabilitySet) -> bool {
+    let is_effective = |sets: CapabilitySets| sets.effective.contains(capability);
+    rustix::thread::capabilities(None).is_ok_and(is_effective)
+        && !is_in_inner_user_namespace(Path::new("/"))
 }
 
 const NO_ATTRIBUTES: libc::sched_attr = libc::sched_attr {

@@ -100,27 +100,44 @@ impl Threads {
     }
 }
 
+/// Returns true if the kernel says that it is PREEMPT_RT.
+pub(super) fn is_preempt_rt(system: &System) -> bool {
+    let version = system.read("/proc/sys/kernel/version");
+    system.read("/sys/kernel/realtime").as_deref() == Some("1")
+        || version.is_some_and(|version| version.contains("PREEMPT_RT"))
+}
+
 /// `PREEMPT_RT`, `full`, `lazy`, `voluntary`, `none`, or `unknown`.
 pub(super) fn preemption(system: &System, configuration: Option<&str>, preempt_rt: bool) -> String {
-    if preempt_rt {
+    if preempt_rt || configuration.is_some_and(|text| is_set(text, "PREEMPT_RT")) {
         return "PREEMPT_RT".to_owned();
     }
-    preemption_model(system, configuration)
+    preemption_model(system, configuration, preempt_rt)
 }
 
 /// The model, whatever else the kernel is.
-pub(super) fn preemption_model(system: &System, configuration: Option<&str>) -> String {
+pub(super) fn preemption_model(
+    system: &System,
+    configuration: Option<&str>,
+    preempt_rt: bool,
+) -> String {
     if let Some(model) = dynamic_model(system) {
         return model;
     }
-    if let Some(model) = system.boot_option("preempt").and_then(|option| option.0) {
+    // Where the scheduler's files are visible, and none of them has a model, the kernel has the one that it was built with, whatever it
+    // was told. Before Linux 5.13 they are beside the folder.
+    let scheduler = [
+        "/sys/kernel/debug/sched",
+        "/sys/kernel/debug/sched_features",
+    ];
+    let may_obey = !scheduler.iter().any(|path| system.exists(path));
+    if may_obey && let Some(model) = system.boot_option("preempt").and_then(|option| option.0) {
         return model;
     }
     let Some(configuration) = configuration else {
-        return "unknown".to_owned();
+        return if preempt_rt { "full" } else { "unknown" }.to_owned();
     };
     let models = [
-        ("PREEMPT_RT", "PREEMPT_RT"),
         ("PREEMPT_LAZY", "lazy"),
         ("PREEMPT_VOLUNTARY", "voluntary"),
         ("PREEMPT_NONE", "none"),

@@ -24,6 +24,12 @@ fn clock(host: &Host) -> Finding {
     if FAST_CLOCKS.contains(&name) {
         return SUBJECT.good(format!("clock source {name}"));
     }
+    if host.machine != "x86_64" {
+        return SUBJECT.advice(
+            format!("clock source {name}, which may be slow to read"),
+            "see whether available_clocksource in /sys/devices/system/clocksource/clocksource0 has the CPU's own counter",
+        );
+    }
     SUBJECT.advice(
         format!("clock source {name}, which is slow to read"),
         "boot with clocksource=tsc tsc=reliable where the CPU's counter is invariant",

@@ -2,6 +2,7 @@
 
 use super::{Finding, Subject, Topic};
 use crate::description::Host;
+use crate::system::FIFO_PRIORITY;
 use rtorb_os::CpuGroup;
 
 pub(super) fn findings(host: &Host) -> Vec<Finding> {
@@ -27,7 +28,8 @@ fn fifo(host: &Host) -> Finding {
     }
     const HOW: &str = "run with the capability CAP_SYS_NICE, or set `rtprio 99` for the user in /etc/security/limits.conf (systemd: \
                        LimitRTPRIO=99); in a container, add --cap-add SYS_NICE --ulimit rtprio=99";
-    let has_right = holds(host, "CAP_SYS_NICE") || host.rtprio_limit.is_none_or(|limit| limit > 0);
+    let is_within_limit = |limit| limit >= u64::from(FIFO_PRIORITY);
+    let has_right = holds(host, "CAP_SYS_NICE") || host.rtprio_limit.is_none_or(is_within_limit);
     match cause_in_group(host) {
         Some((cause, remedy)) if has_right => {
             SUBJECT.unfit(format!("SCHED_FIFO is refused: {cause}"), &remedy)

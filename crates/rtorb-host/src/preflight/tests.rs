@@ -263,12 +263,16 @@ fn a_group_without_real_time_time_is_why_fifo_is_refused() {
         fifo.how
     );
     host.capabilities = Some(Vec::new());
-    let found = findings(&host);
-    assert!(
-        find(&found, "fifo")
-            .how
-            .contains("; and run with the capability CAP_SYS_NICE")
-    );
+    let needs_right = |host: &Host| {
+        let found = findings(host);
+        let how = &find(&found, "fifo").how;
+        how.contains("; and run with the capability CAP_SYS_NICE")
+    };
+    assert!(needs_right(&host));
+    host.rtprio_limit = Some(49);
+    assert!(needs_right(&host), "the limit is below what is asked for");
+    host.rtprio_limit = Some(50);
+    assert!(!needs_right(&host));
     machine.without(share);
     assert_eq!(
         groups(false).severity,
@@ -430,6 +434,50 @@ fn preemption_is_what_the_kernel_runs_and_not_what_it_was_built_for() {
         "none voluntary (lazy) full",
     );
     assert_eq!(machine.describe().preemption, "lazy");
+}
+
+#[test]
+fn a_kernel_with_one_preemption_model_does_not_obey_the_boot_option() {
+    let machine = Machine::laptop();
+    machine.file("/proc/cmdline", "preempt=full");
+    machine.file("/sys/kernel/debug/sched/debug", "");
+    assert_eq!(machine.describe().preemption, "voluntary");
+    assert_eq!(machine.preemption_model(), "voluntary");
+    machine.without("/boot/config-6.8.0-45-generic");
+    assert_eq!(machine.preemption_model(), "unknown");
+    machine.file("/proc/sys/kernel/version", "#1 SMP PREEMPT_RT");
+    machine.file("/proc/cmdline", "preempt=lazy");
+    assert_eq!(machine.preemption_model(), "full");
+    assert_eq!(machine.describe().preemption, "PREEMPT_RT");
+    let config = "CONFIG_PREEMPT_RT=y\nCONFIG_PREEMPT_LAZY=y\n";
+    machine.file("/boot/config-6.8.0-45-generic", config);
+    assert_eq!(machine.preemption_model(), "lazy");
+}
+
+#[test]
+fn the_clock_of_a_board_is_no_tsc() {
+    let board = Machine::rt_board();
+    board.file(
+        "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+        "timer",
+    );
+    let found = findings(&board.describe());
+    let clock = find(&found, "clock");
+    assert_eq!(clock.severity, Severity::Advice);
+    assert!(!clock.how.contains("tsc"), "{}", clock.how);
+}
+
+#[test]
+fn capabilities_of_a_user_namespace_have_no_power_over_the_host() {
+    let mut machine = Machine::tuned_x86();
+    machine.answers.memory_lock_bytes = Some(8 << 20);
+    machine.file("/proc/self/uid_map", "         0          0 4294967295\n");
+    let of_host = findings(&machine.describe());
+    assert_eq!(find(&of_host, "memory-lock").severity, Severity::Good);
+    machine.file("/proc/self/uid_map", "         0       1000          1\n");
+    let inner = findings(&machine.describe());
+    assert_eq!(of(&inner, Severity::Unfit), ["memory-lock"]);
+    assert_eq!(of(&inner, Severity::Advice), ["rtprio"]);
 }
 
 #[test]

@@ -4,7 +4,8 @@
 //! (cgroup v1) a group has what `cpu.rt_runtime_us` says, and a new one has none. In the second only the root group has any
 //! (Documentation/scheduler/sched-rt-group.rst and admin-guide/cgroup-v2.rst, "CPU").
 
-use std::fs;
+use super::read;
+use super::user_namespace::is_in_inner_user_namespace;
 use std::path::Path;
 
 /// The control group of this process in the mounted hierarchy that has the `cpu` controller.
@@ -148,9 +149,8 @@ pub(super) fn may_have(root: &Path, priority: u8) -> bool {
     const CAP_SYS_NICE: u32 = 23;
     let status = read(root, "/proc/self/status").unwrap_or_default();
     let mask = after(&status, "CapEff:").and_then(|mask| u64::from_str_radix(mask, 16).ok());
-    let users = read(root, "/proc/self/uid_map").unwrap_or_default();
-    let is_inner = !users.is_empty() && users.split_whitespace().ne(["0", "0", "4294967295"]);
-    if !is_inner && mask.is_some_and(|mask| mask & (1 << CAP_SYS_NICE) != 0) {
+    let has_capability = mask.is_some_and(|mask| mask & (1 << CAP_SYS_NICE) != 0);
+    if has_capability && !is_in_inner_user_namespace(root) {
         return true;
     }
     let limits = read(root, "/proc/self/limits").unwrap_or_default();
@@ -182,13 +182,10 @@ fn mount_of<'m>(line: &'m str, controller: Option<&str>) -> Option<(&'m str, &'m
     is_wanted.then_some((fields.next()?, fields.next()?))
 }
 
-fn read(root: &Path, absolute: &str) -> Option<String> {
-    fs::read_to_string(root.join(absolute.trim_start_matches('/'))).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::path::PathBuf;
 
     /// A folder with the files of a machine, removed at the end.

@@ -10,13 +10,14 @@ use flate2::write::GzEncoder;
 use tempfile::TempDir;
 
 use crate::Host;
+use crate::description::preemption_model_of;
 use crate::netlink::{Coalescing, Discipline, InterfaceCoalescing, NetworkAnswers, ROOT};
 use crate::system::{Answers, System};
 
 /// A machine made of files.
 pub(super) struct Machine {
     folder: TempDir,
-    answers: Answers,
+    pub(super) answers: Answers,
 }
 
 impl Machine {
@@ -169,6 +170,7 @@ impl Machine {
             ("/proc/sys/kernel/osrelease", "6.1.0-cloud"),
             ("/proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC"),
             ("/proc/cmdline", "console=ttyS0 preempt=voluntary"),
+            ("/sys/kernel/debug/sched/preempt", "none (voluntary) full "),
             (
                 "/proc/cpuinfo",
                 "vendor_id\t: AuthenticAMD\nflags\t\t: fpu tsc hypervisor\n",
@@ -264,10 +266,19 @@ impl Machine {
 
     /// The description of it.
     pub(super) fn describe(&self) -> Host {
-        Host::of(&System {
+        Host::of(&self.system())
+    }
+
+    /// The preemption model of its kernel.
+    pub(super) fn preemption_model(&self) -> String {
+        preemption_model_of(&self.system())
+    }
+
+    fn system(&self) -> System {
+        System {
             root: self.folder.path().to_owned(),
             answers: self.answers.clone(),
-        })
+        }
     }
 
     /// Writes a file, or another in its place.
