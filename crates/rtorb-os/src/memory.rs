@@ -116,7 +116,8 @@ impl OwnStack {
 #[cfg(target_env = "gnu")]
 fn keep_heap() -> Result<(), Errno> {
     let settings = [
-        (libc::M_TRIM_THRESHOLD, libc::c_int::MAX),
+        // -1 is "never" (mallopt(3)). With the largest number, glibc would give back a free end of the heap of 2 GiB or more.
+        (libc::M_TRIM_THRESHOLD, -1),
         (libc::M_MMAP_MAX, 0),
         (libc::M_ARENA_MAX, 1),
     ];
