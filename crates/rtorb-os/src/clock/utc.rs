@@ -47,14 +47,16 @@ const VALID_NS: u64 = 100_000_000;
 /// A measurement, and the monotonic time until which it is used. One place, because each place costs a call an instruction.
 struct Measurement {
     earliest_ticks: AtomicU64,
-    latest_ticks: AtomicU64,
+    /// The length of the interval, and not its end: a thread that reads this beside the beginning of another measurement still has an
+    /// interval.
+    inaccuracy_ticks: AtomicU64,
     valid_until_ns: AtomicU64,
 }
 
 /// The last measurement. Threads that measure at once write the same within the error.
 static LAST: Measurement = Measurement {
     earliest_ticks: AtomicU64::new(0),
-    latest_ticks: AtomicU64::new(0),
+    inaccuracy_ticks: AtomicU64::new(0),
     valid_until_ns: AtomicU64::new(0),
 };
 
@@ -70,9 +72,11 @@ pub fn known_utc_offset(now_ns: u64) -> Option<UtcOffset> {
     if now_ns >= LAST.valid_until_ns.load(Ordering::Acquire) {
         return None;
     }
+    let earliest_ticks = LAST.earliest_ticks.load(Ordering::Relaxed);
+    let inaccuracy_ticks = LAST.inaccuracy_ticks.load(Ordering::Relaxed);
     Some(UtcOffset {
-        earliest_ticks: LAST.earliest_ticks.load(Ordering::Relaxed),
-        latest_ticks: LAST.latest_ticks.load(Ordering::Relaxed),
+        earliest_ticks,
+        latest_ticks: earliest_ticks.wrapping_add(inaccuracy_ticks),
     })
 }
 
@@ -87,7 +91,7 @@ fn measure() -> UtcOffset {
     let best = tries.min_by_key(|offset| offset.inaccuracy_ticks());
     let offset = best.expect("it is tried at least once");
     (LAST.earliest_ticks).store(offset.earliest_ticks, Ordering::Relaxed);
-    (LAST.latest_ticks).store(offset.latest_ticks, Ordering::Relaxed);
+    (LAST.inaccuracy_ticks).store(offset.inaccuracy_ticks(), Ordering::Relaxed);
     (LAST.valid_until_ns).store(monotonic_ns() + VALID_NS, Ordering::Release);
     offset
 }
@@ -112,6 +116,17 @@ mod tests {
             assert!(error_ticks < 10_000_000, "{offset:?}: {error_ticks} ticks");
             assert!(offset.inaccuracy_ticks() < 10_000_000, "{offset:?}");
         }
+    }
+
+    /// The clock was set forward, and one of the two words is written.
+    #[test]
+    fn half_of_a_measurement_is_an_interval() {
+        let now_ns = monotonic_ns();
+        let earliest = utc_offset(now_ns).earliest_ticks;
+        LAST.earliest_ticks
+            .store(earliest + 5_000, Ordering::Relaxed);
+        let offset = known_utc_offset(now_ns).expect("it was measured after this time");
+        assert!(offset.latest_ticks >= offset.earliest_ticks, "{offset:?}");
     }
 
     #[test]
