@@ -1,13 +1,10 @@
 //! Memory without page faults: locked, or populated in advance.
 
 use crate::refused::{Refused, Resource};
-use crate::sched::has_capability;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MlockAllFlags, madvise, mlockall};
-use rustix::process::Resource as Limit;
-use rustix::thread::CapabilitySet;
 
 /// Locks all pages of the process into memory, those mapped now and later.
 ///
@@ -16,22 +13,6 @@ use rustix::thread::CapabilitySet;
 pub fn lock_all() -> Result<(), Refused> {
     mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)
         .map_err(|errno| Resource::MemoryLock.refused(errno))
-}
-
-/// Checks whether this process may lock `bytes` of memory, by its capabilities and limits, without changing anything.
-///
-/// Locking needs CAP_IPC_LOCK, or RLIMIT_MEMLOCK of at least all that the process maps (mlock(2)). Pass `usize::MAX` when
-/// that is not known.
-///
-/// # Errors
-/// [`Refused`] as [`lock_all`] would return.
-pub fn lock_allowed(bytes: usize) -> Result<(), Refused> {
-    let limit = rustix::process::getrlimit(Limit::Memlock).current;
-    let is_below_limit = limit.is_none_or(|limit| bytes as u64 <= limit);
-    if is_below_limit || has_capability(CapabilitySet::IPC_LOCK) {
-        return Ok(());
-    }
-    Err(Resource::MemoryLock.refused(Errno::NOMEM))
 }
 
 /// Populates at least `bytes` of heap and keeps them, so that later allocations fault no page.
@@ -147,16 +128,3 @@ fn keep_heap() -> Result<(), Errno> {
 
 /// No machine that Linux runs on has smaller pages.
 const PAGE_BYTES_MIN: usize = 4096;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn locking_nothing_is_always_allowed() {
-        assert_eq!(lock_allowed(0), Ok(()));
-        if let Err(refused) = lock_allowed(usize::MAX) {
-            assert!(refused.to_string().contains("ulimit -l"));
-        }
-    }
-}

@@ -52,36 +52,6 @@ impl<T: ?Sized> CeilingMutex<T> {
             raised,
         })
     }
-
-    /// As [`lock`](Self::lock) if the mutex is free, `None` otherwise. The attempt raises the thread to the ceiling too.
-    ///
-    /// # Errors
-    /// As [`lock`](Self::lock).
-    ///
-    /// # Panics
-    /// As [`Mutex::try_lock`].
-    pub fn try_lock(&self) -> Result<Option<CeilingGuard<'_, T>>, CeilingError> {
-        let raised = Raised::to(self.ceiling)?;
-        let guard = self.mutex.try_lock();
-        Ok(guard.map(|guard| CeilingGuard { guard, raised }))
-    }
-
-    /// As [`lock`](Self::lock), at the latest until `deadline_ns` of [`monotonic_ns`](crate::clock::monotonic_ns); `None`
-    /// if that passed.
-    ///
-    /// # Errors
-    /// As [`lock`](Self::lock).
-    ///
-    /// # Panics
-    /// As [`Mutex::lock_until`].
-    pub fn lock_until(
-        &self,
-        deadline_ns: u64,
-    ) -> Result<Option<CeilingGuard<'_, T>>, CeilingError> {
-        let raised = Raised::to(self.ceiling)?;
-        let guard = self.mutex.lock_until(deadline_ns);
-        Ok(guard.map(|guard| CeilingGuard { guard, raised }))
-    }
 }
 
 impl<T: ?Sized> fmt::Debug for CeilingMutex<T> {
@@ -294,29 +264,6 @@ mod tests {
             assert_eq!(priority(), 30);
             drop(second);
             assert_eq!(priority(), 10);
-        });
-    }
-
-    #[test]
-    fn a_failed_attempt_does_not_change_the_priority() {
-        on(SchedPolicy::Fifo(10), || {
-            let mutex = CeilingMutex::new(20, ());
-            let held = mutex.try_lock().expect("below").expect("free");
-            assert_eq!(current_policy(), SchedPolicy::Fifo(20));
-            drop(held);
-            let held = mutex.lock_until(0).expect("below").expect("free");
-            // On another thread: on this one the first would keep the ceiling.
-            std::thread::scope(|scope| {
-                scope.spawn(|| {
-                    crate::sched::apply_policy(SchedPolicy::Fifo(11)).expect("allowed");
-                    assert!(mutex.try_lock().expect("below").is_none());
-                    assert_eq!(current_policy(), SchedPolicy::Fifo(11));
-                    assert!(mutex.lock_until(0).expect("below").is_none());
-                    assert_eq!(current_policy(), SchedPolicy::Fifo(11));
-                });
-            });
-            drop(held);
-            assert_eq!(current_policy(), SchedPolicy::Fifo(10));
         });
     }
 
