@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 
 use rtorb_lab::LabError;
+use rtorb_results::campaign::Boards;
 use rtorb_results::{Results, Series, distinct, read_json, write_json};
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +84,9 @@ pub struct Dependencies {
     pub initramfs_sha256: String,
     /// The arguments of the emulator and of the kernels.
     pub machine: String,
+    /// The emulator of boards, if one of the kernels runs on a board.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boards: Option<Boards>,
 }
 
 /// The bounds of a campaign that was run, with the seed that each is of.
@@ -174,7 +178,7 @@ impl Measured {
                         .or_default()
                         .entry(results.experiment.clone())
                         .or_default();
-                    of_experiment.insert(labels.clone(), bound(series));
+                    of_experiment.insert(labels.clone(), bound(series, identity.shift));
                     if let Some(seed) = worst_seed(series) {
                         let key = [system.clone(), results.experiment.clone(), labels];
                         seeds.insert(key, seed);
@@ -191,6 +195,7 @@ impl Measured {
                 firmware_sha256: identity.firmware_sha256.clone(),
                 initramfs_sha256: identity.initramfs_sha256.clone(),
                 machine: identity.machine.clone(),
+                boards: identity.boards.clone(),
             },
             bounds,
         };
@@ -227,9 +232,10 @@ fn has_bound(series: &Series) -> bool {
     series.unit == "ns" && series.count > 0 && !series.rounds_max.is_empty()
 }
 
-/// In whole instructions: one is a nanosecond of the guest.
-fn bound(series: &Series) -> u64 {
-    series.statistics.max.round().max(0.0) as u64
+/// In whole instructions, of which each takes 2 to the power of `shift` nanoseconds of the guest.
+fn bound(series: &Series, shift: u8) -> u64 {
+    let instructions = series.statistics.max / f64::from(shift).exp2();
+    instructions.round().max(0.0) as u64
 }
 
 /// From 1.

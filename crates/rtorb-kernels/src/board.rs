@@ -37,6 +37,18 @@ pub fn identity(emulator: &Emulator) -> Boards {
     }
 }
 
+/// The same in words, with the beginning of the digest.
+#[must_use]
+pub(crate) fn in_words(boards: Option<&Boards>) -> String {
+    boards.map_or_else(
+        || "none".to_owned(),
+        |boards| {
+            let digest = boards.emulator_sha256.get(..DIGITS).unwrap_or_default();
+            format!("{} {digest} {}", boards.emulator, boards.machine)
+        },
+    )
+}
+
 /// Boots the guest, lets it measure in so many rounds, and returns the octets that it said.
 ///
 /// # Errors
@@ -82,6 +94,8 @@ pub(crate) fn read(
     Ok((answer.preempt, results))
 }
 
+/// How many of a digest are shown.
+const DIGITS: usize = 16;
 /// The emulated clock counts instructions, and passes in no time where the processor is idle.
 const ARGUMENTS: [&str; 13] = [
     "-icount",

@@ -93,6 +93,39 @@ fn a_bound_is_the_worst_over_the_seeds() {
 }
 
 #[test]
+fn a_bound_is_in_instructions_where_each_takes_longer_than_a_nanosecond() {
+    let identity = Identity {
+        shift: 2,
+        ..identity()
+    };
+    let measured = measured(&identity, [1_000_003, 900_000]);
+    let wakeup = &measured.baseline.bounds["6.12-voluntary"]["os/wakeup"];
+    assert_eq!(wakeup["load=tmpfs cpu=idle"], 250_001);
+    let key = ["6.12-voluntary", "os/wakeup", "load=tmpfs cpu=idle"].map(str::to_owned);
+    assert_eq!(measured.seeds[&key], 1);
+}
+
+#[test]
+fn another_emulator_of_boards_is_a_different_experiment() {
+    let with_boards = |digit: &str| Identity {
+        boards: Some(Boards {
+            emulator_sha256: digit.repeat(64),
+            ..Boards::default()
+        }),
+        ..identity()
+    };
+    let before = measured(&with_boards("a"), [7, 9]).baseline;
+    let same = check(&before, &measured(&with_boards("a"), [7, 9]), 50.0);
+    assert!(same.same_experiment);
+    let others = [with_boards("b"), identity()];
+    for other in others {
+        let checked = check(&before, &measured(&other, [7, 9]), 50.0);
+        assert_eq!(checked.differences.len(), 1, "{:?}", checked.differences);
+        assert!(checked.differences[0].contains("boards"));
+    }
+}
+
+#[test]
 fn a_plan_says_each_kernel_and_model_once() {
     let plan = Plan::of(&identity());
     let names: Vec<&str> = plan.kernels.iter().map(|kernel| &*kernel.name).collect();

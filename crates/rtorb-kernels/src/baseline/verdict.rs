@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Baseline, Bounds, Measured};
+use super::{Baseline, Bounds, Dependencies, Measured};
+use crate::board;
 
 /// A campaign beside its baseline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -160,15 +161,14 @@ fn flat(bounds: &Bounds) -> BTreeMap<[&str; 3], u64> {
     all
 }
 
-/// What makes it a different experiment.
-fn differences(was: &Baseline, is: &Baseline) -> Vec<String> {
+/// What differs besides the kernels and the plan.
+fn differences_of_dependencies(before: &Dependencies, now: &Dependencies) -> Vec<String> {
     let mut found = Vec::new();
     let mut differ = |what: &str, was: &str, is: &str| {
         if was != is {
             found.push(format!("{what}: was {}, is {}", shown(was), shown(is)));
         }
     };
-    let (before, now) = (&was.identity, &is.identity);
     differ("the emulator", &before.emulator, &now.emulator);
     differ(
         "the emulator's program",
@@ -186,6 +186,14 @@ fn differences(was: &Baseline, is: &Baseline) -> Vec<String> {
         &now.initramfs_sha256,
     );
     differ("the machine", &before.machine, &now.machine);
+    let boards = |of: &Dependencies| board::in_words(of.boards.as_ref());
+    differ("the emulator of boards", &boards(before), &boards(now));
+    found
+}
+
+/// What makes it a different experiment.
+fn differences(was: &Baseline, is: &Baseline) -> Vec<String> {
+    let mut found = differences_of_dependencies(&was.identity, &is.identity);
     let (before, now) = (&was.plan, &is.plan);
     for kernel in &before.kernels {
         let same_name = now.kernels.iter().find(|one| one.name == kernel.name);

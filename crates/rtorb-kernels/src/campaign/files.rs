@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use rtorb_lab::LabError;
 use rtorb_lab::experiments;
-use rtorb_results::campaign::{Boards, Identity, Record, System};
+use rtorb_results::campaign::{Identity, Record, System};
 use rtorb_results::profile;
 use rtorb_results::runs;
 use rtorb_results::{Results, write_json};
 
+use crate::board;
 use crate::comparison;
 use crate::comparison::OfSystem;
 
@@ -64,15 +65,7 @@ fn differences(a: &Identity, b: &Identity) -> Vec<String> {
         words.collect::<Vec<_>>().join(", ")
     };
     let digest = |text: &String| text.get(..DIGITS).unwrap_or_default().to_owned();
-    let boards = |identity: &Identity| {
-        let boards = identity.boards.as_ref();
-        boards.map_or_else(String::new, |boards| {
-            let Boards {
-                emulator, machine, ..
-            } = boards;
-            format!("{emulator} {} {machine}", digest(&boards.emulator_sha256))
-        })
-    };
+    let boards = |identity: &Identity| board::in_words(identity.boards.as_ref());
     let pairs: [(&str, String, String); 11] = [
         ("boards", boards(a), boards(b)),
         ("emulator", a.emulator.clone(), b.emulator.clone()),

@@ -61,6 +61,11 @@ pub fn explain(
             what: TOO_LONG.to_owned(),
         });
     }
+    if identity.shift != 0 {
+        return Err(LabError::Incomplete {
+            what: NO_INSTRUCTIONS.to_owned(),
+        });
+    }
     let emulator = Emulator::find(executable, interrupt)?;
     let program = program::find(request.program.as_deref(), executable, interrupt)?;
     let initramfs = Initramfs::with_program(&program)?;
@@ -305,8 +310,56 @@ fn seed_of(candidate: &Candidate) -> Option<u16> {
 
 const TOO_LONG: &str = "a boot of a campaign with --full is too long for an instruction trace: run the campaign without it, and \
                         explain that one";
+/// A sample is found in the trace by its length, and the trace is of one CPU.
+const NO_INSTRUCTIONS: &str = "only a machine with one CPU, on which an instruction takes a nanosecond, can be explained: run the                                campaign without `--machine p1`, and explain that one";
 /// Each holds a trace in memory.
 const SIDE_BY_SIDE_MAX: usize = 4;
 /// As long as a campaign gives a boot and an experiment, and half as long again: a trace costs time.
 const BOOT_MAX: Duration = Duration::from_secs(450);
 const EXPERIMENT_MAX: Duration = Duration::from_secs(900);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rtorb_results::campaign::{Host, SCHEMA, SelfCheck, Wall};
+    use rtorb_results::write_json;
+
+    #[test]
+    fn a_campaign_whose_instructions_take_longer_than_a_nanosecond_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let record = Record {
+            schema: SCHEMA.to_owned(),
+            id: String::new(),
+            identity: Identity {
+                shift: Machine::P1.shift(),
+                ..Identity::default()
+            },
+            complete: true,
+            missing: Vec::new(),
+            self_check: SelfCheck::default(),
+            answers: Vec::new(),
+            wall: Wall {
+                started: String::new(),
+                duration_s: 0.0,
+                guests: 1,
+                host: Host::of(&rtorb_host::Host::default()),
+            },
+        };
+        write_json(&folder.path().join(Record::FILE), &record).unwrap();
+        let request = ExplanationRequest {
+            folder: folder.path().to_owned(),
+            system: None,
+            experiment: "os/wakeup".to_owned(),
+            labels: Vec::new(),
+            sample: Sample::Worst,
+            program: None,
+            own_programs: Vec::new(),
+        };
+        let nowhere = Path::new("/nowhere");
+        let refused = explain(&request, nowhere, &Interrupt::new(), &mut |_| ()).unwrap_err();
+        assert!(
+            matches!(&refused, LabError::Incomplete { what } if what.contains("--machine p1")),
+            "{refused}"
+        );
+    }
+}
