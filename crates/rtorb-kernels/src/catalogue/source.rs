@@ -161,12 +161,15 @@ impl Source for Apt {
     }
 }
 
-/// Whether tar complains about nothing else than that files are not in a package.
+/// Whether tar has ended by itself, and complains about nothing else than that files are not in a package.
 fn lacks_files(complaints: &str) -> bool {
-    let mut lines = complaints.lines().skip(1);
-    lines.all(|line| {
-        line.ends_with(": Not found in archive") || line.contains("Exiting with failure status")
-    })
+    let (status, complaints) = complaints.split_once('\n').unwrap_or_default();
+    let mut lines = complaints.lines();
+    status.contains("exit status: 2")
+        && !complaints.is_empty()
+        && lines.all(|line| {
+            line.ends_with(": Not found in archive") || line.contains("Exiting with failure status")
+        })
 }
 
 /// None when there is no such folder.
@@ -333,6 +336,12 @@ pub(super) mod tests {
         assert!(lacks_files(lacks));
         let full = format!("{lacks}\ntar: ./boot/vmlinuz-6: Cannot write: No space left on device");
         assert!(!lacks_files(&full));
+        let killed = [
+            "failed (signal: 9 (SIGKILL)):\n",
+            "failed (exit status: 137):\n",
+        ];
+        assert!(!killed.into_iter().any(lacks_files));
+        assert!(!lacks_files("failed (exit status: 2):\n"));
     }
 
     #[test]
