@@ -1,5 +1,6 @@
 //! An emulated machine: QEMU with one CPU whose clock counts instructions, which makes every boot of the same bytes the same run.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -7,8 +8,6 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use flate2::read::DeflateDecoder;
@@ -20,6 +19,7 @@ use rtorb_lab::processes::child_command;
 use rtorb_lab::processes::emulated::VARIABLE;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_lab::processes::tools::{run_tool, run_tool_watched};
+use rtorb_os::sync::Mutex;
 use rtorb_results::campaign::Identity;
 use serde::{Deserialize, Serialize};
 
@@ -44,8 +44,6 @@ pub struct Emulator {
     cpus: Vec<usize>,
     /// Whether this host grants SCHED_FIFO.
     fifo_granted: bool,
-    /// How many were started.
-    boots: Arc<AtomicUsize>,
 }
 
 /// A run of a guest of a board.
@@ -216,7 +214,6 @@ impl Emulator {
             firmware_sha256: String::new(),
             cpus: cpu_list(host.cpus_allowed.as_deref().unwrap_or_default()),
             fifo_granted: host.fifo_granted,
-            boots: Arc::default(),
         })
     }
 
@@ -226,12 +223,11 @@ impl Emulator {
         (!self.fifo_granted).then_some(NO_FIFO)
     }
 
-    /// The command that becomes the emulator. All its threads share the next of the CPUs, so that no two run at once. Its main thread
+    /// The command that becomes the emulator. All its threads share this CPU, so that no two run at once. Its main thread
     /// has SCHED_FIFO, and the threads that it starts do not: when one of them wakes it, it runs before that one continues. Otherwise
     /// the host would decide which of them runs a timer that is due, and the guest sees the difference.
-    fn command(&self) -> Command {
-        let turn = self.boots.fetch_add(1, Ordering::Relaxed);
-        let cpu = self.cpus.get(turn % self.cpus.len().max(1)).copied();
+    fn command(&self, cpu: Option<&CpuInUse<'_>>) -> Command {
+        let cpu = cpu.map(|taken| taken.cpu);
         let mut command = child_command(&self.executable, Placement { cpu, fifo: None });
         command.arg("exec");
         if self.fifo_granted {
@@ -267,7 +263,8 @@ impl Emulator {
         interrupt: &Interrupt,
     ) -> Result<Vec<u8>, LabError> {
         let mut files = Files::open(boot)?;
-        let mut command = self.command();
+        let cpu = EMULATORS.take(&self.cpus);
+        let mut command = self.command(cpu.as_ref());
         command.args(boot.machine.arguments());
         files.name_to(&mut command);
         command
@@ -313,7 +310,8 @@ impl Emulator {
         interrupt: &Interrupt,
     ) -> Result<Vec<u8>, LabError> {
         let mut said = tempfile::tempfile().map_err(LabError::file(std::env::temp_dir()))?;
-        let mut command = self.command();
+        let cpu = EMULATORS.take(&self.cpus);
+        let mut command = self.command(cpu.as_ref());
         (run.arguments)(&mut command);
         command.arg("-serial").arg(format!("file:{}", path(&said)));
         let ended = run_tool(&mut command, run.timeout, interrupt);
@@ -337,6 +335,39 @@ impl Emulator {
         ))
     }
 }
+
+/// How many emulators run on each CPU, of all that this process has started.
+struct EmulatorsByCpu(Mutex<BTreeMap<usize, usize>>);
+
+/// A CPU that an emulator runs on until this is dropped.
+struct CpuInUse<'a> {
+    cpu: usize,
+    emulators: &'a EmulatorsByCpu,
+}
+
+impl EmulatorsByCpu {
+    /// Takes the one of these CPUs with the fewest emulators; `None` if there are no CPUs.
+    fn take(&self, cpus: &[usize]) -> Option<CpuInUse<'_>> {
+        let mut counts = self.0.lock();
+        let count = |cpu: &&usize| counts.get(*cpu).copied().unwrap_or(0);
+        let cpu = *cpus.iter().min_by_key(count)?;
+        *counts.entry(cpu).or_default() += 1;
+        Some(CpuInUse {
+            cpu,
+            emulators: self,
+        })
+    }
+}
+
+impl Drop for CpuInUse<'_> {
+    fn drop(&mut self) {
+        if let Some(count) = self.emulators.0.lock().get_mut(&self.cpu) {
+            *count -= 1;
+        }
+    }
+}
+
+static EMULATORS: EmulatorsByCpu = EmulatorsByCpu(Mutex::new(BTreeMap::new()));
 
 /// What the arguments of the emulator and of every kernel are, but for the models of preemption: a change of it is a different
 /// machine.
@@ -577,6 +608,19 @@ mod tests {
         }
         let unknown = "p7".parse::<Machine>().unwrap_err();
         assert!(unknown.contains("one-cpu, tick-clock, p1"), "{unknown}");
+    }
+
+    #[test]
+    fn an_emulator_gets_the_cpu_with_the_fewest_others() {
+        let emulators = EmulatorsByCpu(Mutex::new(BTreeMap::new()));
+        let take = || emulators.take(&[3, 5]).unwrap();
+        let (long, short) = (take(), take());
+        assert_eq!([long.cpu, short.cpu], [3, 5]);
+        drop(short);
+        let next = take();
+        assert_eq!(next.cpu, 5, "the long one still runs on 3");
+        assert_eq!(take().cpu, 3);
+        assert!(emulators.take(&[]).is_none());
     }
 
     #[test]
