@@ -247,8 +247,9 @@ impl Catalogue {
     /// Removes what is cached of these names, and answers what that was. A series is all of its versions.
     ///
     /// # Errors
-    /// That nothing of such a name is cached, or what the file system said.
-    pub fn remove(&self, names: &[String]) -> Result<Vec<Kernel>, LabError> {
+    /// That nothing of such a name is cached, or what the file system said; or the interrupt, while another program fetches.
+    pub fn remove(&self, names: &[String], interrupt: &Interrupt) -> Result<Vec<Kernel>, LabError> {
+        let _alone = self.cache.lock(interrupt)?;
         let all = self.cache.all()?;
         let mut removed = Vec::new();
         for name in names {

@@ -136,7 +136,7 @@ impl Names {
     }
 
     fn remove(&self) -> anyhow::Result<()> {
-        let removed = self.cache.catalogue()?.remove(&self.names)?;
+        let removed = self.cache.catalogue()?.remove(&self.names, &interrupt()?)?;
         if self.json {
             return print_json(&json!({ "removed": removed }));
         }

@@ -1,5 +1,6 @@
 //! Several guests side by side: as many threads, each of which boots one case after another.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -39,12 +40,23 @@ pub(super) fn run<T: Send + 'static>(
     let work = Arc::new(work);
     let next = Arc::new(AtomicUsize::new(0));
     let (say, hear) = channel();
-    let mut threads = Vec::new();
-    for _ in 0..guests.clamp(1, count.max(1)) {
+    let begin = || {
         let (work, next, say) = (Arc::clone(&work), Arc::clone(&next), Sender::clone(&say));
         let turns = move || take_turns(count, &next, &*work, &say);
-        let thread = spawn("guest", &ThreadConfig::default(), turns);
-        threads.push(thread.map_err(|error| LabError::process("a guest", error.to_string()))?);
+        spawn("guest", &ThreadConfig::default(), turns)
+    };
+    let mut threads = Vec::new();
+    let mut refused = None;
+    for _ in 0..guests.clamp(1, count.max(1)) {
+        match begin() {
+            Ok(thread) => threads.push(thread),
+            // Those before it may have begun a case.
+            Err(error) => {
+                next.store(count, Ordering::SeqCst);
+                refused = Some(LabError::process("a guest", error.to_string()));
+                break;
+            }
+        }
     }
     drop(say);
     loop {
@@ -58,12 +70,9 @@ pub(super) fn run<T: Send + 'static>(
         }
     }
     for thread in threads {
-        if thread.join().is_err() {
-            let what = "the thread that watched over it panicked";
-            return Err(LabError::process("a guest", what));
-        }
+        let _ = thread.join();
     }
-    Ok(())
+    refused.map_or(Ok(()), Err)
 }
 
 fn take_turns<T>(
@@ -78,7 +87,11 @@ fn take_turns<T>(
         if at >= count || say.send(WorkerEvent::Begins(at)).is_err() {
             return;
         }
-        let ended = work(at);
+        // What else was measured is not lost with it.
+        let ended = catch_unwind(AssertUnwindSafe(|| work(at))).unwrap_or_else(|_| {
+            let what = "the thread that watched over it panicked";
+            Err(LabError::process("a guest", what))
+        });
         let is_interrupted = matches!(ended, Err(LabError::Interrupted));
         if say.send(WorkerEvent::Ends(at, ended)).is_err() || is_interrupted {
             return;
@@ -138,6 +151,30 @@ mod tests {
         let (begun, results) = cases_run(10_000, 2, 3);
         assert!(begun < 10_000);
         assert_eq!(begun, results.len());
+    }
+
+    #[test]
+    fn a_case_that_panics_is_the_only_one_that_fails() {
+        let mut failed = Vec::new();
+        let mut done = 0;
+        let work = |at| {
+            assert_ne!(at, 2, "this one panics");
+            Ok(())
+        };
+        let ended = run(5, 2, work, &mut |event| {
+            match event {
+                Some(WorkerEvent::Ends(_, Ok(()))) => done += 1,
+                Some(WorkerEvent::Ends(at, Err(error))) => failed.push((at, error.to_string())),
+                Some(WorkerEvent::Begins(_)) | None => {}
+            }
+            Then::GoOn
+        });
+        ended.unwrap();
+        assert_eq!((done, failed.len()), (4, 1));
+        assert!(
+            failed[0].0 == 2 && failed[0].1.contains("panicked"),
+            "{failed:?}"
+        );
     }
 
     #[test]

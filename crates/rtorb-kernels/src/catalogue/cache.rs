@@ -47,7 +47,7 @@ impl Cache {
         folders.iter().map(|folder| read(folder)).collect()
     }
 
-    /// Whoever has this is the only one that fetches into the cache. What others left half-done is removed.
+    /// Whoever has this is the only one that fetches into the cache or removes from it. What others left half-done is removed.
     pub(super) fn lock(&self, interrupt: &Interrupt) -> Result<File, LabError> {
         fs::create_dir_all(&self.path).map_err(LabError::file(&self.path))?;
         let path = self.path.join(LOCK);
@@ -135,6 +135,7 @@ impl Cache {
         read(&place)
     }
 
+    /// Removes a kernel; the caller holds the lock.
     pub(super) fn remove(&self, kernel: &Kernel) -> Result<(), LabError> {
         let Some(folder) = kernel.image.parent() else {
             return Ok(());

@@ -287,14 +287,27 @@ fn removed_is_removed() {
     let folder = tempfile::tempdir().unwrap();
     let catalogue = catalogue(folder.path(), Fault::None);
     ensure(&catalogue, &["6.12-rt", "6.12.115-rt", "6.12"]).unwrap();
-    let removed = catalogue.remove(&["6.12-rt".to_owned()]).unwrap();
+    let remove = || catalogue.remove(&["6.12-rt".to_owned()], &Interrupt::new());
+    let removed = remove().unwrap();
     assert_eq!(removed.len(), 2, "all versions of the series");
     assert!(catalogue.cached("6.12").is_ok());
-    let error = catalogue
-        .remove(&["6.12-rt".to_owned()])
-        .unwrap_err()
-        .to_string();
+    let error = remove().unwrap_err().to_string();
     assert!(error.contains("there are 6.12."), "{error}");
+}
+
+#[test]
+fn nothing_is_removed_while_another_program_uses_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let catalogue = catalogue(folder.path(), Fault::None);
+    ensure(&catalogue, &["6.12"]).unwrap();
+    let interrupt = Interrupt::new();
+    interrupt.request();
+    let remove = || catalogue.remove(&["6.12".to_owned()], &interrupt);
+    let held = catalogue.cache.lock(&Interrupt::new()).unwrap();
+    assert!(matches!(remove(), Err(LabError::Interrupted)));
+    assert!(catalogue.cached("6.12").is_ok());
+    drop(held);
+    assert_eq!(remove().unwrap().len(), 1);
 }
 
 #[test]
