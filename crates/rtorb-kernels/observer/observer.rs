@@ -1,8 +1,8 @@
 //! The emulator's observer: a plugin of QEMU that keeps the blocks of instructions that were executed last, and writes them down
 //! when the guest has come to one address so many times. It sees, and changes nothing: the guest's run is the same without it.
 //!
-//! The build script of rtorb-lab compiles this file by itself, without any dependency, for the host that the emulator runs on.
-//! What it writes, `kernels/explain/trace.rs` reads. The functions of QEMU that are called here are those of its plugin interface,
+//! The build script of rtorb-kernels compiles this file by itself, without any dependency, for the host that the emulator runs on.
+//! What it writes, `src/explain/trace.rs` reads. The functions of QEMU that are called here are those of its plugin interface,
 //! docs/devel/tcg-plugins; the emulator has one CPU, so that it never calls back twice at a time.
 
 #[path = "../src/explain/block_end.rs"]
