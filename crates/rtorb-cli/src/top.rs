@@ -1,7 +1,8 @@
 //! `rtorb top`: what running processes call and serve, live.
 
 use std::fs;
-use std::io::{IsTerminal, stdout};
+use std::io::{self, IsTerminal, stdout};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -98,11 +99,17 @@ impl CounterSource {
     /// Returns true for a process of this host that has ended.
     fn has_ended(&self) -> bool {
         match self {
-            // A process that has ended stays in /proc until its parent waits for it, but without its program.
-            Self::Memory(process) => fs::read_link(format!("/proc/{process}/exe")).is_err(),
+            Self::Memory(process) => is_gone(&fs::read_link(format!("/proc/{process}/exe"))),
             Self::Object(_) => false,
         }
     }
+}
+
+/// Returns true if a process has no program any more: it stays in /proc without one until its parent waits for it. The program of another
+/// user's process is not visible.
+fn is_gone(program: &io::Result<PathBuf>) -> bool {
+    let is_gone = |error: &io::Error| error.kind() != io::ErrorKind::PermissionDenied;
+    program.as_ref().is_err_and(is_gone)
 }
 
 impl Top {
@@ -416,5 +423,12 @@ mod tests {
         );
         assert!(lines[2].contains(&most.to_string()), "{lines:?}");
         let _ = operations(&process);
+    }
+    #[test]
+    fn a_process_whose_program_may_not_be_seen_has_not_ended() {
+        let failed = |kind: io::ErrorKind| is_gone(&Err(kind.into()));
+        assert!(failed(io::ErrorKind::NotFound));
+        assert!(!failed(io::ErrorKind::PermissionDenied));
+        assert!(!is_gone(&fs::read_link("/proc/self/exe")));
     }
 }
