@@ -99,8 +99,8 @@ impl Finished {
     }
 }
 
-/// Checks what a campaign needs besides its kernels: names that exist, the emulator, and the guests' program. For a caller that would
-/// otherwise fetch kernels in vain.
+/// Checks what a campaign needs besides its kernels, which have these names: the emulator, and the guests' program. For a caller that
+/// would otherwise fetch kernels in vain.
 ///
 /// # Errors
 /// What is wrong or missing, and how to get it; or the interrupt.
@@ -111,7 +111,6 @@ pub fn check_needs(
     executable: &Path,
     interrupt: &Interrupt,
 ) -> Result<(), LabError> {
-    catalogue::check_names(kernels)?;
     selection.parts()?;
     let is_of_board = |name: &String| catalogue::is_guest(name);
     if kernels.iter().any(is_of_board) {

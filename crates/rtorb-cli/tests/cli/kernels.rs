@@ -1,5 +1,6 @@
 //! `rtorb lab kernels`, and the gate: `rtorb lab kernel check`.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -51,6 +52,45 @@ fn a_baseline_that_is_not_there_says_how_to_make_it() {
         .code(2);
     let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
     assert!(said.contains("kernel baseline DIR"), "{said}");
+}
+
+/// The client of the package index says that it was called.
+#[test]
+fn a_check_without_an_emulator_fetches_no_kernel() {
+    let folder = TempDir::new().unwrap();
+    let called = folder.path().join("called");
+    for name in ["apt-cache", "apt-get"] {
+        let client = folder.path().join(name);
+        let script = format!("#!/bin/sh\n: > {}\nexit 1\n", called.display());
+        std::fs::write(&client, script).unwrap();
+        std::fs::set_permissions(&client, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let bounds = folder.path().join("bounds.json");
+    let digest = "a".repeat(64);
+    let baseline = serde_json::json!({
+        "schema": "rtorb-baseline/1",
+        "plan": {
+            "kernels": [{ "name": "6.12", "release": "6.12.117+deb12-amd64", "sha256": digest }],
+            "preempt": [],
+            "boots": [["none", ["os/wakeup"]]],
+            "seeds": 1,
+        },
+        "identity": {
+            "emulator": "", "emulator_sha256": digest, "firmware_sha256": digest, "initramfs_sha256": digest, "machine": "",
+        },
+        "bounds": {},
+    });
+    std::fs::write(&bounds, baseline.to_string()).unwrap();
+    let refused = rtorb()
+        .args(["lab", "kernel", "check", "--baseline"])
+        .arg(&bounds)
+        .env("PATH", folder.path())
+        .env("RTORB_KERNELS", folder.path().join("kernels"))
+        .assert()
+        .code(2);
+    let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    assert!(said.contains("apt install qemu-system-x86"), "{said}");
+    assert!(!called.exists(), "the index was asked");
 }
 
 #[test]

@@ -133,7 +133,9 @@ impl Check {
             ..Selection::default()
         };
         let program = self.program.as_deref();
-        campaign::check_needs(&self.kernel, &selection, program, &executable, &interrupt)?;
+        catalogue::check_names(&self.kernel)?;
+        let names = self.names(baseline);
+        campaign::check_needs(&names, &selection, program, &executable, &interrupt)?;
         let request = Request {
             kernels: self.kernels(baseline, &interrupt)?,
             preempt: baseline.plan.preempt.clone(),
@@ -159,6 +161,16 @@ impl Check {
             ));
         }
         Ok(())
+    }
+
+    /// Returns the names of the kernels. Those of a baseline may be of images that this host does not have.
+    fn names(&self, baseline: &Baseline) -> Vec<String> {
+        if self.kernel.is_empty() {
+            let planned = baseline.plan.kernels.iter();
+            planned.map(|kernel| kernel.name.clone()).collect()
+        } else {
+            self.kernel.clone()
+        }
     }
 
     /// Returns the kernels of the baseline by their releases; if a release is no longer available, the newest kernel of its

@@ -99,6 +99,7 @@ impl RunCampaign {
         let executable = executable::own()?;
         let (names, selection) = (distinct(self.kernel.clone()), self.selection());
         let program = self.program.as_deref();
+        catalogue::check_names(&names)?;
         campaign::check_needs(&names, &selection, program, &executable, &interrupt)?;
         let request = Request {
             kernels: catalogue::ensure(&names, &mut Fetching::default(), &interrupt)?,
