@@ -268,3 +268,22 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("zsh", "usr/share/zsh/vendor-completions/_rtorb"),
     ("fish", "usr/share/fish/vendor_completions.d/rtorb.fish"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By default systemd gives a service up after five starts in ten seconds, also those by hand.
+    #[test]
+    fn a_unit_is_started_again_for_ever() {
+        let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        for unit in UNITS {
+            let file = repository.join("packaging/systemd").join(unit);
+            let text = std::fs::read_to_string(&file).expect("the unit");
+            let (unit, service) = text.split_once("[Service]").expect("both sections");
+            let has = |section: &str, line: &str| section.lines().any(|it| it == line);
+            assert!(has(unit, "StartLimitIntervalSec=0"), "{unit}");
+            assert!(has(service, "RestartSec=2"), "{service}");
+        }
+    }
+}
