@@ -87,7 +87,7 @@ impl NativeOrb {
     /// An ORB with the `-ORB` options of a command line, whose first argument is an argument too.
     #[new]
     fn new(py: Python<'_>, arguments: Vec<String>) -> PyResult<Self> {
-        let chooses = |it: &String| ["-ORBConnection", "-ORBPreset", "-ORBWait"].contains(&&**it);
+        let chooses = |it: &String| ["-ORBConnection", "-ORBPreset"].contains(&&**it);
         let mut builder = Orb::builder();
         if !arguments.iter().any(chooses) {
             // Threads and tasks share connections, and a signal can end a wait.
@@ -148,8 +148,8 @@ impl NativeOrb {
     }
 
     /// Searches the interface of an object: returns a library and the interface's repository id.
+    #[staticmethod]
     fn search(
-        &self,
         py: Python<'_>,
         reference: &Reference,
         files: Vec<PathBuf>,

@@ -374,6 +374,9 @@ class Mistakes(Served):
         self.assertEqual(alone.name, "left")
         with self.assertRaises(rtorb.CORBA.INV_POLICY):
             asyncio.run(alone.async_.turn(0))
+        shared = rtorb.ORB(["-ORBWait", "reactor"]).connect(self.motor.ior, interface=Robot.Motor)
+        self.assertEqual(shared.name, "left")
+        self.assertEqual(asyncio.run(shared.async_.turn(0)), shared.turn(0))
         self.assertEqual(rtorb.ORB(["one", "-ORBConnection", "multiplexed", "two"]).arguments, ["one", "two"])
 
 
