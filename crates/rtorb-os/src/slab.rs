@@ -2,6 +2,7 @@
 //!
 //! A lookup adds one to a counter of its entry, and the end of its guard subtracts one. There is no lock and no list of readers, and
 //! the cost is the same for one entry and for a million. An entry that is removed while threads use it is dropped when the last of them leaves.
+//! That may be a thread whose lookup finds nothing: it is counted until it has seen that the entry is removed.
 //!
 //! The table grows by one segment of 64 slots at a time, and by a directory of 8 KiB with every 65,536th entry. The longest insert
 //! makes both. It takes 8 us, also in a table of a million entries. (A table that doubles took 64 ms.) Threads that insert at once
@@ -21,7 +22,11 @@ pub struct Slab<T> {
     directories: Box<[SetOnce<Directory<T>>]>,
     vacancies: Mutex<Vacancies>,
     entries_max: usize,
+    drop_used: Option<DropUsed<T>>,
 }
+
+/// Drops an entry that was in use when it was removed.
+type DropUsed<T> = Box<dyn Fn(T) + Send + Sync>;
 
 /// The name of an entry: its place, and its generation at that place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,7 +90,15 @@ impl<T> Slab<T> {
                 entries: 0,
             }),
             entries_max,
+            drop_used: None,
         }
+    }
+
+    /// Has `drop_used` drop each entry that is in use when it is removed: any thread that looks up entries may be the one that drops it,
+    /// and its destructor may be long, or panic.
+    pub fn dropping_used_by(mut self, drop_used: impl Fn(T) + Send + Sync + 'static) -> Self {
+        self.drop_used = Some(Box::new(drop_used));
+        self
     }
 
     /// Adds an entry that `make` builds from its key; `None` when the table is full.
@@ -179,7 +192,7 @@ impl<T> Slab<T> {
                 is_same.then_some(state & !LIVE | RETIRED)
             });
         if removed.is_ok() {
-            self.drop_if_unused(slot, key.index);
+            drop(self.reclaim_if_unused(slot, key.index));
         }
         removed.is_ok()
     }
@@ -238,15 +251,21 @@ impl<T> Slab<T> {
     #[inline]
     fn release(&self, slot: &Slot<T>, index: u32) {
         if slot.end_use() {
-            self.drop_if_unused(slot, index);
+            self.drop_after_use(slot, index);
         }
     }
 
     // A function of its own: in its callers, what drops the entry would cost each use of one 40 instructions.
     #[cold]
     #[inline(never)]
-    fn drop_if_unused(&self, slot: &Slot<T>, index: u32) {
-        drop(self.reclaim_if_unused(slot, index));
+    fn drop_after_use(&self, slot: &Slot<T>, index: u32) {
+        let Some(entry) = self.reclaim_if_unused(slot, index) else {
+            return;
+        };
+        match &self.drop_used {
+            Some(drop_used) => drop_used(entry),
+            None => drop(entry),
+        }
     }
 
     /// Empties a retired slot that no thread uses, and returns its entry. Exactly one of the threads that try succeeds.
@@ -341,19 +360,6 @@ impl<'s, T> SlabGuard<'s, T> {
     }
 }
 
-impl<'s, T, P> SlabGuard<'s, T, P> {
-    /// Ends the access as dropping it does, but returns the entry if that would drop it: its destructor may be long, or panic.
-    #[inline]
-    pub fn release(guard: Self) -> Option<RemovedEntry<'s, T>> {
-        let guard = ManuallyDrop::new(guard);
-        let Self {
-            slab, slot, index, ..
-        } = *guard;
-        slot.value.with(|_| ());
-        slot.end_use().then(|| RemovedEntry { slab, slot, index })
-    }
-}
-
 impl<T, P> Deref for SlabGuard<'_, T, P> {
     type Target = P;
     #[inline]
@@ -374,25 +380,6 @@ impl<T, P> Drop for SlabGuard<'_, T, P> {
 impl<T, P: fmt::Debug> fmt::Debug for SlabGuard<'_, T, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.value.fmt(f)
-    }
-}
-
-/// An entry that was removed, after its last use. Dropping this drops the entry.
-pub struct RemovedEntry<'s, T> {
-    slab: &'s Slab<T>,
-    slot: &'s Slot<T>,
-    index: u32,
-}
-
-impl<T> fmt::Debug for RemovedEntry<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RemovedEntry").field(&self.index).finish()
-    }
-}
-
-impl<T> Drop for RemovedEntry<'_, T> {
-    fn drop(&mut self) {
-        drop(self.slab.reclaim_if_unused(self.slot, self.index));
     }
 }
 
@@ -538,10 +525,43 @@ mod tests {
         assert!(SlabGuard::part(enter(), |_| None::<&()>).is_none());
         assert!(slab.remove(key));
         assert_eq!((*part, Arc::strong_count(&value)), (7, 2));
-        let removed = SlabGuard::release(part).expect("it was the last access");
-        assert_eq!((slab.len(), Arc::strong_count(&value)), (1, 2));
-        drop(removed);
+        drop(part);
         assert_eq!((slab.len(), Arc::strong_count(&value)), (0, 1));
+    }
+
+    /// Notes in which way it was dropped.
+    struct Noting(Arc<Mutex<Vec<&'static str>>>);
+
+    impl Drop for Noting {
+        fn drop(&mut self) {
+            self.0.lock().push("dropped");
+        }
+    }
+
+    #[test]
+    fn an_entry_in_use_is_dropped_as_the_table_says_also_by_a_lookup_that_finds_nothing() {
+        let notes: Arc<Mutex<Vec<_>>> = Arc::default();
+        let note = Arc::clone(&notes);
+        let slab = Slab::new(1).dropping_used_by(move |entry: Noting| {
+            note.lock().push("handed over");
+            drop(entry);
+        });
+        let insert = || slab.insert(Noting(Arc::clone(&notes))).expect("room");
+
+        let unused = insert();
+        assert!(slab.remove(unused));
+        assert_eq!(*notes.lock(), ["dropped"]);
+
+        let key = insert();
+        let inside = slab.get(key).expect("there");
+        assert!(slab.remove(key));
+        // The first step of a lookup by another thread, which ends after the use that was there before.
+        let slot = slab.slot(key.index).expect("it is used");
+        slot.state.fetch_add(1, Ordering::Acquire);
+        drop(inside);
+        assert_eq!(*notes.lock(), ["dropped"], "the lookup is counted");
+        slab.release(slot, key.index);
+        assert_eq!(*notes.lock(), ["dropped", "handed over", "dropped"]);
     }
 
     #[test]

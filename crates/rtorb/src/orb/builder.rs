@@ -323,6 +323,7 @@ impl OrbBuilder {
                 report: reporter(&warnings),
             },
         );
+        let upcall = next_upcall();
         let core = Arc::new_cyclic(|host: &Weak<OrbCore>| {
             let server = ServerCore {
                 timing: Arc::clone(&client.timing),
@@ -334,8 +335,8 @@ impl OrbBuilder {
                     .obtainable(&config.server_threads.unwrap_or_default()),
                 shared_memory: client.shared_memory,
                 epoch: epoch(),
-                upcall: next_upcall(),
-                objects: ObjectTable::new(client.limits.objects_max),
+                upcall,
+                objects: ObjectTable::new(client.limits.objects_max, upcall),
                 activation: SetOnce::new(),
                 deferred: DeferredReplies::new(client.limits.deferred_replies_max),
                 held: HeldRequests::new(&client.limits),

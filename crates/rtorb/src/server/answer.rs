@@ -122,11 +122,7 @@ fn note_named(
     if matches!(noted, Err(CodeSetError::Unsupported(_))) {
         let key = request.target.object_key()?;
         let object = target::find(&session.orb, key, &mut workspace.names);
-        let is_proxy = (object.as_ref()).is_some_and(|object| object.servant.is_proxy());
-        if let Some(object) = object {
-            upcall::release(session.upcall(), object);
-        }
-        if !is_proxy {
+        if !object.is_some_and(|object| object.servant.is_proxy()) {
             return noted;
         }
     } else {
@@ -283,8 +279,5 @@ fn locate_request(
     };
     let is_sent = written.is_ok() && session.send(&w).is_ok();
     workspace.out = w.into_buffer();
-    if let Some(object) = object {
-        upcall::release(session.upcall(), object);
-    }
     Ok(if is_sent { Next::Done } else { Next::Over })
 }

@@ -14,7 +14,6 @@ use super::request::TakenRequest;
 use super::server_core::ServerCore;
 use super::session::Session;
 use super::thread_priority::ThreadPriority;
-use super::upcall;
 use super::workspace::Workspace;
 use crate::Limits;
 use crate::clock::monotonic_ns;
@@ -125,7 +124,7 @@ pub(super) fn admit_known(
 
 /// Returns what holds the requests for the object with that key, if something does.
 fn find_hold(key: ObjectKey<'_>, call: &ServerCall<'_>, names: &mut NameCache) -> Option<Hold> {
-    let OrbResponder { orb, session, .. } = call.reply.responder;
+    let orb = call.reply.responder.orb;
     let releases = orb.held.releases();
     let object = match key {
         ObjectKey::Transient { epoch, place } if epoch == orb.epoch => orb.objects.get(place),
@@ -133,7 +132,6 @@ fn find_hold(key: ObjectKey<'_>, call: &ServerCall<'_>, names: &mut NameCache) -
         ObjectKey::Named(name) => orb.objects.get_named(name, names),
     }?;
     let manager = (object.manager.is_holding()).then(|| Arc::clone(&object.manager));
-    upcall::release(session.map_or(orb.upcall, Session::upcall), object);
     Some(Hold {
         manager: manager?,
         releases,

@@ -5,13 +5,12 @@ use super::names::NameCache;
 use super::object_key::{self, ObjectKey};
 use super::server_core::ServerCore;
 use super::session::Session;
-use super::upcall::{drop_removed, in_servant};
+use super::upcall::in_servant;
 use crate::exception::SystemException;
 use crate::interceptors::{
     Ending, Intervention, OtherEnding, RequestDescription, RequestPeer, ServerInterception,
 };
 use rtorb_core::ReplyEnding;
-use rtorb_os::slab::SlabGuard;
 use rtorb_wire::giop::{PassedReply, ReplyHeader, ReplyStatus, RequestHeader, SystemExceptionBody};
 use rtorb_wire::{Decode, DecodeError, Ior};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -66,11 +65,7 @@ fn describe(
         identity: session.and_then(|session| session.stream.peer_identity()),
     };
     let interceptors = &orb.client.core.interceptors.server;
-    let begun = interception.begin(interceptors, &description);
-    if let Some(removed) = object.and_then(SlabGuard::release) {
-        drop_removed(orb.upcall, removed);
-    }
-    begun
+    interception.begin(interceptors, &description)
 }
 
 /// Returns the path of the adapter that a readable key names.

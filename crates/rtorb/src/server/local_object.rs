@@ -5,7 +5,7 @@ use super::object_key::ObjectKey;
 use super::object_table::ActiveObject;
 use super::server_core::ServerCore;
 use super::thread_priority;
-use super::upcall::{FAILED, InServant, drop_removed};
+use super::upcall::{FAILED, InServant};
 use crate::exception::SystemException;
 use crate::realtime::UpcallPriority;
 use core::any::Any;
@@ -69,14 +69,12 @@ impl LocalCall<'_> {
         self.servant.get()
     }
 
-    /// Ends the call. If the object was removed meanwhile, and no other call uses it, drops it.
+    /// Ends the call. If the object was removed meanwhile, and no other call uses it, it is dropped.
     // Always: it is in the path of a call without a request.
     #[inline(always)]
     pub(crate) fn end(self) {
         drop(self.inside);
-        if let Some(removed) = SlabGuard::release(self.servant) {
-            drop_removed(self.server.upcall, removed);
-        }
+        drop(self.servant);
         if self.priority.has_left_changes() {
             end_changes(self.server, self.priority);
         }

@@ -3,6 +3,7 @@
 use super::manager_state::ManagerState;
 use super::names::{LocatedId, NameCache, Names, Unbindable};
 use super::servant::{ObjectAdapter, Servant};
+use super::upcall;
 use crate::realtime::{CallPriority, ThreadpoolId};
 use rtorb_core::codegen::ServantTraits;
 use rtorb_os::set_once::SetOnce;
@@ -56,9 +57,12 @@ impl ActiveObject {
 }
 
 impl ObjectTable {
-    pub(crate) fn new(objects_max: usize) -> Self {
+    /// Makes an empty table of at most `objects_max` objects for the ORB with that number. `upcall` has it in the upper half.
+    pub(crate) fn new(objects_max: usize, upcall: u64) -> Self {
+        let objects = Slab::new(objects_max)
+            .dropping_used_by(move |object| upcall::drop_removed(upcall, object));
         Self {
-            objects: Arc::new(Slab::new(objects_max)),
+            objects: Arc::new(objects),
             names: Names::default(),
         }
     }
@@ -121,7 +125,7 @@ impl ObjectTable {
         self.names.has_bound_in(adapter)
     }
 
-    /// Removes an object. It is dropped when the last call in it has ended.
+    /// Removes an object. It is dropped here, or as a servant of this ORB by the last thread that uses it.
     pub(crate) fn remove(&self, place: Key) -> bool {
         self.objects.remove(place)
     }

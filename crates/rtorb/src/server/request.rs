@@ -4,8 +4,8 @@ use super::answer::{self, TakenTimes};
 use super::names::LocatedId;
 use super::reading::Next;
 use super::session::Session;
+use super::target;
 use super::workspace::Workspace;
-use super::{target, upcall};
 use crate::exception::{SystemException, local};
 use crate::server::ActiveObject;
 use crate::timing::QueuePlace;
@@ -137,11 +137,7 @@ impl TakenRequest {
         self.read(session, |_, request| {
             let key = request.target.object_key()?;
             let object = target::find(&session.orb, key, &mut workspace.names);
-            let looked = look(object.as_deref(), &workspace.names.id, request);
-            if let Some(object) = object {
-                upcall::release(session.upcall(), object);
-            }
-            looked
+            look(object.as_deref(), &workspace.names.id, request)
         })?
     }
 

@@ -18,7 +18,7 @@ use crate::server::{ActiveObject, NameCache, ServerCore};
 use crate::thread_state::{self, NO_UPCALL, THREAD};
 use rtorb_core::upcall::{NO_SUCH_OBJECT, Upcall};
 use rtorb_core::{Described, Intervention, Reply, ReplyEnding, ReplyState};
-use rtorb_os::slab::{RemovedEntry, SlabGuard};
+use rtorb_os::slab::SlabGuard;
 use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, RequestHeader, Response, contexts};
 use rtorb_wire::{Encode, Reader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -299,7 +299,7 @@ impl<'m, const SITE: u8> Upcall<'m> for OrbUpcall<'m, '_, SITE> {
     }
 
     fn leave(&mut self, object: Self::Object) {
-        release(self.orb.upcall, object);
+        drop(object);
     }
 
     // Always: it is in the path of every call, and its other callers are rare.
@@ -337,7 +337,7 @@ impl<'m, const SITE: u8> OrbUpcall<'m, '_, SITE> {
         let running = match begin(&orb.rt, &object, request, call, self.thread) {
             Ok(running) => running,
             Err(exception) => {
-                release(upcall, object);
+                drop(object);
                 return Err(exception);
             }
         };
@@ -358,7 +358,7 @@ impl<'m, const SITE: u8> OrbUpcall<'m, '_, SITE> {
             // Still at the priority of the call, as its results are.
             call.reply.send_exception(&exception);
         }
-        release(upcall, object);
+        drop(object);
         if let Some(timing) = call.reply.responder.timing.take()
             && !timing.end(&orb.timing, &orb.rt)
         {
@@ -383,8 +383,7 @@ fn serve_admitted<'m>(
     thread: &mut ThreadPriority,
 ) -> Result<(), SystemException> {
     let OrbResponder { orb, session, .. } = call.reply.responder;
-    let upcall = session.map_or(orb.upcall, Session::upcall);
-    release(upcall, object);
+    drop(object);
     let pool = session.map_or(ThreadpoolId::OWN, |session| session.pool);
     let key = request.target.object_key()?;
     loop {
@@ -398,7 +397,7 @@ fn serve_admitted<'m>(
             return upcall.execute(object, request, call);
         }
         let manager = Arc::clone(&object.manager);
-        release(upcall, object);
+        drop(object);
         let hold = Hold { manager, releases };
         if !held_requests::admit(hold, request.request_id, call)? {
             return Ok(());
@@ -406,19 +405,9 @@ fn serve_admitted<'m>(
     }
 }
 
-/// Ends the use of an object. If it was deactivated meanwhile, its servant is dropped, which may panic.
-#[inline(always)]
-pub(super) fn release(upcall: u64, object: SlabGuard<'_, ActiveObject>) {
-    if let Some(removed) = SlabGuard::release(object) {
-        drop_removed(upcall, removed);
-    }
-}
-
-/// Drops an object that was deactivated while the call used it. Its servant may panic then.
-#[cold]
-#[inline(never)]
-pub(super) fn drop_removed(upcall: u64, removed: RemovedEntry<'_, ActiveObject>) {
-    let _ = in_servant(upcall, || drop(removed));
+/// Drops an object that was deactivated while a thread used it. Its servant may panic then.
+pub(super) fn drop_removed(upcall: u64, object: ActiveObject) {
+    let _ = in_servant(upcall, || drop(object));
 }
 
 /// Runs a servant on the calling thread. `upcall` has the numbers of the ORB and of the connection.
@@ -542,11 +531,9 @@ fn forward(
     request: &RequestHeader<'_>,
     call: &mut ServerCall<'_>,
 ) -> Result<(), SystemException> {
-    let OrbResponder { orb, session, .. } = call.reply.responder;
-    let key = request.target.object_key();
-    let ior = key.map(|key| object.adapter.forward(&object, key));
-    release(session.map_or(orb.upcall, Session::upcall), object);
-    let ior = ior?;
+    let key = request.target.object_key()?;
+    let ior = object.adapter.forward(&object, key);
+    drop(object);
     call.reply
         .respond(ReplyEnding::Forward(&ior), |w| ior.encode(w))
 }
