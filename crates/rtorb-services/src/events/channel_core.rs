@@ -47,9 +47,10 @@ pub(crate) struct ChannelCore {
     observers: Observers,
     /// True if the keeper has to update observers.
     has_changed: AtomicBool,
-    /// The events that the source of priorities has admitted. It is locked while the registry is.
-    admitted: Mutex<Vec<EventFlow>>,
-    /// True if the channel may have fewer events than were admitted.
+    /// The events that the source of priorities has admitted; `None` if that is unknown, after an admission that failed. It is locked
+    /// while the registry is.
+    admitted: Mutex<Option<Vec<EventFlow>>>,
+    /// True if the source may have admitted more events than the channel has.
     may_have_fewer: AtomicBool,
     is_ending: AtomicBool,
     /// True while the configured key is bound to the channel's object.
@@ -99,7 +100,7 @@ impl ChannelCore {
             reorders: AtomicU64::new(0),
             observers: Observers::new(OBSERVERS_MAX),
             has_changed: AtomicBool::new(false),
-            admitted: Mutex::default(),
+            admitted: Mutex::new(Some(Vec::new())),
             may_have_fewer: AtomicBool::new(false),
             is_ending: AtomicBool::new(false),
             has_key: Mutex::new(false),
@@ -377,12 +378,9 @@ impl ChannelCore {
         // Under the lock: no client connects between the question and the answer.
         let registry = self.registry.lock();
         let left = flows(&registry, None, None);
-        if *self.admitted.lock() == left {
-            return;
-        }
-        let told = rtorb::with_deadline(self.config.ping_timeout, || self.admit(|| left));
-        if told.is_err() {
-            self.may_have_fewer.store(true, Ordering::SeqCst);
+        if self.admitted.lock().as_ref() != Some(&left) {
+            // If it fails, the keeper tries again.
+            let _ = rtorb::with_deadline(self.config.ping_timeout, || self.admit(|| left));
         }
     }
 
@@ -489,6 +487,7 @@ impl ChannelCore {
     }
 
     /// Asks the source of priorities, for [`ADMISSION_TIMEOUT`] at most, whether the events of its operations may go through the channel.
+    /// A source that does not answer in time may have admitted them, so the keeper tells it later which events there are.
     fn admit(&self, flows: impl FnOnce() -> Vec<EventFlow>) -> Result<(), SystemException> {
         let Some(admission) = self.priorities.admission() else {
             return Ok(());
@@ -496,9 +495,12 @@ impl ChannelCore {
         let flows = flows();
         let name = self.name();
         let admitted = rtorb::with_deadline(ADMISSION_TIMEOUT, || admission.admit(&name, &flows));
-        admitted.map_err(|reason| local::NOT_ADMITTED.with_detail(reason))?;
-        *self.admitted.lock() = flows;
-        Ok(())
+        *self.admitted.lock() = admitted.is_ok().then_some(flows);
+        admitted.map_err(|reason| {
+            // The keeper is not woken: it may be the caller.
+            self.may_have_fewer.store(true, Ordering::SeqCst);
+            local::NOT_ADMITTED.with_detail(reason)
+        })
     }
 
     /// Returns a name that no other running channel has, and that this one has again after a restart at the same endpoint: its key, its
@@ -666,8 +668,10 @@ pub(crate) mod tests {
     use crate::events::event::{EncodedEvents, Message};
     use crate::events::priority_source::{FlowAdmission, RtInfoIsPriority};
     use crate::events::timer_queue::TimerQueue;
+    use crate::stubs::rtec_event::rtec_base::DependencyInfo;
     use crate::stubs::rtec_event::rtec_event_channel_admin::{
-        ConsumerAdminServant, Dependency, Observer, ObserverServant, SupplierAdminServant,
+        ConsumerAdminServant, Dependency, Observer, ObserverServant, Publication,
+        SupplierAdminServant,
     };
     use rtorb::CurrentCall;
     use rtorb::cdr::CharCodeSet;
@@ -872,6 +876,71 @@ pub(crate) mod tests {
         }
         let calls = source.calls.load(Ordering::SeqCst);
         assert_eq!(calls, 1, "of the consumer when it connected");
+    }
+
+    /// An admission that keeps the events of each call, and has an error for those in which a given consumer takes part.
+    #[derive(Debug)]
+    struct Silent {
+        of_consumer: i32,
+        kept: Mutex<Vec<Vec<EventFlow>>>,
+    }
+
+    impl PrioritySource for Silent {
+        fn urgency(&self, rt_info: i32) -> Result<Urgency, UrgencyError> {
+            RtInfoIsPriority.urgency(rt_info)
+        }
+
+        fn admission(&self) -> Option<&dyn FlowAdmission> {
+            Some(self)
+        }
+    }
+
+    impl FlowAdmission for Silent {
+        fn admit(&self, _: &str, flows: &[EventFlow]) -> Result<(), String> {
+            self.kept.lock().push(flows.to_vec());
+            let is_silent = flows.iter().any(|flow| flow.consumer == self.of_consumer);
+            (!is_silent).then_some(()).ok_or("too late".to_owned())
+        }
+    }
+
+    #[test]
+    fn a_source_whose_answer_is_late_learns_which_events_are_left() {
+        for others in [vec![7], vec![]] {
+            let source = Arc::new(Silent {
+                of_consumer: 9,
+                kept: Mutex::default(),
+            });
+            let core = channel_with(ChannelConfig::default(), Arc::clone(&source) as _);
+            let supplier = supplier_proxy(&core);
+            let publication = Publication {
+                event: Arrival::default().event,
+                dependency_info: DependencyInfo {
+                    rt_info: 1,
+                    ..DependencyInfo::default()
+                },
+            };
+            let qos = SupplierQos {
+                publications: vec![publication],
+                is_gateway: false,
+            };
+            let connected = core.connect_supplier(&supplier, None, qos);
+            connected.expect("it is admitted");
+            for other in others {
+                connect_with(&core, other, recording());
+            }
+            let before = source.kept.lock().last().cloned();
+            let request = everything(&core, source.of_consumer);
+            let refused = core.connect_consumer(consumer_proxy(&core), request, recording());
+            assert_eq!(
+                refused.err().map(|it| it.kind),
+                Some(ExceptionKind::NoResources)
+            );
+            let asked = source.kept.lock().len();
+            core.update_admission();
+            assert_eq!(source.kept.lock()[asked..].first(), before.as_ref());
+            core.update_admission();
+            assert_eq!(source.kept.lock().len(), asked + 1, "it knows them");
+        }
     }
 
     #[test]

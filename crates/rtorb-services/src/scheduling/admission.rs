@@ -4,6 +4,7 @@ use core::fmt;
 use rtorb_sched::{CallGraph, CallKind, OperationCall, Refusal, SearchLimits, Verdict};
 use std::collections::BTreeMap;
 
+use super::change::check_caller;
 use super::description::Description;
 use super::published::{Analysis, PublishedSchedule};
 use super::service::Scheduling;
@@ -61,13 +62,7 @@ impl AdmittedFlows {
 
     /// Checks the bounds of the table, for flows beside `others`.
     fn check_room(&self, channel: &str, flows: &[EventFlow], others: usize) -> Result<(), Refusal> {
-        let refuse = |reason| {
-            Err(Refusal {
-                operation: "a channel".to_owned(),
-                reason,
-                remedies: Vec::new(),
-            })
-        };
+        let refuse = |reason| Err(refusal(reason));
         if channel.len() > NAME_BYTES_MAX {
             return refuse(format!("has a name of more than {NAME_BYTES_MAX} bytes"));
         }
@@ -93,10 +88,15 @@ impl AdmittedFlows {
 impl SchedulerState {
     /// Checks that every deadline also holds with these events of a channel beside those of all others, if it held without them, and
     /// keeps them in place of the channel's former ones. Events of operations that the schedule does not have, and those that it has as
-    /// calls already, change nothing. Flows between the same operations count together.
+    /// calls already, change nothing. Flows between the same operations count together. A caller that has given up is refused.
     pub(super) fn admit(&self, channel: &str, flows: &[EventFlow]) -> Result<(), Refusal> {
         let mut known = self.flows.lock();
         let admitted = self.merge_and_check(&known, channel, flows);
+        // Events that nobody knows to be admitted would stay.
+        let admitted = admitted.and_then(|flows| match check_caller() {
+            Ok(()) => Ok(flows),
+            Err(_) => Err(refusal("has given its question up".to_owned())),
+        });
         let flows = admitted.inspect_err(|refused| self.note_refusal(refused))?;
         known.replace(channel, flows);
         Ok(())
@@ -248,6 +248,15 @@ impl PublishedSchedule {
     }
 }
 
+/// Refuses the events of a channel.
+fn refusal(reason: String) -> Refusal {
+    Refusal {
+        operation: "a channel".to_owned(),
+        reason,
+        remedies: Vec::new(),
+    }
+}
+
 /// Refuses events that the file of a system does not have: its bounds hold for the events that it has.
 fn undeclared(declared: &CallGraph, wanted: &CallGraph) -> Refusal {
     let is_more = |call: &&OperationCall| !declared.calls.contains(call);
@@ -293,3 +302,64 @@ impl FlowAdmission for Scheduling {
 
 /// The longest name of a channel: a host, an object key and some endpoints.
 const NAME_BYTES_MAX: usize = 4_096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduling::{Scheduling, SchedulingConfig};
+    use crate::stubs::rtec_event::rtec_event_channel_admin::{
+        ConsumerQos, Observer, ObserverServant, SupplierQos,
+    };
+    use rtorb::{Orb, SystemException, with_deadline};
+    use std::time::Duration;
+
+    /// Asks for the admission of an event in each call.
+    struct Asking {
+        service: Scheduling,
+        channel: &'static str,
+    }
+
+    impl ObserverServant for Asking {
+        fn update_consumer(&self, _: &ConsumerQos) -> Result<(), SystemException> {
+            let flow = EventFlow {
+                supplier: 1,
+                consumer: 2,
+                count: 1,
+            };
+            let admitted = self.service.admit(self.channel, &[flow]);
+            admitted.map_err(|reason| rtorb::exception::local::NOT_ADMITTED.with_detail(reason))
+        }
+
+        fn update_supplier(&self, _: &SupplierQos) -> Result<(), SystemException> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn events_whose_channel_has_given_up_are_not_kept() {
+        let orb = Orb::builder().build().expect("an ORB");
+        let service = Scheduling::serve(&orb, SchedulingConfig::default()).expect("it serves");
+        let poa = orb.root_poa().expect("its adapter");
+        let kept = || service.shared.flows.lock().all().0.len();
+        for (channel, left, expected) in [
+            ("late", Duration::ZERO, 0),
+            ("in time", Duration::from_secs(3600), 1),
+        ] {
+            let asking = Asking {
+                service: service.clone(),
+                channel,
+            };
+            let asking: Observer = poa.activate(asking).expect("room");
+            let subscription = ConsumerQos {
+                dependencies: Vec::new(),
+                is_gateway: false,
+            };
+            let asked = with_deadline(left, || asking.update_consumer(&subscription));
+            assert_eq!(
+                (asked.is_ok(), kept()),
+                (expected == 1, expected),
+                "{channel}"
+            );
+        }
+    }
+}

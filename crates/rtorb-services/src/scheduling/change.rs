@@ -246,7 +246,7 @@ impl SchedulerState {
 const ATTEMPTS: usize = 4;
 
 /// Checks that the client of the call that this thread executes, if it executes one, still awaits its result.
-fn check_caller() -> Result<(), SystemException> {
+pub(super) fn check_caller() -> Result<(), SystemException> {
     let Some(call) = CurrentCall::get() else {
         return Ok(());
     };
