@@ -13,7 +13,8 @@ impl RtOrb {
     ///
     /// New threads start before this returns, scheduled as the others. A thread that is one too many ends at the first moment at which no
     /// request of the lane is in progress, because one in progress may wait for a nested call that needs this thread. Until
-    /// then it serves. It counts no more against [`Limits::pool_threads_max`](crate::Limits::pool_threads_max).
+    /// then it serves. It counts no more against [`Limits::pool_threads_max`](crate::Limits::pool_threads_max), also if it stays: the last
+    /// thread but one does while servants of the lane call the lane itself.
     ///
     /// # Errors
     /// BAD_PARAM for an unknown pool or lane, for a pool without lanes, with borrowing or with request filters, without a thread, for

@@ -65,7 +65,8 @@ impl ThreadCount {
     }
 
     /// Changes the number of threads that stay. Returns how many the caller is to [add](Self::add): none if threads that were about
-    /// to end are enough, or if all are to end. Callers exclude each other.
+    /// to end are enough, or if all are to end. Callers exclude each other, and say the same number again when these are added: one that had
+    /// claimed its end may have [stayed](Self::stay) meanwhile.
     pub(crate) fn want(&self, wanted: u32) -> u32 {
         let change = |word| {
             let surplus = threads(word).saturating_sub(wanted);
@@ -169,6 +170,14 @@ mod tests {
         count.add();
         count.add();
         count.stay();
+        assert_eq!(state(&count), (4, 3, true), "one of them ends");
+
+        let count = claimed();
+        assert_eq!(count.want(3), 2);
+        count.stay();
+        count.add();
+        count.add();
+        assert_eq!(count.want(3), 0, "the caller says it again");
         assert_eq!(state(&count), (4, 3, true), "one of them ends");
 
         let count = claimed();

@@ -148,9 +148,8 @@ pub(crate) fn change_threads(
         }
     }
     let added = (0..missing).try_for_each(|_| add_thread(orb, pool, lane));
-    if added.is_err() {
-        lane.count.want(before);
-    }
+    // Also if all were added: a thread that was about to end may have stayed meanwhile.
+    lane.count.want(if added.is_ok() { wanted } else { before });
     if lane.count.is_surplus() {
         lane.call();
     }
