@@ -13,15 +13,16 @@ use std::time::Duration;
 use rtorb::endpoint::Endpoint;
 use rtorb::rt::{
     LanedThreadpool, NativePriority, Priority, PriorityMapping, PriorityModel, RequestBuffering,
-    Threadpool, ThreadpoolId, ThreadpoolLane,
+    RequestOrder, Threadpool, ThreadpoolId, ThreadpoolLane,
 };
 use rtorb::thread::SchedPolicy;
 use rtorb::{
-    CompletionStatus, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder, PoaPolicies,
-    SystemException,
+    CompletionStatus, DispatchStrategy, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder,
+    PoaPolicies, SystemException,
 };
 use rtorb_os::sched::{allowed, current_policy};
 use rtorb_tests::raw::{self, CLOSE_CONNECTION};
+use rtorb_tests::relay::Served;
 use rtorb_tests::running::until;
 use rtorb_tests::skip;
 use rtorb_tests::stubs::exchange::{Party, PartyServant};
@@ -781,6 +782,23 @@ fn every_thread_has_the_name_policy_and_priority_of_the_configuration() {
     // The kernel lists a thread for a moment after it was joined.
     until("its threads are gone", || {
         threads_named(&name).is_empty().then_some(())
+    });
+}
+
+#[test]
+fn the_threads_that_read_for_the_own_lanes_of_an_orb_have_the_names_of_their_lanes() {
+    let Some(builder) = fifo() else { return };
+    let ordered = |number| ThreadpoolLane {
+        order: RequestOrder::EarliestDeadline,
+        ..lane(number, 2)
+    };
+    let builder = builder.dispatch(DispatchStrategy::Lanes);
+    let _served = Served::by(builder.lanes(vec![ordered(9), ordered(30)]));
+    // No other ORB of these tests has such lanes.
+    until("its threads run", || {
+        let own = threads_named("rtorb-p0l");
+        let runs = |reader: &str| own.iter().any(|thread| thread.starts_with(reader));
+        (runs("rtorb-p0l0-io ") && runs("rtorb-p0l1-io ")).then_some(())
     });
 }
 

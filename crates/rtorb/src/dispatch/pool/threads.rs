@@ -235,9 +235,11 @@ fn start_reader(
     lane: &Lane,
     config: &ThreadConfig,
 ) -> Result<JoinHandle<Option<()>>, Refused> {
-    let name = match pool.config.id {
-        ThreadpoolId::OWN => "rtorb-io".to_owned(),
-        _ => format!("{}-io", lane.name),
+    let is_only_one = pool.config.id == ThreadpoolId::OWN && !pool.config.has_lanes;
+    let name = if is_only_one {
+        "rtorb-io".to_owned()
+    } else {
+        format!("{}-io", lane.name)
     };
     let number = lane.number;
     let (orb, pool) = (Arc::clone(orb), Arc::clone(pool));
