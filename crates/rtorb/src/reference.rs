@@ -146,10 +146,14 @@ impl ObjectRef {
     }
 
     fn of(mut inner: Inner) -> Self {
-        let is_bounded = inner.timeout.is_chosen(&inner.client.core);
+        let core = &inner.client.core;
+        let is_bounded = inner.timeout.is_chosen(core);
+        // A call with a deadline of its own is not collocated.
+        let timeout_ns = inner.timeout.of_calls(core).unwrap_or(u64::MAX);
         for route in &mut inner.routes {
             // A timeout cannot end a servant that runs on the calling thread.
             route.is_collocated = route.is_own && !is_bounded;
+            route.timeout_ns = timeout_ns;
         }
         inner.is_direct = inner.routes.iter().all(|route| route.is_collocated);
         inner.servant = inner.find_servant();

@@ -69,6 +69,17 @@ struct Request<'f, 'x, 'a> {
 /// The id of each request: no other is in its buffer.
 const REQUEST_ID: u32 = 0;
 
+impl Invocation<'_> {
+    /// Returns the deadline of a collocated call that begins to wait: for its manager, or for a deferred reply.
+    pub(crate) fn end_of_wait(&self) -> Deadline {
+        match self.deadline {
+            Deadline::NONE => Deadline::after(monotonic_ns(), self.route.timeout_ns)
+                .no_later_than(deadline::inherited_ns()),
+            begun_before => begun_before,
+        }
+    }
+}
+
 impl CollocatedRequest for Request<'_, '_, '_> {
     fn char_code_set(&self) -> CharCodeSet {
         self.invocation.route.endpoint.char_code_set
@@ -92,12 +103,7 @@ impl CollocatedRequest for Request<'_, '_, '_> {
     }
 
     fn deadline(&self) -> Deadline {
-        let deadline = match self.invocation.deadline {
-            // A call with a timeout of its own goes by a connection.
-            Deadline::NONE => Deadline::after(monotonic_ns(), self.invocation.core.round_trip_ns)
-                .no_later_than(deadline::inherited_ns()),
-            begun_before => begun_before,
-        };
+        let deadline = self.invocation.end_of_wait();
         self.end_of_wait.set(deadline);
         deadline
     }

@@ -27,6 +27,8 @@ pub(crate) struct Route {
     pub(crate) is_own: bool,
     /// True if the calling thread serves the requests of this reference: its timeout also allows that.
     pub(crate) is_collocated: bool,
+    /// The timeout of this reference's calls in nanoseconds, for a collocated call that waits; `u64::MAX` for none.
+    pub(crate) timeout_ns: u64,
     /// The CORBA priority of the endpoint's lane, if the reference contains it.
     pub(crate) priority: Option<Priority>,
     /// True if a request contains its deadline as an end time; false if it contains the remaining time.

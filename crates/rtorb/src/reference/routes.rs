@@ -319,6 +319,7 @@ fn route_maker<'o>(
             prefix: prefix.clone(),
             is_own,
             is_collocated: false,
+            timeout_ns: u64::MAX,
             priority,
         })
     }

@@ -71,7 +71,7 @@ impl Timeout {
     /// Returns the timeout of a call in nanoseconds, `u64::MAX` for none. Returns `None` if the call has a deadline that its server
     /// learns.
     #[inline]
-    fn of_calls(&self, core: &ClientCore) -> Option<u64> {
+    pub(super) fn of_calls(&self, core: &ClientCore) -> Option<u64> {
         match *self {
             Self::OfOrb => Some(core.round_trip_ns),
             Self::Own(timeout) => Some(timeout_ns(timeout)),
@@ -266,5 +266,32 @@ impl ObjectRef {
                 self.check_begun(time).map(|()| time.expiry_ns)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Orb;
+
+    #[test]
+    fn a_collocated_call_waits_as_long_as_its_reference_says() {
+        let orb = Orb::builder().build().expect("an ORB");
+        orb.root_poa().expect("it listens");
+        let own = orb.endpoints()[0].to_string();
+        let object = orb.string_to_object(&format!("corbaloc:{}/any", own.replace("://", ":")));
+        let object = object.expect("a reference");
+        let end_of_wait = |object: &ObjectRef| {
+            assert!(object.inner.is_direct);
+            let invocation = object.inner.oneway("any").expect("it has a route");
+            invocation.end_of_wait().at_ns()
+        };
+        let unbounded = object.with_timeout(None);
+        let begun_ns = monotonic_ns();
+        let usual = end_of_wait(&object).expect("the timeout of an ORB");
+        assert!(usual >= begun_ns + orb.core.client.round_trip_ns);
+        assert_eq!(end_of_wait(&unbounded), None);
+        let inherited = deadline::with_deadline(Duration::from_secs(1), || end_of_wait(&unbounded));
+        assert!(inherited.is_some_and(|at_ns| at_ns < usual));
     }
 }
