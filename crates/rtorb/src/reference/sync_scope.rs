@@ -77,7 +77,7 @@ impl ObjectRef {
     /// Sends the unsent part of a oneway with [`SyncScope::None`], as far as the socket takes it without waiting. Returns true if
     /// nothing is left; the next oneway is then accepted unless the connection breaks.
     ///
-    /// It concerns the connection that a oneway of the calling thread, at its current priority, would use. It returns false while
+    /// It concerns the connection that a oneway of the calling thread, with its current priority and policies, would use. It returns false while
     /// another thread uses that connection. If nothing is left it makes no system call, unless the connection was idle for more than a
     /// second: then it looks whether the server has ended it.
     ///
@@ -85,6 +85,11 @@ impl ObjectRef {
     /// TRANSIENT [`UNCONNECTED`](SyncScope::UNCONNECTED) if no connection is open; COMM_FAILURE if the connection is broken: the
     /// unsent part is lost and the connection closed; INV_POLICY as for [`SyncScope::None`].
     pub fn flush(&self) -> Result<bool, SystemException> {
+        if thread_state::has_special()
+            && let Some(object) = self.with_thread_policies()
+        {
+            return object.flush();
+        }
         let kind = InvocationKind::Operation;
         self.at_once("", kind, NONE_NS, &mut |invocation| {
             without_waiting::flush(invocation)

@@ -8,7 +8,7 @@ use rtorb::ior::{Component, Ior};
 use rtorb::rt::{Policy, Protocol, TcpProtocolProperties};
 use rtorb::{
     CompletionStatus, ConnectionStrategy, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder,
-    SyncScope, SystemException, WaitStrategy,
+    PolicyOverrides, SyncScope, SystemException, WaitStrategy,
 };
 use rtorb_tests::fake::{FakeServer, Peer, request_id, yes};
 use rtorb_tests::ours::Ours;
@@ -75,6 +75,27 @@ fn a_oneway_sends_what_is_left_of_the_one_before_when_there_is_room() {
     until("there is room", || push(&object, &[1]).ok());
     until("the rest is sent", || flushed(&object).then_some(()));
     server.pushed_after_reading(accepted + 1);
+}
+
+#[test]
+fn a_flush_concerns_the_connection_that_the_policies_of_the_thread_choose() {
+    let server = Slow::new();
+    let orb = with(Orb::builder(), MULTIPLEXED);
+    let object = orb.string_to_object(&server.server.reference());
+    let object = object
+        .expect("a reference")
+        .with_sync_scope(SyncScope::None);
+    object.validate_connection().expect("the server answers");
+    let private = private_and_small()
+        .into_iter()
+        .fold(PolicyOverrides::default(), PolicyOverrides::policy);
+    let flushed = orb.policy_current().with_overrides(private, || {
+        object.non_existent().expect("the server answers");
+        push(&object, &payload(0, 3 * NEVER_FITS)).expect("nothing is before it");
+        object.flush()
+    });
+    assert_eq!(flushed, Ok(Ok(false)));
+    assert_eq!(object.flush(), Ok(true), "its own connection");
 }
 
 #[test]
@@ -372,16 +393,10 @@ impl Slow {
     }
 
     fn object_of(&self, orb: &Orb) -> ObjectRef {
-        let small = TcpProtocolProperties {
-            send_buffer_size: 8192,
-            ..TcpProtocolProperties::default()
-        };
-        let policies = [
-            Policy::PrivateConnection,
-            Policy::ClientProtocol(vec![Protocol::Tcp(small)]),
-        ];
         let object = orb.string_to_object(&self.server.reference());
-        let object = object.expect("a reference").set_policy_overrides(&policies);
+        let object = object
+            .expect("a reference")
+            .set_policy_overrides(&private_and_small());
         object
             .expect("a client may")
             .with_sync_scope(SyncScope::None)
@@ -478,6 +493,18 @@ fn with(builder: OrbBuilder, connection: ConnectionStrategy) -> Orb {
     builder.connection(connection).build().expect("legal")
 }
 
+/// The policies of a private connection with small buffers.
+fn private_and_small() -> [Policy; 2] {
+    let small = TcpProtocolProperties {
+        send_buffer_size: 8192,
+        ..TcpProtocolProperties::default()
+    };
+    [
+        Policy::PrivateConnection,
+        Policy::ClientProtocol(vec![Protocol::Tcp(small)]),
+    ]
+}
+
 fn push(object: &ObjectRef, octets: &[u8]) -> Result<(), SystemException> {
     object.invoke_oneway("push", |w| {
         w.primitive(octets.len() as u32)?;
@@ -485,11 +512,11 @@ fn push(object: &ObjectRef, octets: &[u8]) -> Result<(), SystemException> {
     })
 }
 
-/// Sends until one is refused: what was accepted.
 /// More octets than the buffers of both hosts have room for. Less may be sent to the end also if the server does not read: the kernel
 /// may be late to move octets from one buffer to the other.
 const NEVER_FITS: usize = 1 << 20;
 
+/// Sends until one is refused: what was accepted.
 fn clog(object: &ObjectRef, octets: usize) -> Vec<Vec<u8>> {
     let mut accepted = Vec::new();
     loop {
