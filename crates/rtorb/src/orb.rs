@@ -47,6 +47,7 @@ use crate::server::{
     ConnectionCounts, DeferredReplyCounts, collocated, is_in_servant, is_in_upcall,
 };
 use crate::strategies::Strategies;
+use crate::thread_state;
 use crate::timing::{MissRatio, MissRatios, OperationCounts};
 use crate::trace::trace_event;
 use crate::transport::{Listener, Stream};
@@ -56,6 +57,7 @@ use core::any::Any;
 use core::fmt;
 use rtorb_core::Interface;
 use rtorb_os::sync::Mutex;
+use rtorb_wire::connection::timeout_ns;
 use rtorb_wire::ior::ListenPoint;
 use shutdown_signal::ShutdownSignal;
 use std::collections::BTreeMap;
@@ -287,11 +289,15 @@ impl Orb {
         Ok(())
     }
 
-    /// Runs an operation of several calls within the ORB's timeout of one call, of which no server learns.
+    /// Runs an operation of several calls within the timeout of one call, that of the [thread](Self::policy_current) or else the ORB's, of
+    /// which no server learns.
     ///
     /// See [`ObjectRef::within_timeout`].
     pub fn within_timeout<T>(&self, operation: impl FnOnce() -> T) -> T {
-        let timeout_ns = self.core.client.round_trip_ns;
+        let of_thread = thread_state::has_special()
+            .then(|| self.policy_current().overrides().timeout())
+            .flatten();
+        let timeout_ns = of_thread.map_or(self.core.client.round_trip_ns, timeout_ns);
         deadline::with_timeout(wait::deadline(timeout_ns), operation)
     }
 

@@ -65,6 +65,11 @@ impl PolicyOverrides {
         self
     }
 
+    /// Returns the timeout of calls, if one is set; `Some(None)` for no timeout.
+    pub(crate) fn timeout(&self) -> Option<Option<Duration>> {
+        self.timeout
+    }
+
     /// Returns these policies, and those `around` that they do not replace.
     fn within(self, around: &Self) -> Self {
         let around = around.clone();

@@ -6,7 +6,9 @@ use super::world::{World, call, client_strategies, object};
 use crate::clock::monotonic_ns;
 use crate::deadline::{with_deadline, without_deadline};
 use crate::exception::{OMG, Phase};
-use crate::{CompletionStatus, ExceptionKind, Limits, ObjectRef, Orb, SystemException};
+use crate::{
+    CompletionStatus, ExceptionKind, Limits, ObjectRef, Orb, PolicyOverrides, SystemException,
+};
 use core::cell::Cell;
 use core::time::Duration;
 use rtorb_tests::fake::{reference_at, reply, yes};
@@ -481,6 +483,27 @@ fn an_operation_of_several_calls_ends_by_the_timeout_of_one_also_if_nobody_chose
         }
         assert_eq!(twice(), Ok(true), "{strategy}: it is over");
     }
+}
+
+#[test]
+fn an_operation_of_several_calls_of_an_orb_has_the_timeout_of_the_thread() {
+    let world = World::perfect();
+    let server = world.script(|request| vec![Act::Wait(USUAL * 3 / 4), Act::Send(yes(request.id))]);
+    let orb = world.client(Orb::builder());
+    let object = orb.string_to_object(&server).expect("a reference");
+    let current = orb.policy_current();
+    let within = |timeout: Option<Duration>| {
+        let overrides = PolicyOverrides::default().round_trip_timeout(timeout);
+        let twice = || call(&object).and_then(|_| call(&object));
+        let called = current.with_overrides(overrides, || orb.within_timeout(twice));
+        called.expect("legal policies")
+    };
+    assert_eq!(within(Some(USUAL * 2)), Ok(true));
+    assert_eq!(within(None), Ok(true));
+    let begun_ns = monotonic_ns();
+    let failed = within(Some(USUAL)).expect_err("there is no time for a second call");
+    assert!(is_timeout(&failed, 3), "{failed}");
+    check_time(begun_ns, USUAL);
 }
 
 #[test]
