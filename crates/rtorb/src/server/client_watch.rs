@@ -82,11 +82,25 @@ impl Drop for ClientWatch<'_> {
 /// request is found when a thread reads on, or when the client ends the connection.
 impl WatchedClient for Session {
     fn look(&self) {
+        // While this is locked, no request that is served ends, and so none whose cancellation is noted here.
+        let watches = self.client_watches.0.lock();
+        if watches.served == 0 {
+            return;
+        }
         let mut bytes = [0; PEEKED_BYTES];
         match self.stream.peek(&mut bytes) {
             // The client is gone: its distributable threads end.
-            Ok(0) => distributable::cancel_all_of(ptr::from_ref(self).addr()),
-            Ok(count) => cancelled_requests(&bytes[..count]).for_each(|id| self.cancel(id)),
+            Ok(0) => {
+                drop(watches);
+                distributable::cancel_all_of(ptr::from_ref(self).addr());
+            }
+            Ok(count) => {
+                let ids = || cancelled_requests(&bytes[..count]);
+                ids().for_each(|id| self.cancelled.note(id));
+                // Not meanwhile: a cancellation sends.
+                drop(watches);
+                ids().for_each(|id| distributable::cancel_request(self.origin(id)));
+            }
             Err(_) => {}
         }
     }

@@ -269,9 +269,15 @@ fn serve_in_thread<'m>(
     if session.is_some_and(|session| session.cancelled.forget(id)) {
         return Err(local::THREAD_CANCELLED);
     }
-    let _watch = session.map(Session::watch_client);
+    let watch = session.map(Session::watch_client);
     let mut upcall = OrbUpcall::<{ site::RARE }> { orb, names, thread };
-    rtorb_core::upcall::serve(&mut upcall, request, call)
+    let served = rtorb_core::upcall::serve(&mut upcall, request, call);
+    drop(watch);
+    if let Some(session) = session {
+        // It is not for the next request with this id.
+        session.cancelled.forget(id);
+    }
+    served
 }
 
 /// The upcall of one request. Each `SITE` has code of its own.

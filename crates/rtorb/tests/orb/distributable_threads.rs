@@ -563,6 +563,25 @@ fn a_cancel_request_reaches_a_servant_that_computes_whichever_thread_serves_it()
 }
 
 #[test]
+fn a_cancel_request_does_not_concern_the_next_request_with_its_id() {
+    for dispatch in [
+        DispatchStrategy::ThreadPerConnection,
+        DispatchStrategy::Reactive,
+    ] {
+        let served = Served::by(Orb::builder().dispatch(dispatch));
+        let (relay, arrived) = waiting_station(&served);
+        let (mut connection, key) = connected(&served, &relay);
+        let (request, cancel) = request_and_cancel(&key, 2);
+        for _ in 0..3 {
+            connection.send(&request);
+            arrived.recv_timeout(LONG).expect("it arrives");
+            connection.send(&cancel);
+            assert_eq!(exception(&mut connection), CANCELLED, "{dispatch:?}");
+        }
+    }
+}
+
+#[test]
 fn a_client_that_is_gone_cancels_its_threads() {
     let served = Served::by(Orb::builder());
     let (relay, arrived) = waiting_station(&served);
