@@ -137,7 +137,8 @@ impl Pools {
     /// Adds a lane that `start` starts to a running pool, as a pool of one lane, and returns it. Callers exclude each other for each pool.
     ///
     /// # Errors
-    /// NO_RESOURCES beyond the bounds on threads and lanes; BAD_INV_ORDER 4 once the pool is stopped; the error of `start`.
+    /// NO_RESOURCES beyond the bound on threads; BAD_PARAM beyond that on lanes; BAD_INV_ORDER 4 once the pool is stopped; the error of
+    /// `start`.
     pub(crate) fn add_lane(
         &self,
         pool: &Pool,

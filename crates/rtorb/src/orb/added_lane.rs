@@ -20,7 +20,8 @@ impl RtOrb {
     ///
     /// # Errors
     /// BAD_PARAM for an unknown pool, for one without lanes, without threads, with borrowing or with request filters, and for a lane that
-    /// [`create_threadpool_with_lanes`](Self::create_threadpool_with_lanes) would refuse beside the others; otherwise as that method.
+    /// [`create_threadpool_with_lanes`](Self::create_threadpool_with_lanes) would refuse beside the others, and if 99 lanes were added to the
+    /// pool before; otherwise as that method.
     pub fn add_lane(
         &self,
         pool: Option<ThreadpoolId>,

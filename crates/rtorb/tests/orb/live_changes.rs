@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use rtorb::exception::local;
-use rtorb::rt::{LanedThreadpool, Policy, Priority, PriorityModel, ThreadpoolId};
+use rtorb::rt::{LanedThreadpool, LinearMapping, Policy, Priority, PriorityModel, ThreadpoolId};
 use rtorb::{DispatchStrategy, ExceptionKind, Limits, Orb, OrbBuilder, PoaError, PoaPolicies};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_tests::relay::{Served, bands, has_priorities, lane, laned_pool, model, priority, way};
@@ -190,6 +190,27 @@ fn a_lane_that_does_not_fit_is_refused_with_the_reason() {
     rt_orb.add_lane(Some(laned), lane(25)).expect("room");
     rt_orb.destroy_threadpool(laned).expect("unused");
     assert_eq!(rt_orb.lanes(Some(laned)), []);
+}
+
+#[test]
+fn a_pool_with_all_lanes_that_can_be_added_takes_no_more() {
+    if !has_priorities() {
+        return;
+    }
+    // With this mapping, there are more priorities than lanes that can be added.
+    let served = Served::by(Orb::builder().priority_mapping(LinearMapping));
+    let rt_orb = served.orb.rt_orb();
+    let pool = laned_pool(&rt_orb, &[20]).expect("it has priorities");
+    for number in 1..=99 {
+        rt_orb
+            .add_lane(Some(pool), lane(100 + number))
+            .expect("room");
+    }
+    let refused = rt_orb.add_lane(Some(pool), lane(10)).expect_err("no room");
+    assert_eq!(refused.kind, ExceptionKind::BadParam, "{refused}");
+    let said = refused.to_string();
+    assert!(said.contains("room for no more"), "{said}");
+    assert_eq!(rt_orb.lanes(Some(pool)).len(), 100);
 }
 
 #[test]

@@ -91,10 +91,10 @@ impl Pool {
     /// Adds a lane that runs, as a pool of one lane with the id of this one. Callers exclude each other by `growing`.
     ///
     /// # Errors
-    /// BAD_INV_ORDER 4 if the pool is stopped; NO_RESOURCES if it has no room for another lane. The lane runs on then.
+    /// BAD_INV_ORDER 4 if the pool is stopped; BAD_PARAM if it has no room for another lane. The lane runs on then.
     pub(crate) fn add(&self, lane: &Arc<Self>) -> Result<(), SystemException> {
         let place = self.added.iter().find(|place| place.get().is_none());
-        let place = place.ok_or(local::POOL_THREADS_FULL)?;
+        let place = place.ok_or_else(|| local::WRONG_LANES.with_detail(self.no_room()))?;
         if self.is_stopping() {
             return Err(local::SHUT_DOWN);
         }
@@ -116,6 +116,12 @@ impl Pool {
     pub(crate) fn all_configs(&self) -> impl Iterator<Item = &LaneConfig> {
         let added = self.added().flat_map(|added| &added.config.lanes);
         self.config.lanes.iter().chain(added)
+    }
+
+    /// The reason why no other lane is added to a full pool, in words.
+    fn no_room(&self) -> String {
+        let added = self.added.len();
+        format!("{added} lanes were added to the pool, which has room for no more")
     }
 
     fn added(&self) -> impl Iterator<Item = &Arc<Self>> {
@@ -170,5 +176,5 @@ impl Pool {
     }
 }
 
-/// Lanes that are added to a pool: there are no more native priorities.
+/// The most lanes that are added to a pool: a host has no more native priorities.
 const ADDED_LANES_MAX: usize = 99;
