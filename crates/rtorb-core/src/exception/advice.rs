@@ -185,7 +185,7 @@ impl SystemException {
             }
             inconsistent::SYNC_NONE_ON_SHARED => {
                 "SyncScope::None needs a connection that one thread uses at a time: build the ORB with the wait strategy \
-                 `read`, or let the oneway wait for the transport"
+                 `read` and without bidirectional connections, or let the oneway wait for the transport"
             }
             _ => return None,
         })

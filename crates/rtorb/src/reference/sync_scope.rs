@@ -28,8 +28,8 @@ pub enum SyncScope {
     ///
     /// A oneway whose deadline has passed before fails with TIMEOUT, COMPLETED_NO.
     ///
-    /// It needs a connection that one thread at a time uses: with every wait strategy but `read` it fails with
-    /// INV_POLICY. With `exclusive`, each thread has to open its own connection; with `multiplexed` and `banded`, all
+    /// It needs a connection that one thread at a time uses: with every wait strategy but `read`, and with bidirectional
+    /// connections, it fails with INV_POLICY. With `exclusive`, each thread has to open its own connection; with `multiplexed` and `banded`, all
     /// threads use the connection that one of them opened. With
     /// [`PrivateConnection`](crate::realtime::Policy::PrivateConnection), only this reference uses it. The unsent part is lost with
     /// its connection: when the connection breaks, when the last reference with a private connection is dropped, or when the
