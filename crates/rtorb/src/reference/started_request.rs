@@ -6,7 +6,9 @@ use super::timeout::CallTime;
 use super::{Inner, ObjectRef};
 use crate::clock::monotonic_ns;
 use crate::connection::started::{self, RETRIES_MAX, StartedCallError};
-use crate::connection::{AddedContexts, Arguments, Invocation, InvocationKind, Outcome, Results};
+use crate::connection::{
+    AddedContexts, Arguments, Invocation, InvocationKind, Outcome, Results, Route,
+};
 use crate::distributable;
 use crate::exception::{SystemException, local};
 use crate::interceptors::{ClientInterception, Ending, OtherEnding};
@@ -39,6 +41,8 @@ pub(super) struct InFlight {
     target: Target,
     call: PendingCall,
     place: CallPlace,
+    /// The code sets of its arguments, if the client names code sets: those of the first route.
+    code_sets: Option<CodeSets>,
     time: CallTime,
     at: Option<Priority>,
     /// The most times that the request is still sent elsewhere.
@@ -229,13 +233,16 @@ impl InFlight {
         place: CallPlace,
         sent: SentRequest,
     ) -> Self {
+        let is_at_known = sent.target.is_some();
+        let target = Target {
+            object: sent.target.unwrap_or_else(|| object.clone()),
+            route: sent.route,
+        };
         Self {
             object: object.clone(),
-            is_at_known: sent.target.is_some(),
-            target: Target {
-                object: sent.target.unwrap_or_else(|| object.clone()),
-                route: sent.route,
-            },
+            is_at_known,
+            code_sets: target.code_sets(),
+            target,
             call: sent.call,
             place,
             time: sending.time,
@@ -460,12 +467,8 @@ impl InFlight {
         from: Option<(RouteStep, SystemException)>,
         added: Option<&ContextBuffer>,
     ) -> Result<(PendingCall, RouteStep), SystemException> {
-        let endpoint = &self.reading()?.route.endpoint;
-        let code_sets = endpoint.names_code_sets.then(|| CodeSets {
-            char_data: endpoint.char_code_set.registry(),
-            wchar_data: code_sets::UTF_16,
-        });
-        let request = PassedRequest::parse(sent, code_sets).map_err(|_| local::CONTRADICTION)?;
+        let request = PassedRequest::parse(sent, self.code_sets);
+        let request = request.map_err(|_| local::CONTRADICTION)?;
         let request = match added {
             Some(added) => request.with_contexts(added),
             None => request,
@@ -487,7 +490,7 @@ impl InFlight {
         invocation.response = Response::FromTarget;
         invocation.deadline = self.time.deadline;
         invocation.is_delayed = true;
-        if let Some(route) = inner.routes.get(self.target.route.index(inner)) {
+        if let Some(route) = self.target.route() {
             invocation.route = route;
         }
         Ok(invocation)
@@ -504,6 +507,22 @@ impl Drop for InFlight {
             let abandoned = Ending::Other(OtherEnding::Abandoned);
             let _ = self.object.end_interception(interception, abandoned);
         }
+    }
+}
+
+impl Target {
+    fn route(&self) -> Option<&Route> {
+        let inner = &self.object.inner;
+        inner.routes.get(self.route.index(inner))
+    }
+
+    /// Returns the code sets that the client names there, if it names any.
+    fn code_sets(&self) -> Option<CodeSets> {
+        let endpoint = &self.route()?.endpoint;
+        endpoint.names_code_sets.then(|| CodeSets {
+            char_data: endpoint.char_code_set.registry(),
+            wchar_data: code_sets::UTF_16,
+        })
     }
 }
 

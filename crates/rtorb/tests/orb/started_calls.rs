@@ -1,7 +1,8 @@
 //! Started calls: many in flight on one connection, whoever reads their replies, with deadlines that hold although nobody waits.
 
+use rtorb::cdr::CharCodeSet;
 use rtorb::giop::PassedRequest;
-use rtorb::ior::Ior;
+use rtorb::ior::{Component, Ior, TaggedProfile};
 use rtorb::rt::Priority;
 use rtorb::{
     Call, CompletionStatus, ConnectionStrategy, DeadlineForm, ExceptionKind, Limits, ObjectRef,
@@ -11,7 +12,9 @@ use rtorb_tests::fake::{FakeServer, Peer, reference_at, reply, request_id, yes};
 use rtorb_tests::loopback::own_endpoint;
 use rtorb_tests::recorder::message;
 use rtorb_tests::running::until;
-use rtorb_wire::giop::Expiry;
+use rtorb_wire::Decode;
+use rtorb_wire::code_sets::{CodeSetComponent, CodeSetComponentInfo};
+use rtorb_wire::giop::{Expiry, Header, RequestHeader, contexts};
 use std::io::Write;
 use std::net::TcpListener;
 use std::pin::pin;
@@ -813,6 +816,60 @@ fn a_call_tries_the_next_address_when_a_server_refuses_the_connection() {
             assert_eq!(told, expected, "{connection}: {failed}");
         }
         assert_eq!(opened.load(Ordering::SeqCst), 4, "{connection}");
+    }
+}
+
+/// A server that refuses all connections but tells the code set of `char` data that each request names.
+fn told_code_set(tell: Sender<Option<u32>>) -> FakeServer {
+    FakeServer::new(move |_, mut peer: Peer| {
+        let Some(asked) = peer.message() else {
+            return;
+        };
+        let header = Header::parse(&asked, 1 << 20)
+            .expect("GIOP")
+            .expect("whole");
+        let request = RequestHeader::decode(&mut header.reader(&asked)).expect("a request");
+        let data = request.contexts.find(contexts::CODE_SETS);
+        let named = data.map(|data| contexts::CodeSets::from_data(data).expect("code sets"));
+        tell.send(named.map(|named| named.char_data))
+            .expect("a test");
+        peer.send(&CLOSE);
+    })
+}
+
+/// The profile of such a server, which knows one code set of `char` data.
+fn profile_with(server: &FakeServer, char_data: CharCodeSet) -> TaggedProfile {
+    let ior: Ior = server.reference().parse().expect("a reference");
+    let mut profile = ior.iiop_profiles().next().expect("a profile");
+    let mut code_sets = CodeSetComponentInfo::supported();
+    code_sets.char_data = CodeSetComponent {
+        native: char_data.registry(),
+        conversion: Vec::new(),
+    };
+    let code_sets = Component::CodeSets(code_sets).to_tagged();
+    profile.components.push(code_sets.expect("it fits"));
+    profile.to_tagged().expect("it fits")
+}
+
+#[test]
+fn a_request_that_is_sent_again_names_the_code_sets_of_its_arguments() {
+    for connection in supporting() {
+        let (tell, told) = channel();
+        let servers = [CharCodeSet::Latin1, CharCodeSet::Utf8, CharCodeSet::Utf8]
+            .map(|char_data| (told_code_set(tell.clone()), char_data));
+        let profiles = servers.each_ref();
+        let profiles = profiles.map(|(server, char_data)| profile_with(server, *char_data));
+        let ior = Ior {
+            type_id: String::new(),
+            profiles: profiles.into(),
+        };
+        let object = with(connection, Orb::builder()).string_to_object(&ior.to_string());
+        echo(&object.expect("a reference"), 1)
+            .wait()
+            .expect_err("all refuse it");
+        let named: Vec<_> = told.try_iter().collect();
+        let latin = Some(CharCodeSet::Latin1.registry());
+        assert_eq!(named, [latin; 3], "{connection}");
     }
 }
 
