@@ -70,6 +70,9 @@ struct ChannelState {
 
 impl ChannelState {
     /// Admits a new proxy of the kind that `proxies` returns. `activate` makes its object.
+    ///
+    /// # Errors
+    /// OBJECT_NOT_EXIST if the channel ends; NO_RESOURCES if it has all its proxies; the error of `activate`.
     fn admit<C>(
         &mut self,
         is_full: bool,
@@ -77,7 +80,10 @@ impl ChannelState {
         client: C,
         activate: impl FnOnce(u64) -> Result<ObjectRef, SystemException>,
     ) -> Result<ObjectRef, SystemException> {
-        if self.stop || is_full {
+        if self.stop {
+            return Err(local::OBJECT_GONE);
+        }
+        if is_full {
             return Err(local::SERVICE_FULL);
         }
         self.last_number += 1;

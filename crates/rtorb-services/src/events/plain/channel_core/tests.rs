@@ -73,6 +73,16 @@ fn a_consumer_keeps_its_place_until_its_thread_has_ended() {
     add_consumer(&core, &object).expect("its place is free");
 }
 
+#[test]
+fn a_channel_that_ends_admits_nobody_and_says_that_it_is_gone() {
+    let (core, object) = core(PlainConfig::default());
+    core.state.lock().stop = true;
+    let refused = add_consumer(&core, &object).expect_err("it ends");
+    assert_eq!(refused, local::OBJECT_GONE);
+    let refused = core.admit_supplier(|_| Ok(object.clone()));
+    assert_eq!(refused.expect_err("it ends"), local::OBJECT_GONE);
+}
+
 /// Pings the silent suppliers, as the thread of the channel does.
 fn ping_suppliers(core: &PlainCore) {
     let mut pings = core.suppliers_to_ask();
