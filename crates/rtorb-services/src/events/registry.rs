@@ -128,8 +128,7 @@ impl Registry {
     /// # Errors
     /// OBJECT_NOT_EXIST if it does not.
     pub(crate) fn check_consumer(&self, number: u64) -> Result<(), SystemException> {
-        let known = self.consumers.get(&number);
-        known.map(|_| ()).ok_or(local::PROXY_GONE)
+        check(&self.consumers, number)
     }
 
     /// Checks that a proxy for a supplier exists.
@@ -137,8 +136,7 @@ impl Registry {
     /// # Errors
     /// OBJECT_NOT_EXIST if it does not.
     pub(crate) fn check_supplier(&self, number: u64) -> Result<(), SystemException> {
-        let known = self.suppliers.get(&number);
-        known.map(|_| ()).ok_or(local::PROXY_GONE)
+        check(&self.suppliers, number)
     }
 
     /// Takes a slot for the consumer that connects to the proxy with that number.
@@ -296,6 +294,15 @@ impl Registry {
     fn connected_consumers(&self) -> impl Iterator<Item = &ConnectedConsumer> {
         self.consumers.values().flat_map(|entry| &entry.connected)
     }
+}
+
+/// Checks that there is a proxy with that number.
+///
+/// # Errors
+/// OBJECT_NOT_EXIST if there is none.
+fn check<P>(proxies: &BTreeMap<u64, P>, number: u64) -> Result<(), SystemException> {
+    let known = proxies.get(&number);
+    known.map(|_| ()).ok_or(local::PROXY_GONE)
 }
 
 fn count_departed(departed: &mut Departed, consumer: &Consumer) {
