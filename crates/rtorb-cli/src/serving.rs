@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 
 use clap::Args;
 use rtorb::ior::Ior;
-use rtorb::poa::PoaManager;
 use rtorb::recorder::ReadError;
 use rtorb::{ObjectRef, Orb, Poa, PoaError, PoaPolicies};
 use rtorb_dynamic::recording::{Log, Record, Recording};
@@ -34,8 +33,6 @@ pub(crate) struct ServingOptions {
 /// An object that is served.
 pub(crate) struct Serving {
     orb: Orb,
-    /// The managers of its adapters, which let requests in.
-    managers: [PoaManager; 2],
     ior: Ior,
     out: Option<PathBuf>,
     /// The log in the file `out`, once it serves.
@@ -62,8 +59,7 @@ impl ServingOptions {
             }
         };
         serve_recorder(orb)?;
-        let root = orb.root_poa()?;
-        let poa = root.create_poa("rtorb", served.policies)?;
+        let poa = orb.root_poa()?.create_poa("rtorb", served.policies)?;
         let object = (served.activate)(&poa, Box::new(sink))?;
         let mut ior = object.ior().clone();
         if let Some(key) = &self.key {
@@ -78,7 +74,6 @@ impl ServingOptions {
         own.set(&ior);
         Ok(Serving {
             orb: orb.clone(),
-            managers: [root.manager(), poa.manager()],
             ior,
             out: served.out,
             log,
@@ -96,7 +91,6 @@ impl ServingOptions {
             let log = Log::create(path, self.bytes_max).map_err(named_file::unwritable(path))?;
             serving.log.get_or_init(|| log);
         }
-        serving.managers.iter().for_each(PoaManager::activate);
         serving.orb.shutdown_on_signals(end)?;
         serving.orb.run_with(|| {
             let text = format!("{}\n", serving.ior);

@@ -7,7 +7,6 @@
 //! let orb = rtorb::Orb::builder().args(std::env::args()).build()?;
 //! let naming = NamingService::serve(&orb, NamingConfig::stored_at("names.redb"))?;
 //! println!("{}", naming.reference().as_object());
-//! orb.root_poa()?.manager().activate();
 //! orb.run()?;
 //! # Ok(())
 //! # }

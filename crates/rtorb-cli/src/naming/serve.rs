@@ -60,7 +60,6 @@ impl Serve {
         let orb = builder.build().map_err(option_error)?;
         let service = self.serve(&orb)?;
         serve_recorder(&orb)?;
-        orb.root_poa()?.manager().activate();
         orb.shutdown_on_signals(supervisor::tell_end)?;
         orb.run_with(|| {
             if let Some(file) = &self.ior_file {

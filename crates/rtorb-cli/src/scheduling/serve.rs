@@ -65,7 +65,6 @@ impl Serve {
             note!("every deadline holds{}", if_preempted(true));
         }
         let reload = self.reload_on_hangup(&service)?;
-        orb.root_poa()?.manager().activate();
         orb.shutdown_on_signals(supervisor::tell_end)?;
         orb.run_with(|| {
             if let Some(file) = &self.ior_file {
