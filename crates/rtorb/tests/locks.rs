@@ -240,27 +240,28 @@ fn count_calls(object: &ObjectRef) -> Counted {
             heap_calls: least(|totals| totals.heap_calls_here),
         },
         elsewhere: Calls {
-            locks: least(|totals| totals.locks - totals.locks_here),
-            heap_calls: least(|totals| totals.heap_calls - totals.heap_calls_here),
+            locks: least(|totals| totals.locks_elsewhere),
+            heap_calls: least(|totals| totals.heap_calls_elsewhere),
         },
     }
 }
 
-/// Calls of this thread, and of all.
+/// Calls of this thread, and of all others.
 struct Totals {
     locks_here: u64,
-    locks: u64,
+    locks_elsewhere: u64,
     heap_calls_here: u64,
-    heap_calls: u64,
+    heap_calls_elsewhere: u64,
 }
 
 impl Totals {
     fn now() -> Self {
+        let (locks_here, heap_calls_here) = (thread_lock_calls().all, thread_heap_calls());
         Self {
-            locks_here: thread_lock_calls().all,
-            locks: process_lock_calls().all,
-            heap_calls_here: thread_heap_calls(),
-            heap_calls: process_heap_calls(),
+            locks_here,
+            locks_elsewhere: process_lock_calls().all - locks_here,
+            heap_calls_here,
+            heap_calls_elsewhere: process_heap_calls() - heap_calls_here,
         }
     }
 }
@@ -268,11 +269,14 @@ impl Totals {
 fn count_once(work: impl FnOnce()) -> Totals {
     let before = Totals::now();
     work();
-    let after = Totals::now();
+    let here = Totals::now();
+    // A server ends a request after its reply: the last one may not have ended.
+    until_others_sleep();
+    let elsewhere = Totals::now();
     Totals {
-        locks_here: after.locks_here - before.locks_here,
-        locks: after.locks - before.locks,
-        heap_calls_here: after.heap_calls_here - before.heap_calls_here,
-        heap_calls: after.heap_calls - before.heap_calls,
+        locks_here: here.locks_here - before.locks_here,
+        locks_elsewhere: elsewhere.locks_elsewhere - before.locks_elsewhere,
+        heap_calls_here: here.heap_calls_here - before.heap_calls_here,
+        heap_calls_elsewhere: elsewhere.heap_calls_elsewhere - before.heap_calls_elsewhere,
     }
 }
