@@ -167,7 +167,7 @@ mod tests {
                 format!("uiop:1.2@{unix}|"),
                 format!("shmiop:1.2@{memory}|"),
             ];
-            // Their connections stay: one that ends takes a buffer with it.
+            // Their connections stay: one that ends gives its buffer back too.
             let clients = addresses.each_ref().map(|_| Orb::builder().build());
             for (address, client) in addresses.iter().zip(&clients) {
                 let client = client.as_ref().expect("an ORB");

@@ -195,7 +195,10 @@ impl Connection {
                 break true;
             }
             match reader.take_one::<false>(workspace, request, self) {
-                (Next::Over, _) => return Turn::Over,
+                (Next::Over, _) => {
+                    reader.reading.give_buffer_back(&self.session);
+                    return Turn::Over;
+                }
                 (Next::Done, has_more) => break has_more,
                 (Next::Incomplete, _) => {}
             }
@@ -287,7 +290,10 @@ impl ConnectionReader {
                     .reading
                     .serve_next::<{ site::LANE }>(&of.session, workspace)
                 {
-                    Next::Over => return Served::Over,
+                    Next::Over => {
+                        self.reading.give_buffer_back(&of.session);
+                        return Served::Over;
+                    }
                     Next::Incomplete => break,
                     Next::Done if of.session.state.has_unsent() => return Served::All,
                     Next::Done if self.reading.is_empty() => served += 1,
@@ -374,6 +380,7 @@ mod tests {
     use crate::Orb;
     use crate::endpoint::Endpoint;
     use crate::server::{Admission, ThreadPriority};
+    use crate::tests::network::reset_all;
     use crate::tests::world::World;
     use crate::transport::resolver::Resolver;
     use crate::transport::{Stream, tcp};
@@ -459,6 +466,32 @@ mod tests {
         let turn = connection.serve(Readiness::Ended, &mut workspace, &mut request);
         assert_eq!(turn, Turn::Over);
         assert_eq!(core.buffers.take()[0], 7, "the same buffer");
+    }
+
+    #[test]
+    fn a_connection_that_ends_by_its_reply_takes_no_buffer_from_the_pool() {
+        let _world = World::perfect();
+        let orb = Orb::builder().build().expect("an ORB");
+        let (mut accepted, client) = accepted(&orb);
+        let core = &orb.core.adapters.server;
+        let mut buffer = core.buffers.take();
+        // Behind what is received into it.
+        buffer[8000] = 7;
+        core.buffers.give_back(buffer);
+        assert!(accepted.reading.get_buffer(&accepted.session));
+        let request = Request::two_way(b"unknown", "unknown").empty();
+        let sent = client.send_message_now(&request, &[]);
+        assert_eq!(sent.expect("it is open"), request.len());
+        let received = accepted.reading.receive_now(&accepted.session);
+        assert_eq!(received, Ok(request.len()));
+        // The client takes no reply.
+        reset_all();
+        let connection = Connection::new(accepted, Concurrency::Never);
+        let mut workspace = Workspace::new(ThreadPriority::keeping());
+        let mut room = TakenRequest::with_room();
+        let turn = connection.serve(Readiness::Readable, &mut workspace, &mut room);
+        assert_eq!(turn, Turn::Over);
+        assert_eq!(core.buffers.take()[8000], 7, "the same buffer");
     }
 
     #[test]
