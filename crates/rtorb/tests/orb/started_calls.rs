@@ -12,7 +12,6 @@ use rtorb_tests::fake::{FakeServer, Peer, reference_at, reply, request_id, yes};
 use rtorb_tests::loopback::own_endpoint;
 use rtorb_tests::recorder::message;
 use rtorb_tests::running::until;
-use rtorb_wire::Decode;
 use rtorb_wire::code_sets::{CodeSetComponent, CodeSetComponentInfo};
 use rtorb_wire::giop::{Expiry, Header, RequestHeader, contexts};
 use std::io::Write;
