@@ -221,8 +221,8 @@ struct Decoder {
 }
 
 enum Seen {
-    /// A type that is still being read, with its id once it is known.
-    Open(Option<Box<str>>),
+    /// A type that is still being read, with its id once it is known. A type with an empty id has none.
+    Open(Kind, Option<Arc<str>>),
     Done(TypeCode),
 }
 
@@ -252,7 +252,7 @@ impl Decoder {
             _ if is_plain(kind) => return Ok(TypeCode::from_shape(Shape::Plain(kind))),
             // The parameters of the other kinds are in an encapsulation.
             _ => {
-                self.seen.push((at, Seen::Open(None)));
+                self.seen.push((at, Seen::Open(kind, None)));
                 r.nested(|r| self.complex(kind, r))?
             }
         };
@@ -283,12 +283,28 @@ impl Decoder {
         let bad = DecodeError::bad_type_code(offset as u32);
         let target = at.wrapping_add_signed(offset as isize);
         let found = self.seen.binary_search_by_key(&target, |seen| seen.0);
-        match &self.seen[found.map_err(|_| bad)?].1 {
-            Seen::Done(type_code) => Ok(type_code.clone()),
-            Seen::Open(Some(id)) if !id.is_empty() => Ok(TypeCode::recursive(id)),
+        let type_code = match &self.seen[found.map_err(|_| bad)?].1 {
+            Seen::Done(type_code) => type_code.clone(),
+            // A few bytes refer to an id of any length, so the id is shared.
+            Seen::Open(_, Some(id)) => TypeCode::from_shape(Shape::Recursive(Arc::clone(id))),
             // A recursive type is identified by its id, so a type without one cannot be recursive.
-            Seen::Open(_) => Err(bad),
+            Seen::Open(_, None) => return Err(bad),
+        };
+        match type_code.unaliased().shape() {
+            Shape::Recursive(id) if self.is_alias_of(id) => Err(bad),
+            _ => Ok(type_code),
         }
+    }
+
+    /// True if the type that is being read is the content of an alias with that id, or of an alias of such an alias. An alias that leads to
+    /// itself names no type, and code that looks behind it would never end.
+    fn is_alias_of(&self, id: &str) -> bool {
+        // The content of an alias comes next behind it.
+        let aliases = self.seen.iter().rev().map_while(|(_, seen)| match seen {
+            Seen::Open(Kind::Alias, alias) => Some(alias),
+            _ => None,
+        });
+        aliases.flatten().any(|alias| **alias == *id)
     }
 
     /// Reads parameters in an encapsulation.
@@ -336,8 +352,8 @@ impl Decoder {
             id: r.str()?.into(),
             name: r.str()?.into(),
         };
-        if let Some((_, open)) = self.seen.last_mut() {
-            *open = Seen::Open(Some(named.id.clone()));
+        if let Some((_, Seen::Open(_, id))) = self.seen.last_mut() {
+            *id = (!named.id.is_empty()).then(|| Arc::from(&*named.id));
         }
         Ok(named)
     }

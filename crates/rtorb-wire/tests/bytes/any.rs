@@ -310,6 +310,86 @@ fn hostile_type_codes_are_refused() {
     ));
 }
 
+/// Appends a type with that id, an empty name, and the parameters behind them that `rest` appends, which gets the position of the type.
+fn push_named(kind: Kind, id: &str, out: &mut Vec<u8>, rest: impl FnOnce(&mut Vec<u8>, usize)) {
+    out.resize(out.len().next_multiple_of(4), 0);
+    let start = out.len();
+    out.extend((kind as u32).to_le_bytes());
+    out.extend([0; 4]);
+    out.extend(1u32.to_le_bytes());
+    push_text(id, out);
+    push_text("", out);
+    rest(out, start);
+    let size = (out.len() - start - 8) as u32;
+    out[start + 4..start + 8].copy_from_slice(&size.to_le_bytes());
+}
+
+fn push_text(text: &str, out: &mut Vec<u8>) {
+    out.resize(out.len().next_multiple_of(4), 0);
+    out.extend((text.len() as u32 + 1).to_le_bytes());
+    out.extend(text.as_bytes());
+    out.push(0);
+}
+
+fn push_indirection(to: usize, out: &mut Vec<u8>) {
+    out.resize(out.len().next_multiple_of(4), 0);
+    out.extend(u32::MAX.to_le_bytes());
+    let offset = to as i32 - out.len() as i32;
+    out.extend(offset.to_le_bytes());
+}
+
+#[test]
+fn an_alias_that_leads_to_itself_is_refused() {
+    let refused = |octets: &[u8]| {
+        let came = read::<TypeCode>(octets, ByteOrder::Little);
+        assert!(
+            matches!(came, Err(DecodeError::BadTypeCode { .. })),
+            "{came:?}"
+        );
+    };
+    let mut alone = Vec::new();
+    push_named(Kind::Alias, "A", &mut alone, |out, a| {
+        push_indirection(a, out);
+    });
+    refused(&alone);
+    // The alias between them may have no id.
+    for id in ["B", ""] {
+        let mut chain = Vec::new();
+        push_named(Kind::Alias, "A", &mut chain, |out, a| {
+            push_named(Kind::Alias, id, out, |out, _| push_indirection(a, out));
+        });
+        refused(&chain);
+    }
+    // An alias with the id of a struct around it: the id would name the alias.
+    let mut same_id = Vec::new();
+    push_named(Kind::Struct, "S", &mut same_id, |out, s| {
+        out.resize(out.len().next_multiple_of(4), 0);
+        out.extend(2u32.to_le_bytes());
+        push_text("", out);
+        let mut to_struct = 0;
+        push_named(Kind::Alias, "A", out, |out, a| {
+            to_struct = a;
+            push_indirection(s, out);
+        });
+        push_text("", out);
+        push_named(Kind::Alias, "S", out, |out, _| {
+            push_indirection(to_struct, out);
+        });
+    });
+    refused(&same_id);
+    // struct S { A next; } where A is an alias of S.
+    let mut legal = Vec::new();
+    push_named(Kind::Struct, "S", &mut legal, |out, s| {
+        out.resize(out.len().next_multiple_of(4), 0);
+        out.extend(1u32.to_le_bytes());
+        push_text("", out);
+        push_named(Kind::Alias, "A", out, |out, _| push_indirection(s, out));
+    });
+    let came = read::<TypeCode>(&legal, ByteOrder::Little).unwrap();
+    let next = TypeCode::alias("A", "", TypeCode::recursive("S"));
+    assert_eq!(came, TypeCode::structure("S", "", [("", next)]));
+}
+
 #[test]
 fn types_without_bytes_are_refused_as_members() {
     let nothing = TypeCode::structure("IDL:N:1.0", "N", []);
