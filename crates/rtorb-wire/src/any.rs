@@ -257,27 +257,40 @@ impl fmt::Debug for Any {
 //# An any is a TypeCode and a value of its type, in the same stream.
 fn read<'w>(r: &mut Reader<'_>, memory: Vec<u8>) -> Result<(TypeCode, Writer<'w>), DecodeError> {
     r.nested(|r| {
+        let start = r.position();
+        let mut w = writer_into(memory, r.char_code_set(), contents_max(r.remaining()));
         let type_code = TypeCode::decode(r)?;
-        let mut w = writer_into(memory, r.char_code_set());
         transcode::copy(&type_code, r, &mut w).map_err(|error| match error {
             CopyError::Decode(error) => error,
-            // A value that was read can be written, unless memory is short.
+            // A value that was read can be written, unless memory is short or the limit is reached.
             CopyError::Encode(_) => DecodeError::TooLarge {
                 bytes: w.len() as u64,
                 limit: w.len(),
             },
         })?;
+        let (bytes, limit) = (w.len(), contents_max(r.position().wrapping_sub(start)));
+        if bytes > limit {
+            let bytes = bytes as u64;
+            return Err(DecodeError::TooLarge { bytes, limit });
+        }
         Ok((type_code, w))
     })
 }
 
 fn writer<'a>(set: CharCodeSet) -> Writer<'a> {
-    writer_into(Vec::new(), set)
+    // No limit, because the value is in memory already.
+    writer_into(Vec::new(), set, isize::MAX as usize)
 }
 
-/// A writer without a limit, because the contents of an any are in memory already.
-fn writer_into<'a>(memory: Vec<u8>, set: CharCodeSet) -> Writer<'a> {
-    Writer::new(memory, isize::MAX as usize).with_char_code_set(set)
+fn writer_into<'a>(memory: Vec<u8>, set: CharCodeSet, bytes_max: usize) -> Writer<'a> {
+    Writer::new(memory, bytes_max).with_char_code_set(set)
+}
+
+/// The most bytes of the contents of an any that was read from that many bytes.
+///
+/// Contents can be larger than what was received: the TypeCodes in them have no indirections, and each valuetype has its id.
+const fn contents_max(received: usize) -> usize {
+    received.saturating_mul(64).saturating_add(4096)
 }
 
 /// Checks a count against an IDL bound; 0 is no bound.

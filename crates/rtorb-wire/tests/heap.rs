@@ -3,13 +3,18 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
 
 use peak_alloc::PeakAlloc;
+use rtorb_wire::any::Value;
 use rtorb_wire::connection::{ReceiveLimits, Receiver, Side};
 use rtorb_wire::giop::{
     Header, ReplyHeader, ReplyStatus, RequestHeader, RequestStart, Response, ServiceContext,
     Version, begin_reply, begin_request, contexts, encode_body, end_message, write_cancel_request,
     write_locate_request,
 };
-use rtorb_wire::{Any, ByteOrder, Decode, DecodeError, Ior, Reader, TypeCode, Writer};
+use rtorb_wire::type_code::Kind;
+use rtorb_wire::{
+    Any, ByteOrder, Decode, DecodeError, Encode, EncodeError, Ior, Reader, TypeCode, Writer,
+    valuetype,
+};
 
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
@@ -67,6 +72,89 @@ fn lengths_in_type_codes_reserve_nothing() {
         assert!(Any::decode(&mut Reader::new(&octets, ByteOrder::Little)).is_err());
     });
     assert!(grown < 2048, "{grown} octets");
+}
+
+/// Decodes a message, and checks that it takes at most `factor` times its own bytes of memory.
+fn takes_at_most<T>(factor: usize, octets: &[u8], decode: impl FnOnce(&mut Reader<'_>) -> T) -> T {
+    let mut decoded = None;
+    let grown = growth(|| decoded = Some(decode(&mut Reader::new(octets, ByteOrder::Little))));
+    let most = factor * octets.len();
+    assert!(grown <= most, "{grown} octets of {}", octets.len());
+    decoded.unwrap()
+}
+
+fn written<'a>(write: impl FnOnce(&mut Writer<'a>) -> Result<(), EncodeError>) -> Vec<u8> {
+    let mut w = Writer::new(Vec::new(), 1 << 20).with_order(ByteOrder::Little);
+    write(&mut w).unwrap();
+    w.to_bytes()
+}
+
+fn an_id_is_not_copied_for_each_member_of_that_type() {
+    let id = "x".repeat(1000);
+    let members = vec![("", TypeCode::recursive(&id)); 4000];
+    let type_code = TypeCode::structure(&id, "", members);
+    let octets = written(|w| type_code.encode(w));
+    takes_at_most(24, &octets, TypeCode::decode).unwrap();
+}
+
+/// A sequence of valuetypes without members. In a message each has four bytes, and does not name its type.
+fn nameless_values(id: &str, count: u32) -> (TypeCode, Vec<u8>) {
+    let value = valuetype::type_code(id, "", 0, TypeCode::NULL, []);
+    let octets = written(|w| {
+        w.primitive(count)?;
+        (0..count).try_for_each(|_| w.begin_value(&[], false).map(|_| ()))
+    });
+    (TypeCode::sequence(value, 0), octets)
+}
+
+fn an_id_is_not_copied_for_each_value_that_does_not_name_it() {
+    let (type_code, octets) = nameless_values(&"x".repeat(1000), 10_000);
+    takes_at_most(128, &octets, |r| Value::decode(&type_code, r)).unwrap();
+}
+
+/// A struct of two members of the same struct, and so on. In a message, the second is an indirection.
+fn doubled(depth: u32, w: &mut Writer<'_>) -> Result<(), EncodeError> {
+    if depth == 0 {
+        w.primitive(Kind::String as u32)?;
+        return w.primitive(0u32);
+    }
+    w.primitive(Kind::Struct as u32)?;
+    w.encapsulation(|w| {
+        ["", ""].iter().try_for_each(|text| w.str(text))?;
+        w.count(2)?;
+        w.str("")?;
+        w.align(4)?;
+        let inner = w.len();
+        doubled(depth - 1, w)?;
+        w.str("")?;
+        w.primitive(u32::MAX)?;
+        let back = w.len() - inner;
+        w.primitive(-(back as i32))
+    })
+}
+
+fn the_contents_of_an_any_are_not_much_larger_than_what_was_received() {
+    let any_of_type = |depth| {
+        written(|w| {
+            w.primitive(Kind::TypeCode as u32)?;
+            doubled(depth, w)
+        })
+    };
+    takes_at_most(128, &any_of_type(4), Any::decode).unwrap();
+    let refused = takes_at_most(128, &any_of_type(15), Any::decode);
+    assert!(matches!(refused, Err(DecodeError::TooLarge { .. })));
+    let any_of_values = |id: &str| {
+        let (type_code, values) = nameless_values(id, 10_000);
+        written(|w| {
+            type_code.encode(w)?;
+            w.align(4)?;
+            w.octets(&values)
+        })
+    };
+    let usual = "IDL:example.org/Instruments/Measurement:1.0";
+    takes_at_most(128, &any_of_values(usual), Any::decode).unwrap();
+    let refused = takes_at_most(128, &any_of_values(&"x".repeat(1000)), Any::decode);
+    assert!(matches!(refused, Err(DecodeError::TooLarge { .. })));
 }
 
 fn headers_make_no_heap_call() {
@@ -144,6 +232,9 @@ fn reassembly_stays_within_its_bounds() {
 fn hostile_bytes_reserve_little_memory() {
     counts_without_elements_reserve_nothing();
     lengths_in_type_codes_reserve_nothing();
+    an_id_is_not_copied_for_each_member_of_that_type();
+    an_id_is_not_copied_for_each_value_that_does_not_name_it();
+    the_contents_of_an_any_are_not_much_larger_than_what_was_received();
     headers_make_no_heap_call();
     reassembly_stays_within_its_bounds();
 }

@@ -5,7 +5,6 @@ use super::value::{self, Value};
 use crate::cdr::{ValueHead, ValueStart};
 use crate::type_code::{Kind, Scope, Shape, TypeCode};
 use crate::{DecodeError, EncodeError, Reader, Writer};
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::TypeId;
@@ -21,7 +20,7 @@ pub const NOTHING_KNOWN: KnownTypes<'static> = &|_| None;
 #[derive(Clone, PartialEq)]
 pub struct State {
     /// The repository id of its type: the expected type, or one that derives from it.
-    pub repository_id: Box<str>,
+    pub repository_id: Arc<str>,
     /// Its members, those of its bases first. For a boxed value, the one value in the box.
     pub members: Vec<Value>,
 }
@@ -87,7 +86,7 @@ impl State {
             Ok(members)
         })?;
         Ok(Self {
-            repository_id: id.into(),
+            repository_id: r.shared_id(id),
             members,
         })
     }

@@ -10,7 +10,7 @@ pub use remainder::Remainder;
 use super::{ByteOrder, CharCodeSet, Decode, Primitive};
 use crate::DecodeError;
 use alloc::borrow::Cow;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use arrayvec::ArrayVec;
 use chunks::Chunks;
@@ -60,6 +60,8 @@ struct ReadValues<'m> {
     /// The nesting depth so far of the value that is being read.
     below: u8,
     chunks: Chunks<'m>,
+    /// The repository ids of values read by their TypeCode.
+    ids: BTreeSet<Arc<str>>,
 }
 
 impl<'m> Reader<'m> {
@@ -379,6 +381,17 @@ impl<'m> Reader<'m> {
         let (value, depth) = found.ok_or(DecodeError::UnknownValue)?;
         values.below = values.below.max(*depth);
         Ok(value.clone())
+    }
+
+    /// The repository id of a value. All values of a type share one, because a value can be a few bytes that do not name their type.
+    pub(crate) fn shared_id(&mut self, id: &str) -> Arc<str> {
+        let ids = &mut self.values.get_or_insert_default().ids;
+        if let Some(known) = ids.get(id) {
+            return Arc::clone(known);
+        }
+        let id = Arc::<str>::from(id);
+        ids.insert(Arc::clone(&id));
+        id
     }
 
     /// The `count` bytes before the position, which must be in memory.

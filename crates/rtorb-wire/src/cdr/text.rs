@@ -163,6 +163,21 @@ impl<'m> Reader<'m> {
     #[inline]
     pub fn str(&mut self) -> Result<Cow<'m, str>, DecodeError> {
         let bytes = self.string_bytes()?;
+        self.converted(bytes)
+    }
+
+    /// Reads a repository id or a name of a type.
+    ///
+    /// # Errors
+    /// When it has more than [`TYPE_TEXT_BYTES_MAX`] bytes; else as [`str`](Self::str).
+    pub(crate) fn type_text(&mut self) -> Result<Cow<'m, str>, DecodeError> {
+        let bytes = self.short_string_bytes(TYPE_TEXT_BYTES_MAX)?;
+        self.converted(bytes)
+    }
+
+    /// Converts a text from the code set of the stream.
+    #[inline]
+    fn converted(&self, bytes: &'m [u8]) -> Result<Cow<'m, str>, DecodeError> {
         let code_set = self.char_code_set();
         if code_set == CharCodeSet::Utf8 || bytes.is_ascii() {
             return core::str::from_utf8(bytes)
@@ -192,10 +207,31 @@ impl<'m> Reader<'m> {
     /// When its only zero byte is not at the end.
     #[inline]
     pub fn string_bytes(&mut self) -> Result<&'m [u8], DecodeError> {
-        match self.octets()?.split_last() {
-            None => Ok(&[]),
-            Some((0, text)) if !text.contains(&0) => Ok(text),
-            Some(_) => Err(DecodeError::BadString),
+        unterminated(self.octets()?)
+    }
+
+    /// As [`string_bytes`](Self::string_bytes), for a string of at most `bound` bytes. A longer one costs no time.
+    pub(crate) fn short_string_bytes(&mut self, bound: usize) -> Result<&'m [u8], DecodeError> {
+        let bytes = self.octets()?;
+        let count = bytes.len().saturating_sub(1);
+        if count > bound {
+            return Err(DecodeError::OverBound { count, bound });
         }
+        unterminated(bytes)
+    }
+}
+
+/// The most bytes of a received repository id, and of the name of a type or of a part of it.
+///
+/// With indirections, a few bytes can refer to a text any number of times, which takes time to compare and memory to copy.
+pub(crate) const TYPE_TEXT_BYTES_MAX: usize = 1024;
+
+/// The bytes of a string before its terminating zero.
+#[inline]
+fn unterminated(bytes: &[u8]) -> Result<&[u8], DecodeError> {
+    match bytes.split_last() {
+        None => Ok(&[]),
+        Some((0, text)) if !text.contains(&0) => Ok(text),
+        Some(_) => Err(DecodeError::BadString),
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! The state is the members in order, written by [`Encode`](crate::Encode) and read by [`Decode`](crate::Decode).
 
+use super::text::TYPE_TEXT_BYTES_MAX;
 use super::{Reader, Writer};
 use crate::{DecodeError, EncodeError};
 use alloc::vec;
@@ -69,11 +70,11 @@ impl<'m> Reader<'m> {
         }
         let codebase = match tag & CODEBASE {
             0 => None,
-            _ => Some(self.following_indirection(Self::string_bytes)?),
+            _ => Some(self.following_indirection(Self::codebase)?),
         };
         let repository_ids = match tag & TYPE_MASK {
             0 => Vec::new(),
-            ONE_ID => vec![self.following_indirection(Self::string_bytes)?],
+            ONE_ID => vec![self.value_id(TYPE_TEXT_BYTES_MAX)?],
             ID_LIST => self.following_indirection(Self::text_list)?,
             _ => return Err(bad(tag)),
         };
@@ -160,10 +161,27 @@ impl<'m> Reader<'m> {
             });
         }
         let mut texts = Vec::new();
+        let mut left = IDS_BYTES_MAX;
         for _ in 0..count {
-            texts.push(self.following_indirection(Self::string_bytes)?);
+            let text = self.value_id(TYPE_TEXT_BYTES_MAX.min(left))?;
+            left -= text.len();
+            texts.push(text);
         }
         Ok(texts)
+    }
+
+    /// Reads a repository id of at most `bytes_max` bytes.
+    fn value_id(&mut self, bytes_max: usize) -> Result<&'m [u8], DecodeError> {
+        self.following_indirection(|r| r.short_string_bytes(bytes_max))
+    }
+
+    /// Reads a code base URL. It may be long and stand behind an indirection, so its bytes are not searched for zeros.
+    fn codebase(&mut self) -> Result<&'m [u8], DecodeError> {
+        match self.octets()?.split_last() {
+            None => Ok(&[]),
+            Some((0, url)) => Ok(url),
+            Some(_) => Err(DecodeError::BadString),
+        }
     }
 
     /// Reads an indirection and returns a reader at its target; `None` if no indirection stands here.
@@ -265,8 +283,10 @@ impl Writer<'_> {
     }
 }
 
-/// The most repository ids of a value. Each may be an indirection to a long string, which takes time to scan.
+/// The most repository ids of a value, and the most bytes of them all. Each may be an indirection to a long string, which takes time to
+/// scan.
 const IDS_MAX: usize = 64;
+const IDS_BYTES_MAX: usize = 4 * TYPE_TEXT_BYTES_MAX;
 
 const NULL: u32 = 0;
 const INDIRECTION: u32 = 0xffff_ffff;

@@ -335,7 +335,7 @@ impl Decoder {
             Kind::Except => Shape::Except(self.aggregate(named, r)?),
             Kind::Union => Shape::Union(self.union(named, r)?),
             Kind::Enum => {
-                let enumerators = list(r, 4, |r| Ok(r.str()?.into()))?;
+                let enumerators = list(r, 4, |r| Ok(r.type_text()?.into()))?;
                 Shape::Enum(Enumeration { named, enumerators }.into())
             }
             Kind::Alias => Shape::Alias(self.alias(named, r)?),
@@ -349,8 +349,8 @@ impl Decoder {
     /// Reads id and name, and records the id of the type that is being read.
     fn named(&mut self, r: &mut Reader<'_>) -> Result<Named, DecodeError> {
         let named = Named {
-            id: r.str()?.into(),
-            name: r.str()?.into(),
+            id: r.type_text()?.into(),
+            name: r.type_text()?.into(),
         };
         if let Some((_, Seen::Open(_, id))) = self.seen.last_mut() {
             *id = (!named.id.is_empty()).then(|| Arc::from(&*named.id));
@@ -381,7 +381,7 @@ impl Decoder {
     ) -> Result<Arc<Aggregate>, DecodeError> {
         let members = list(r, MEMBER_BYTES_MIN, |r| {
             Ok(Member {
-                name: r.str()?.into(),
+                name: r.type_text()?.into(),
                 type_code: self.content(r)?,
             })
         })?;
@@ -394,7 +394,7 @@ impl Decoder {
         let members = list(r, MEMBER_BYTES_MIN, |r| {
             Ok(UnionMember {
                 label: read_label(&discriminator, r)?,
-                name: r.str()?.into(),
+                name: r.type_text()?.into(),
                 type_code: self.content(r)?,
             })
         })?;
@@ -415,7 +415,7 @@ impl Decoder {
         let base = self.type_code(r)?;
         let members = list(r, MEMBER_BYTES_MIN, |r| {
             Ok(ValueMember {
-                name: r.str()?.into(),
+                name: r.type_text()?.into(),
                 type_code: self.content(r)?,
                 visibility: match r.primitive::<i16>()? {
                     0 => Visibility::Private,

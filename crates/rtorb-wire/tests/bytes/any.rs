@@ -391,6 +391,32 @@ fn an_alias_that_leads_to_itself_is_refused() {
 }
 
 #[test]
+fn a_long_text_of_a_type_is_refused() {
+    let text = "x".repeat(1024);
+    let member = |name: &str| TypeCode::structure("IDL:S:1.0", "S", [(name, TypeCode::LONG)]);
+    let named = |id: &str, name: &str| TypeCode::object_reference(id, name);
+    let comes = |type_code: &TypeCode| {
+        read::<TypeCode>(&octets(type_code, ByteOrder::Little), ByteOrder::Little)
+    };
+    for allowed in [named(&text, ""), named("", &text), member(&text)] {
+        assert_eq!(comes(&allowed), Ok(allowed));
+    }
+    let long = text + "x";
+    for refused in [
+        named(&long, ""),
+        named("", &long),
+        member(&long),
+        TypeCode::enumeration("IDL:E:1.0", "E", [&*long]),
+    ] {
+        let (count, bound) = (1025, 1024);
+        assert_eq!(
+            comes(&refused),
+            Err(DecodeError::OverBound { count, bound })
+        );
+    }
+}
+
+#[test]
 fn types_without_bytes_are_refused_as_members() {
     let nothing = TypeCode::structure("IDL:N:1.0", "N", []);
     let mut huge = TypeCode::array(nothing.clone(), u32::MAX);

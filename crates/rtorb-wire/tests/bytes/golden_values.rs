@@ -410,6 +410,25 @@ fn wrong_value_tags_are_refused() {
     );
 }
 
+#[test]
+fn the_repository_ids_of_a_value_have_a_bound() {
+    let text = "x".repeat(1025);
+    let read = |ids: &[&str]| {
+        let mut w = Writer::new(Vec::new(), 1 << 16).with_order(ByteOrder::Little);
+        w.begin_value(ids, true).unwrap();
+        let octets = w.to_bytes();
+        let head = Reader::new(&octets, ByteOrder::Little).value_head();
+        head.map(|_| ())
+    };
+    let refused = |count, bound| Err(DecodeError::OverBound { count, bound });
+    assert_eq!(read(&[&text[1..]]), Ok(()));
+    assert_eq!(read(&[&text]), refused(1025, 1024));
+    assert_eq!(read(&[&text[1..]; 4]), Ok(()));
+    assert_eq!(read(&["x", &text]), refused(1025, 1024));
+    // All ids together.
+    assert_eq!(read(&[&text[1..]; 5]), refused(1024, 0));
+}
+
 /// The bytes 0xa0 to 0xff in ISO 8859-15, as the tables of Python and of glibc have them.
 const UPPER_LATIN_9: &str = "\u{a0}¡¢£€¥Š§š©ª«¬\u{ad}®¯°±²³Žµ¶·ž¹º»ŒœŸ¿ÀÁÂÃÄÅ\
     ÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖ×ØÙÚÛÜÝÞßàáâãäåæçèéêëìíîïðñòóôõö÷øùúûüýþÿ";
