@@ -154,6 +154,9 @@ pub trait Encode {
     }
 }
 
+/// The most bytes of memory that are reserved for each byte left of a message. A string of no characters has six.
+const MEMORY_PER_BYTE: usize = 8;
+
 /// A value that can be read from a message.
 pub trait Decode: Sized {
     /// The fewest bytes of a value. A count is checked with it before memory is reserved.
@@ -174,7 +177,13 @@ pub trait Decode: Sized {
         count: usize,
         r: &mut Reader<'_>,
     ) -> Result<(), DecodeError> {
-        into.reserve(count);
+        // The count was checked against the fewest bytes of a value. A union or an optional member takes more than that in memory.
+        let is_large = size_of::<Self>() > MEMORY_PER_BYTE * Self::BYTES_MIN.max(1);
+        into.reserve(if is_large {
+            count.min(r.remaining() / (size_of::<Self>() / MEMORY_PER_BYTE))
+        } else {
+            count
+        });
         for _ in 0..count {
             into.push(Self::decode(r)?);
         }

@@ -29,7 +29,7 @@ fn growth(work: impl FnOnce()) -> usize {
 
 /// Shows a count of four thousand million with sixteen octets behind it.
 fn hostile<T: Decode>() {
-    for count in [u32::MAX, 1 << 31, 1 << 20, 17] {
+    for count in [u32::MAX, 1 << 31, 1 << 20, 17, 16] {
         for order in [ByteOrder::Big, ByteOrder::Little] {
             let mut octets = match order {
                 ByteOrder::Big => count.to_be_bytes(),
@@ -47,6 +47,21 @@ fn hostile<T: Decode>() {
     }
 }
 
+/// Has a byte on the wire, or 8,001: a union with a large member.
+struct Large {
+    _member: [u64; 1000],
+}
+
+impl Decode for Large {
+    const BYTES_MIN: usize = 1;
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        r.primitive::<u8>()?;
+        let _member = Decode::decode(r)?;
+        Ok(Self { _member })
+    }
+}
+
 fn counts_without_elements_reserve_nothing() {
     hostile::<Vec<u8>>();
     hostile::<Vec<u64>>();
@@ -54,6 +69,7 @@ fn counts_without_elements_reserve_nothing() {
     hostile::<Vec<String>>();
     hostile::<Vec<Vec<Vec<u8>>>>();
     hostile::<Vec<[u64; 1000]>>();
+    hostile::<Vec<Large>>();
     hostile::<String>();
     hostile::<Ior>();
     hostile::<Vec<Any>>();
