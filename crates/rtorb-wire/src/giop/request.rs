@@ -151,17 +151,17 @@ impl<'m> RequestHeader<'m> {
         };
         let key_start = 16;
         let number = |bytes| order.convert(u32::from_ne_bytes(bytes));
-        let key_end = key_start + number([k0, k1, k2, k3]) as usize;
+        // The lengths can exceed all addresses of a machine with 32 bits.
+        let key_end = number([k0, k1, k2, k3]) as usize;
+        let key_end = key_end.checked_add(key_start)?;
         let key = bytes.get(key_start..key_end)?;
         let name_start = aligned::<4>(key_end) + 4;
         let name_bytes = number(*bytes.get(name_start - 4..)?.first_chunk()?) as usize;
-        let (0, operation) = bytes
-            .get(name_start..name_start + name_bytes)?
-            .split_last()?
-        else {
+        let name_end = name_start.checked_add(name_bytes)?;
+        let (0, operation) = bytes.get(name_start..name_end)?.split_last()? else {
             return None;
         };
-        let count_at = aligned::<4>(name_start + name_bytes);
+        let count_at = aligned::<4>(name_end);
         let count = bytes.get(count_at..count_at + 4)?;
         self.request_id = number([i0, i1, i2, i3]);
         self.response = response;
