@@ -16,8 +16,9 @@ pub trait Link {
 
     /// Receives at least one byte into `into`, and waits for it. Returns how many; 0 when the peer has ended the stream.
     ///
-    /// After [`LinkError::TimedOut`] a client reads on where it stopped: the rest of a late reply belongs to that reply. After any other end
-    /// it expects the beginning of a message.
+    /// After [`LinkError::TimedOut`] a client and a server read on where they stopped: the rest of a message belongs to that message. After
+    /// any other end they expect the beginning of one. So a link that takes a timeout for the end of its stream answers
+    /// [`LinkError::Broken`].
     ///
     /// # Errors
     /// When none comes in the time that the link allows, or the link is broken.

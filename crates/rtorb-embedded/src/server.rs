@@ -5,7 +5,7 @@ use crate::periods::{Clock, NotEnforced, Periods};
 use crate::reference::ObjectRef;
 use alloc::vec::Vec;
 use rtorb_core::Described;
-use rtorb_core::exception::SystemException;
+use rtorb_core::exception::{SystemException, local};
 use rtorb_core::timing::OperationTiming;
 use rtorb_core::upcall::{self, Upcall};
 use rtorb_core::{Reply, Responder, ServedBy, Tie, unknown_operation};
@@ -86,14 +86,15 @@ pub trait CallPriority {
 #[derive(Clone, Copy, Debug)]
 pub struct FixedPriority;
 
-/// Why nothing more came over a link. The next [`serve_next`](Server::serve_next) begins a new connection.
+/// Why [`serve_next`](Server::serve_next) served nothing. After [`LinkError::TimedOut`] the next one reads on where this one stopped. After
+/// any other end it begins a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The peer ended the stream, or the link failed.
+    /// The link failed, or its time passed.
     Link(LinkError),
-    /// The peer closed the connection.
+    /// The peer closed the connection, or ended the stream.
     Closed,
-    /// The bytes are not GIOP, or break a limit. The peer was told so (MessageError).
+    /// The bytes are not GIOP, or break a limit. The server has sent MessageError, unless that is what the peer sent.
     Refused(ReceiveError),
 }
 
@@ -141,15 +142,18 @@ impl<'o> Server<'o> {
     /// Waits for the next message, and serves it.
     ///
     /// # Errors
-    /// When nothing more can come on this connection.
+    /// When nothing more can come on this connection, or nothing came in the time that the link allows.
     pub fn serve_next(
         &mut self,
         link: &mut dyn Link,
         priority: &mut dyn CallPriority,
     ) -> Result<(), Ended> {
-        self.try_serve_next(link, priority).inspect_err(|_| {
-            self.receiver.clear();
-            self.code_sets = CodeSetState::default();
+        self.try_serve_next(link, priority).inspect_err(|ended| {
+            // After a timeout the connection goes on, maybe amid a message.
+            if *ended != Ended::Link(LinkError::TimedOut) {
+                self.receiver.clear();
+                self.code_sets = CodeSetState::default();
+            }
         })
     }
 
@@ -186,10 +190,12 @@ impl<'o> Server<'o> {
     }
 }
 
-/// Tells the peer that its bytes were not understood, unless it closed the connection.
+/// Tells the peer that its bytes were not understood, unless it closed the connection or said that of ours.
 fn refuse(link: &mut dyn Link, error: ReceiveError) -> Ended {
-    if matches!(error, ReceiveError::Closed { .. }) {
-        return Ended::Closed;
+    match error {
+        ReceiveError::Closed { .. } => return Ended::Closed,
+        ReceiveError::MessageError => return Ended::Refused(error),
+        _ => {}
     }
     let mut w = Writer::new(Vec::new(), giop::HEADER_BYTES);
     if giop::write_message_error(&mut w, Version::V1_0).is_ok() {
@@ -227,7 +233,9 @@ impl<'m> Answer<'m, '_> {
             broken: None,
         };
         let mut reply = Reply::new(message.header.version, &request, char_code_set, responder);
-        reply.priority = request.contexts.find(contexts::RT_CORBA_PRIORITY);
+        let asked = request.contexts.find(contexts::RT_CORBA_PRIORITY);
+        // Bytes behind the priority have no meaning, and are not sent back.
+        reply.priority = asked.map(|data| data.get(..contexts::PRIORITY_BYTES).unwrap_or(data));
         let mut call = ServerCall::new(arguments.with_char_code_set(char_code_set), reply);
         let mut upcall = LinkUpcall {
             objects: self.objects,
@@ -272,6 +280,17 @@ fn find<'o>(objects: &'o [Object<'o>], key: &[u8]) -> Option<(usize, &'o Object<
     objects.find(|(_, object)| object.key == key)
 }
 
+/// The priority in the data of a request's context.
+///
+/// # Errors
+/// DATA_CONVERSION 2 for a negative priority, as the full ORB; MARSHAL for malformed data.
+fn propagated(data: &[u8]) -> Result<i16, SystemException> {
+    match contexts::decode_priority(data)? {
+        ..0 => Err(local::UNMAPPED_PRIORITY),
+        priority => Ok(priority),
+    }
+}
+
 /// The upcall of one request.
 struct LinkUpcall<'u, 'o> {
     objects: &'u [Object<'u>],
@@ -298,11 +317,11 @@ impl<'m, 'u> Upcall<'m> for LinkUpcall<'u, '_> {
         request: &RequestHeader<'m>,
         call: &mut ServerCall<'m>,
     ) -> Result<(), SystemException> {
+        let asked = call.reply.priority.map(propagated).transpose()?;
+        // Last, because a call that it admits counts as served.
         if let Some(periods) = &mut self.periods {
             object.check_period(request.operation, periods, place)?;
         }
-        let asked = call.reply.priority.map(contexts::decode_priority);
-        let asked = asked.transpose()?;
         if let Some(asked) = asked {
             self.priority.enter(asked);
         }

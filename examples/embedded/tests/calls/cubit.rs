@@ -108,6 +108,11 @@ fn a_server_is_told_the_priority_of_a_call() {
         let cubit = Cubit::unchecked_narrow(object.clone().with_priority(priority));
         assert_eq!(cubit.cube_octet(2), Ok(8));
     }
+    for negative in [-1, i16::MIN] {
+        let cubit = Cubit::unchecked_narrow(object.clone().with_priority(negative));
+        let refused = SystemException::omg(ExceptionKind::DataConversion, 2);
+        assert_eq!(cubit.cube_octet(2), Err(refused));
+    }
     assert_eq!(Cubit::unchecked_narrow(object).cube_octet(2), Ok(8));
     end.shutdown(std::net::Shutdown::Both).expect("it is open");
     let (_, noted) = server.join().expect("it does not panic");

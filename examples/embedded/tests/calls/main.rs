@@ -4,6 +4,7 @@
 mod cubit;
 mod desk;
 mod guests;
+mod idle;
 mod late;
 mod link;
 mod periods;
