@@ -6,7 +6,7 @@ use super::shape::{
     Aggregate, Alias, Elements, Enumeration, Member, Named, Shape, Union, UnionMember,
     ValueAggregate, ValueMember, Visibility,
 };
-use super::{Kind, Label, TypeCode};
+use super::{Kind, Label, Scope, TypeCode};
 use crate::cdr::{DEPTH_MAX, WChar};
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 use alloc::boxed::Box;
@@ -33,7 +33,11 @@ impl Decode for TypeCode {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut decoder = Decoder {
             seen: Vec::new(),
+            innermost: NONE,
+            outermost: NONE,
             base: 0,
+            start: r.position(),
+            copied_bytes: 0,
         };
         decoder.type_code(r)
     }
@@ -216,14 +220,35 @@ pub(crate) fn read_label(
 struct Decoder {
     /// The types that an indirection may refer to, in order of their positions in the outermost stream.
     seen: Vec<(usize, Seen)>,
+    /// The place in `seen` of the innermost type that is being read, or [`NONE`].
+    innermost: usize,
+    /// The place in `seen` of the outermost type to which recursive types in the innermost one refer, or [`NONE`].
+    outermost: usize,
     /// The position of the current encapsulation in the outermost stream.
     base: usize,
+    /// The position of the outermost TypeCode.
+    start: usize,
+    /// The size of the parts that were copied.
+    copied_bytes: usize,
 }
+
+/// Larger than all places.
+const NONE: usize = usize::MAX;
 
 enum Seen {
     /// A type that is still being read, with its id once it is known. A type with an empty id has none.
     Open(Kind, Option<Arc<str>>),
-    Done(TypeCode),
+    /// A finished type.
+    Done(TypeCode, Option<Enclosed>),
+}
+
+/// The types around a finished type in which a recursive type refers to one of them. All are places in `seen`.
+#[derive(Clone, Copy)]
+struct Enclosed {
+    /// The innermost type around it.
+    by: usize,
+    /// The outermost type to which it refers.
+    outermost: usize,
 }
 
 impl Decoder {
@@ -238,6 +263,7 @@ impl Decoder {
         }
         let kind = Kind::from_number(number).ok_or(DecodeError::bad_type_code(number))?;
         let index = self.seen.len();
+        let (by, outermost) = (self.innermost, self.outermost);
         let shape = match kind {
             Kind::String => Shape::String {
                 bound: r.primitive()?,
@@ -253,9 +279,18 @@ impl Decoder {
             // The parameters of the other kinds are in an encapsulation.
             _ => {
                 self.seen.push((at, Seen::Open(kind, None)));
+                self.innermost = index;
+                self.outermost = NONE;
                 r.nested(|r| self.complex(kind, r))?
             }
         };
+        let refers_out = self.outermost < index;
+        let enclosed = refers_out.then_some(Enclosed {
+            by,
+            outermost: self.outermost,
+        });
+        self.innermost = by;
+        self.outermost = outermost.min(enclosed.map_or(NONE, |it| it.outermost));
         let type_code = TypeCode::from_shape(shape);
         let summary = type_code.summary();
         if summary.nodes > NODES_MAX {
@@ -265,7 +300,7 @@ impl Decoder {
         if summary.depth > DEPTH_MAX.into() {
             return Err(DecodeError::TooDeep { max: DEPTH_MAX });
         }
-        let done = (at, Seen::Done(type_code.clone()));
+        let done = (at, Seen::Done(type_code.clone(), enclosed));
         match self.seen.get_mut(index) {
             Some(open) => *open = done,
             None => self.seen.push(done),
@@ -283,16 +318,81 @@ impl Decoder {
         let bad = DecodeError::bad_type_code(offset as u32);
         let target = at.wrapping_add_signed(offset as isize);
         let found = self.seen.binary_search_by_key(&target, |seen| seen.0);
-        let type_code = match &self.seen[found.map_err(|_| bad)?].1 {
-            Seen::Done(type_code) => type_code.clone(),
-            // A few bytes refer to an id of any length, so the id is shared.
-            Seen::Open(_, Some(id)) => TypeCode::from_shape(Shape::Recursive(Arc::clone(id))),
-            // A recursive type is identified by its id, so a type without one cannot be recursive.
-            Seen::Open(_, None) => return Err(bad),
-        };
+        let type_code = self.part(found.map_err(|_| bad)?, r)?;
         match type_code.unaliased().shape() {
             Shape::Recursive(id) if self.is_alias_of(id) => Err(bad),
             _ => Ok(type_code),
+        }
+    }
+
+    /// The type at a place in `seen`, as a part of the innermost type that is being read.
+    fn part(&mut self, place: usize, r: &mut Reader<'_>) -> Result<TypeCode, DecodeError> {
+        let (type_code, enclosed) = match &self.seen[place].1 {
+            Seen::Done(type_code, None) => return Ok(type_code.clone()),
+            Seen::Done(type_code, Some(enclosed)) => (type_code.clone(), *enclosed),
+            // A few bytes refer to an id of any length, so the id is shared.
+            Seen::Open(_, Some(id)) => {
+                self.outermost = self.outermost.min(place);
+                return Ok(TypeCode::from_shape(Shape::Recursive(Arc::clone(id))));
+            }
+            // A recursive type is identified by its id, so a type without one cannot be recursive.
+            Seen::Open(_, None) => return Err(DecodeError::bad_type_code(INDIRECTION)),
+        };
+        if self.is_open(enclosed.outermost) {
+            self.outermost = self.outermost.min(enclosed.outermost);
+        }
+        // If the innermost is still being read, so are the others.
+        if self.is_open(enclosed.by) {
+            return Ok(type_code);
+        }
+        self.moved(&Scope::new(&type_code), enclosed.by, r)
+    }
+
+    fn is_open(&self, place: usize) -> bool {
+        matches!(self.seen[place].1, Seen::Open(..))
+    }
+
+    /// The type of `scope`, which is a part of a finished type, or is in one, outside of that finished type: recursive types that refer to
+    /// finished types are replaced by these. `by` is the place of the innermost type around the part.
+    fn moved(
+        &mut self,
+        scope: &Scope<'_>,
+        by: usize,
+        r: &mut Reader<'_>,
+    ) -> Result<TypeCode, DecodeError> {
+        let shape = scope.type_code.shape();
+        self.copied_bytes += size_of::<TypeCode>() + shape.text_bytes();
+        let received = self
+            .base
+            .wrapping_add(r.position())
+            .wrapping_sub(self.start);
+        // The message may refer to the same part again and again.
+        if self.copied_bytes > received.saturating_mul(16).saturating_add(4096) {
+            return Err(DecodeError::bad_type_code(INDIRECTION));
+        }
+        r.nested(|r| match shape {
+            Shape::Recursive(id) if scope.enclosing(id).is_none() => {
+                let found = self.around(by, id);
+                found.map_or_else(|| Ok(scope.type_code.clone()), |place| self.part(place, r))
+            }
+            _ => {
+                let shape = shape.with_parts(&mut |part| self.moved(&scope.inside(part), by, r))?;
+                Ok(TypeCode::from_shape(shape))
+            }
+        })
+    }
+
+    /// The place of the finished type with that id among the one at place `by` and those around it; `None` if it is still being read.
+    fn around(&self, mut by: usize, id: &str) -> Option<usize> {
+        loop {
+            match &self.seen[by].1 {
+                Seen::Done(type_code, _) if type_code.repository_id() == Some(id) => {
+                    return Some(by);
+                }
+                Seen::Done(_, Some(enclosed)) => by = enclosed.by,
+                // The types around one that is being read are being read too.
+                _ => return None,
+            }
         }
     }
 

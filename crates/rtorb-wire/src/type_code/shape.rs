@@ -65,6 +65,64 @@ impl Shape {
             _ => return None,
         })
     }
+
+    /// The bytes of the ids and names of the type, without those in the types inside it.
+    pub(super) fn text_bytes(&self) -> usize {
+        let named = self.named().map_or(0, |it| it.id.len() + it.name.len());
+        let members: usize = match self {
+            Self::Struct(made) | Self::Except(made) => {
+                made.members.iter().map(|it| it.name.len()).sum()
+            }
+            Self::Union(union) => union.members.iter().map(|it| it.name.len()).sum(),
+            Self::Value(value) | Self::Event(value) => {
+                value.members.iter().map(|it| it.name.len()).sum()
+            }
+            _ => 0,
+        };
+        named + members
+    }
+
+    /// The same type with what `part` returns in the place of each type inside it.
+    ///
+    /// # Errors
+    /// The error of `part`.
+    pub(super) fn with_parts<E>(
+        &self,
+        part: &mut impl FnMut(&TypeCode) -> Result<TypeCode, E>,
+    ) -> Result<Self, E> {
+        let mut shape = self.clone();
+        match &mut shape {
+            Self::Sequence(elements) | Self::Array(elements) => {
+                let elements = Arc::make_mut(elements);
+                elements.element = part(&elements.element)?;
+            }
+            Self::Struct(made) | Self::Except(made) => {
+                for member in &mut Arc::make_mut(made).members {
+                    member.type_code = part(&member.type_code)?;
+                }
+            }
+            Self::Union(union) => {
+                let union = Arc::make_mut(union);
+                union.discriminator = part(&union.discriminator)?;
+                for member in &mut union.members {
+                    member.type_code = part(&member.type_code)?;
+                }
+            }
+            Self::Alias(alias) | Self::ValueBox(alias) => {
+                let alias = Arc::make_mut(alias);
+                alias.content = part(&alias.content)?;
+            }
+            Self::Value(value) | Self::Event(value) => {
+                let value = Arc::make_mut(value);
+                value.base = part(&value.base)?;
+                for member in &mut value.members {
+                    member.type_code = part(&member.type_code)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(shape)
+    }
 }
 
 /// A repository id and a name. Either may be empty.

@@ -312,13 +312,19 @@ fn hostile_type_codes_are_refused() {
 
 /// Appends a type with that id, an empty name, and the parameters behind them that `rest` appends, which gets the position of the type.
 fn push_named(kind: Kind, id: &str, out: &mut Vec<u8>, rest: impl FnOnce(&mut Vec<u8>, usize)) {
+    push_complex(kind, out, |out, start| {
+        push_text(id, out);
+        push_text("", out);
+        rest(out, start);
+    });
+}
+
+fn push_complex(kind: Kind, out: &mut Vec<u8>, rest: impl FnOnce(&mut Vec<u8>, usize)) {
     out.resize(out.len().next_multiple_of(4), 0);
     let start = out.len();
     out.extend((kind as u32).to_le_bytes());
     out.extend([0; 4]);
     out.extend(1u32.to_le_bytes());
-    push_text(id, out);
-    push_text("", out);
     rest(out, start);
     let size = (out.len() - start - 8) as u32;
     out[start + 4..start + 8].copy_from_slice(&size.to_le_bytes());
@@ -336,6 +342,128 @@ fn push_indirection(to: usize, out: &mut Vec<u8>) {
     out.extend(u32::MAX.to_le_bytes());
     let offset = to as i32 - out.len() as i32;
     out.extend(offset.to_le_bytes());
+}
+
+fn push_count(count: u32, out: &mut Vec<u8>) {
+    out.resize(out.len().next_multiple_of(4), 0);
+    out.extend(count.to_le_bytes());
+}
+
+/// Appends a sequence of that element, and returns the position of the sequence.
+fn push_sequence(out: &mut Vec<u8>, element: impl FnOnce(&mut Vec<u8>)) -> usize {
+    let mut at = 0;
+    push_complex(Kind::Sequence, out, |out, start| {
+        at = start;
+        element(out);
+        push_count(0, out);
+    });
+    at
+}
+
+#[test]
+fn a_part_of_a_recursive_type_is_a_type_outside_of_it() {
+    // struct Node { sequence<Node> kids; }; struct Pair { Node n; sequence<Node> more; }
+    let mut octets = Vec::new();
+    push_named(Kind::Struct, "Pair", &mut octets, |out, _| {
+        push_count(2, out);
+        push_text("", out);
+        let mut kids = 0;
+        push_named(Kind::Struct, "Node", out, |out, node| {
+            push_count(1, out);
+            push_text("", out);
+            kids = push_sequence(out, |out| push_indirection(node, out));
+        });
+        push_text("", out);
+        push_indirection(kids, out);
+    });
+    // A node without kids, and one more of those.
+    for count in [0, 1, 0] {
+        push_count(count, &mut octets);
+    }
+    let any: Any = read(&octets, ByteOrder::Little).unwrap();
+    let kids = TypeCode::sequence(TypeCode::recursive("Node"), 0);
+    let node = TypeCode::structure("Node", "", [("", kids)]);
+    let more = TypeCode::sequence(node.clone(), 0);
+    let pair = TypeCode::structure("Pair", "", [("", node), ("", more)]);
+    assert_eq!(any.type_code(), &pair);
+    let leaf = Value::Members(vec![Value::Elements(vec![])]);
+    let more = Value::Elements(vec![leaf.clone()]);
+    assert_eq!(any.value(), Ok(Value::Members(vec![leaf, more])));
+}
+
+#[test]
+fn a_part_of_two_recursive_types_is_a_type_outside_of_them() {
+    // struct A { sequence<struct B { sequence<A> a; sequence<B> b; }> bs; }; struct All { A a; sequence<B> more; }, which is the type of B::b.
+    let mut octets = Vec::new();
+    push_named(Kind::Struct, "All", &mut octets, |out, _| {
+        push_count(2, out);
+        push_text("", out);
+        let mut in_b = 0;
+        push_named(Kind::Struct, "A", out, |out, a| {
+            push_count(1, out);
+            push_text("", out);
+            push_sequence(out, |out| {
+                push_named(Kind::Struct, "B", out, |out, b| {
+                    push_count(2, out);
+                    push_text("", out);
+                    push_sequence(out, |out| push_indirection(a, out));
+                    push_text("", out);
+                    in_b = push_sequence(out, |out| push_indirection(b, out));
+                });
+            });
+        });
+        push_text("", out);
+        push_indirection(in_b, out);
+    });
+    // An A of no B, and one more B, which has no A and no B.
+    for count in [0, 1, 0, 0] {
+        push_count(count, &mut octets);
+    }
+    let any: Any = read(&octets, ByteOrder::Little).unwrap();
+    let of = |element| TypeCode::sequence(element, 0);
+    let b = |a| {
+        let members = [("", of(a)), ("", of(TypeCode::recursive("B")))];
+        TypeCode::structure("B", "", members)
+    };
+    let a = TypeCode::structure("A", "", [("", of(b(TypeCode::recursive("A"))))]);
+    let members = [("", a.clone()), ("", of(b(a)))];
+    assert_eq!(any.type_code(), &TypeCode::structure("All", "", members));
+    let none = || Value::Elements(vec![]);
+    let more = Value::Elements(vec![Value::Members(vec![none(), none()])]);
+    let a = Value::Members(vec![none()]);
+    assert_eq!(any.value(), Ok(Value::Members(vec![a, more])));
+}
+
+#[test]
+fn parts_of_a_recursive_type_are_not_copied_without_end() {
+    let long = "x".repeat(1000);
+    let read_uses = |uses: u32| {
+        let mut octets = Vec::new();
+        push_named(Kind::Struct, "All", &mut octets, |out, _| {
+            push_count(1 + uses, out);
+            push_text("", out);
+            let mut part = 0;
+            push_named(Kind::Struct, "A", out, |out, a| {
+                push_count(1, out);
+                push_text("", out);
+                part = push_sequence(out, |out| {
+                    push_named(Kind::Struct, &long, out, |out, _| {
+                        push_count(1, out);
+                        push_text("", out);
+                        push_sequence(out, |out| push_indirection(a, out));
+                    });
+                });
+            });
+            for _ in 0..uses {
+                push_text("", out);
+                push_indirection(part, out);
+            }
+        });
+        read::<TypeCode>(&octets, ByteOrder::Little)
+    };
+    assert!(read_uses(5).is_ok());
+    let refused = read_uses(1000);
+    assert!(matches!(refused, Err(DecodeError::BadTypeCode { .. })));
 }
 
 #[test]
@@ -363,8 +491,7 @@ fn an_alias_that_leads_to_itself_is_refused() {
     // An alias with the id of a struct around it: the id would name the alias.
     let mut same_id = Vec::new();
     push_named(Kind::Struct, "S", &mut same_id, |out, s| {
-        out.resize(out.len().next_multiple_of(4), 0);
-        out.extend(2u32.to_le_bytes());
+        push_count(2, out);
         push_text("", out);
         let mut to_struct = 0;
         push_named(Kind::Alias, "A", out, |out, a| {
@@ -380,8 +507,7 @@ fn an_alias_that_leads_to_itself_is_refused() {
     // struct S { A next; } where A is an alias of S.
     let mut legal = Vec::new();
     push_named(Kind::Struct, "S", &mut legal, |out, s| {
-        out.resize(out.len().next_multiple_of(4), 0);
-        out.extend(1u32.to_le_bytes());
+        push_count(1, out);
         push_text("", out);
         push_named(Kind::Alias, "A", out, |out, _| push_indirection(s, out));
     });
