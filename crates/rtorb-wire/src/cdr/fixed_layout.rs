@@ -88,8 +88,11 @@ impl Writer<'_> {
     pub fn fixed_slice<T: FixedLayout>(&mut self, values: &[T]) -> Result<(), EncodeError> {
         match self.reserve(run_bytes_max::<T>(values.len())) {
             // They do not fit with the most padding that is possible, but they may fit one by one.
-            Err(_) if values.len() > 1 => {
-                return values.iter().try_for_each(|value| self.fixed(value));
+            Err(EncodeError::TooLarge { .. }) => {
+                return match values {
+                    [value] => self.fixed_at_limit(value),
+                    _ => values.iter().try_for_each(|value| self.fixed(value)),
+                };
             }
             other => other?,
         }
@@ -103,6 +106,20 @@ impl Writer<'_> {
         };
         self.advance_to(end);
         Ok(())
+    }
+
+    /// Writes one value that does not fit with the most padding that is possible.
+    #[cold]
+    #[inline(never)]
+    fn fixed_at_limit<T: FixedLayout>(&mut self, value: &T) -> Result<(), EncodeError> {
+        let mut apart = Vec::new();
+        let bytes = T::BYTES_MAX;
+        let reserved = apart.try_reserve_exact(bytes);
+        reserved.map_err(|_| EncodeError::NoMemory { bytes })?;
+        apart.resize(bytes, 0);
+        let (phase, swap) = (self.position() & 7, self.order().is_foreign());
+        let end = value.put(&mut apart, 0, Form { phase, swap });
+        self.octets(&apart[..end])
     }
 }
 

@@ -158,6 +158,28 @@ fn fixed_layouts_have_the_bounds_of_their_members() {
 //= GIOP 1.2 §15.3.2.6
 //% test
 #[test]
+fn a_value_of_fixed_layout_fits_at_the_exact_end_of_a_message() {
+    fn fits<T: Encode>(value: &T) {
+        for (before, order) in (0..9).flat_map(|before| ORDERS.map(|order| (before, order))) {
+            let write = |bytes_max| {
+                let mut w = Writer::new(Vec::new(), bytes_max).with_order(order);
+                w.octets(&vec![1; before])?;
+                value.encode(&mut w)?;
+                Ok(w.to_bytes())
+            };
+            let written = write(BYTES_MAX).unwrap();
+            assert_eq!(write(written.len()), Ok(written.clone()), "behind {before}");
+            let limit = written.len() - 1;
+            assert_eq!(write(limit), Err(EncodeError::TooLarge { limit }));
+        }
+    }
+    fits(&Color::Blue);
+    fits(&mixed(7));
+    fits(&[Color::Red; 3]);
+    fits(&vec![mixed(7).inner; 3]);
+}
+
+#[test]
 fn an_enum_beyond_its_last_value_is_refused() {
     let octets = 2u32.to_le_bytes();
     let read = Color::decode(&mut Reader::new(&octets, ByteOrder::Little));
