@@ -183,6 +183,7 @@ pub fn read_abstract_head(r: &mut Reader<'_>) -> Result<bool, DecodeError> {
 mod tests {
     use super::*;
     use crate::ByteOrder;
+    use crate::any::Value;
 
     #[derive(Debug, PartialEq)]
     struct Link {
@@ -423,6 +424,139 @@ mod tests {
                 assert!(both.iter().any(Result::is_err), "{end}");
             }
         }
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Side {
+        Left,
+        Right,
+    }
+    crate::cdr_enum!(Side {
+        Left = 0,
+        Right = 1
+    });
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Point {
+        is_set: bool,
+        place: [i16; 2],
+        side: Side,
+    }
+    crate::fixed_layout!(Point {
+        is_set: bool,
+        place: [i16; 2],
+        side: Side
+    });
+
+    /// Everything in it has a fixed layout.
+    #[derive(Debug, PartialEq)]
+    struct Plan {
+        one: Point,
+        all: Vec<Point>,
+        sides: Vec<Side>,
+    }
+
+    impl Encode for Plan {
+        fn encode<'a>(&'a self, _: &mut Writer<'a>) -> Result<(), EncodeError> {
+            unreachable!("it is written by hand")
+        }
+    }
+
+    impl Decode for Plan {
+        const BYTES_MIN: usize = 17;
+        fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+            Ok(Self {
+                one: Decode::decode(r)?,
+                all: Decode::decode(r)?,
+                sides: Decode::decode(r)?,
+            })
+        }
+    }
+
+    impl ValueType for Plan {
+        const REPOSITORY_ID: &'static str = "IDL:Plan:1.0";
+    }
+
+    fn chunked_point(w: &mut Writer<'_>, point: &Point) -> Result<(), EncodeError> {
+        w.chunk(|w| w.primitive(u8::from(point.is_set)))?;
+        w.chunk(|w| point.place.iter().try_for_each(|it| w.primitive(*it)))?;
+        w.chunk(|w| w.primitive(point.side as u32))
+    }
+
+    //= GIOP 1.2 §15.3.4
+    //% test
+    #[test]
+    fn a_chunk_may_end_between_the_members_of_a_struct() {
+        let point = |place| Point {
+            is_set: true,
+            place: [place, -place],
+            side: Side::Right,
+        };
+        let plan = Plan {
+            one: point(1),
+            all: vec![point(2), point(3)],
+            sides: vec![Side::Left, Side::Right],
+        };
+        for order in [ByteOrder::Big, ByteOrder::Little] {
+            let mut w = Writer::new(Vec::new(), 1 << 20).with_order(order);
+            w.begin_value(&[Plan::REPOSITORY_ID], true).unwrap();
+            chunked_point(&mut w, &plan.one).unwrap();
+            w.chunk(|w| w.count(plan.all.len())).unwrap();
+            for point in &plan.all {
+                chunked_point(&mut w, point).unwrap();
+            }
+            w.chunk(|w| w.count(plan.sides.len())).unwrap();
+            for side in &plan.sides {
+                w.chunk(|w| w.primitive(*side as u32)).unwrap();
+            }
+            w.end_value(1).unwrap();
+            let bytes = w.to_bytes();
+            let mut r = Reader::new(&bytes, order);
+            let read = <Option<Arc<Plan>>>::decode(&mut r);
+            let read = read.unwrap().expect("it is not nil");
+            assert_eq!((&*read, r.remaining()), (&plan, 0));
+            // By its TypeCode too.
+            let side = TypeCode::enumeration("IDL:Side:1.0", "Side", ["Left", "Right"]);
+            let place = TypeCode::array(TypeCode::SHORT, 2);
+            let members = [("a", TypeCode::BOOLEAN), ("b", place), ("c", side.clone())];
+            let point = TypeCode::structure("IDL:Point:1.0", "Point", members);
+            let state = [
+                ("one", point.clone(), true),
+                ("all", TypeCode::sequence(point, 0), true),
+                ("sides", TypeCode::sequence(side, 0), true),
+            ];
+            let plan = type_code("IDL:Plan:1.0", "Plan", 0, TypeCode::NULL, state);
+            let mut r = Reader::new(&bytes, order);
+            assert!(Value::decode(&plan, &mut r).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_chunk_may_end_amid_the_structs_of_an_any() {
+        let number = TypeCode::structure("IDL:N:1.0", "N", [("n", TypeCode::LONG)]);
+        let numbers = TypeCode::sequence(number, 0);
+        let mut w = Writer::new(Vec::new(), 1 << 20);
+        w.begin_value(&["IDL:Holder:1.0"], true).unwrap();
+        w.chunk(|w| {
+            numbers.write(w)?;
+            w.count(2)?;
+            w.primitive(7i32)
+        })
+        .unwrap();
+        w.chunk(|w| w.primitive(8i32)).unwrap();
+        w.end_value(1).unwrap();
+        let state = [("it", TypeCode::ANY, true)];
+        let holder = type_code("IDL:Holder:1.0", "Holder", 0, TypeCode::NULL, state);
+        let bytes = w.to_bytes();
+        let read = Value::decode(&holder, &mut Reader::new(&bytes, ByteOrder::NATIVE));
+        let Ok(Value::Valuetype(Some(state))) = read else {
+            panic!("{read:?}")
+        };
+        let Value::Any(any) = &state.members[0] else {
+            panic!("{state:?}")
+        };
+        let of = |number| Value::Members(vec![Value::Long(number)]);
+        assert_eq!(any.value(), Ok(Value::Elements(vec![of(7), of(8)])));
     }
 
     #[test]

@@ -140,11 +140,12 @@ fn run(
     }
 }
 
-/// True if elements have the same bytes and padding on both sides.
+/// True if elements have the same bytes and padding on both sides, and are in one piece. A chunk may end inside them.
 fn can_copy(element: &TypeCode, r: &Reader<'_>, w: &Writer<'_>) -> bool {
     let summary = element.summary();
     let distance = r.position() ^ w.position();
-    summary.fixed && r.order() == w.order() && distance & (usize::from(summary.alignment) - 1) == 0
+    let is_in_place = r.order() == w.order() && !r.is_inside_chunk();
+    summary.fixed && is_in_place && distance & (usize::from(summary.alignment) - 1) == 0
 }
 
 fn number<T: Primitive>(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {

@@ -29,6 +29,12 @@ pub trait FixedLayout: Copy {
     /// # Errors
     /// When `from` ends too early, or an enum has a wrong value.
     fn get(from: &[u8], at: usize, form: Form) -> Result<(Self, usize), DecodeError>;
+
+    /// Reads a value number by number: in the state of a chunked valuetype, a chunk may end between any two.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError>;
 }
 
 /// The position of a slice in its stream, and its byte order.
@@ -67,6 +73,10 @@ impl<T: FixedLayout, const N: usize> FixedLayout for [T; N] {
             Ok(item)
         })?;
         Ok((items, end))
+    }
+
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        array_of(|| T::read(r))
     }
 }
 
@@ -132,9 +142,14 @@ impl Reader<'_> {
     pub fn fixed<T: FixedLayout>(&mut self) -> Result<T, DecodeError> {
         self.buffer_up(T::BYTES_MAX)?;
         let (phase, swap) = (self.position() & 7, self.order().is_foreign());
-        let (value, used) = T::get(self.buffered(), 0, Form { phase, swap })?;
-        self.skip_buffered(used);
-        Ok(value)
+        match T::get(self.buffered(), 0, Form { phase, swap }) {
+            Ok((value, used)) => {
+                self.skip_buffered(used);
+                Ok(value)
+            }
+            Err(DecodeError::Truncated { .. }) if self.is_inside_chunk() => T::read(self),
+            Err(error) => Err(error),
+        }
     }
 
     /// Reads `count` values of fixed layout and appends them to `into`.
@@ -149,15 +164,28 @@ impl Reader<'_> {
     ) -> Result<(), DecodeError> {
         self.buffer_up(run_bytes_max::<T>(count))?;
         into.reserve(count);
+        let before = into.len();
         let position = self.position();
         let bytes = self.buffered();
         let used = if self.order().is_foreign() {
-            get_all::<T, true>(into, count, bytes, position)?
+            get_all::<T, true>(into, count, bytes, position)
         } else {
-            get_all::<T, false>(into, count, bytes, position)?
+            get_all::<T, false>(into, count, bytes, position)
         };
-        self.skip_buffered(used);
-        Ok(())
+        match used {
+            Ok(used) => {
+                self.skip_buffered(used);
+                Ok(())
+            }
+            Err(DecodeError::Truncated { .. }) if self.is_inside_chunk() => {
+                into.truncate(before);
+                (0..count).try_for_each(|_| {
+                    into.push(T::read(self)?);
+                    Ok(())
+                })
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -281,6 +309,10 @@ macro_rules! fixed_layout {
                 $(let ($member, at) = <$type as $crate::FixedLayout>::get(from, at, form)?;)+
                 ::core::result::Result::Ok((Self { $($member),+ }, at))
             }
+
+            fn read(r: &mut $crate::Reader<'_>) -> ::core::result::Result<Self, $crate::DecodeError> {
+                ::core::result::Result::Ok(Self { $($member: <$type as $crate::FixedLayout>::read(r)?),+ })
+            }
         }
         $crate::fixed_layout!(@cdr $name);
     };
@@ -304,6 +336,10 @@ macro_rules! fixed_layout {
             ) -> ::core::result::Result<(Self, usize), $crate::DecodeError> {
                 let (value, at) = <$type as $crate::FixedLayout>::get(from, at, form)?;
                 ::core::result::Result::Ok((Self(value), at))
+            }
+
+            fn read(r: &mut $crate::Reader<'_>) -> ::core::result::Result<Self, $crate::DecodeError> {
+                <$type as $crate::FixedLayout>::read(r).map(Self)
             }
         }
         $crate::fixed_layout!(@cdr $name);
@@ -372,6 +408,12 @@ macro_rules! cdr_enum {
                     $($ordinal => ::core::result::Result::Ok((Self::$variant, at)),)+
                     value => ::core::result::Result::Err($crate::DecodeError::BadEnum { value }),
                 }
+            }
+
+            fn read(r: &mut $crate::Reader<'_>) -> ::core::result::Result<Self, $crate::DecodeError> {
+                let form = $crate::cdr::Form { phase: 0, swap: false };
+                let ordinal = r.primitive::<u32>()?.to_ne_bytes();
+                <Self as $crate::FixedLayout>::get(&ordinal, 0, form).map(|got| got.0)
             }
         }
         $crate::fixed_layout!(@cdr $name);

@@ -49,6 +49,10 @@ macro_rules! primitive {
                 let value: $type = bytemuck::pod_read_unaligned(bytes);
                 Ok((if form.swap { value.swapped() } else { value }, start + SIZE))
             }
+
+            fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                r.primitive()
+            }
         }
 
         impl Encode for $type {
@@ -107,6 +111,10 @@ impl FixedLayout for bool {
     #[inline(always)]
     fn get(from: &[u8], at: usize, form: Form) -> Result<(Self, usize), DecodeError> {
         u8::get(from, at, form).map(|(byte, end)| (byte != 0, end))
+    }
+
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        r.primitive::<u8>().map(|byte| byte != 0)
     }
 }
 

@@ -117,7 +117,7 @@ impl<'m> Reader<'m> {
     }
 
     /// True inside a chunk, where no value may begin.
-    fn is_inside_chunk(&self) -> bool {
+    pub(crate) fn is_inside_chunk(&self) -> bool {
         self.hidden > 0
     }
 
