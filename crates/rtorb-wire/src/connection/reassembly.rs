@@ -2,7 +2,8 @@
 
 use crate::DecodeError;
 use crate::giop::{
-    HEADER_BYTES, Header, MessageType, fragment_header_bytes, may_be_fragmented, patch,
+    HEADER_BYTES, Header, MessageType, ServiceContexts, fragment_header_bytes, may_be_fragmented,
+    patch,
 };
 use alloc::vec::Vec;
 
@@ -56,8 +57,9 @@ impl Reassembly {
             //= GIOP 1.2 §15.4.9
             //# A CancelRequest ends the fragments of its request, without a last fragment.
             MessageType::CancelRequest => {
-                let request_id = header.reader(bytes).primitive()?;
-                if let Some(index) = self.find(Some(request_id)) {
+                let request_id = Some(header.reader(bytes).primitive()?);
+                let mut chains = self.chains.iter();
+                if let Some(index) = chains.position(|chain| chain.id_of_request() == request_id) {
                     self.remove(index);
                 }
                 Ok(Accepted::Whole)
@@ -154,6 +156,18 @@ struct Chain {
     header: Header,
     bytes: Vec<u8>,
     begun: u32,
+}
+
+impl Chain {
+    /// The id of the request that the fragments are; `None` before it has arrived.
+    fn id_of_request(&self) -> Option<u32> {
+        self.request_id.or_else(|| {
+            // Before GIOP 1.2 it stands behind the service contexts.
+            let mut r = self.header.reader(&self.bytes);
+            ServiceContexts::decode(&mut r).ok()?;
+            r.primitive().ok()
+        })
+    }
 }
 
 /// The request id of a fragment; `None` before GIOP 1.2.

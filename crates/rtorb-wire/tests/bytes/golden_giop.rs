@@ -287,6 +287,54 @@ fn v12_fragmented_request() {
     }
 }
 
+//= GIOP 1.2 §15.4.9
+//% test
+#[test]
+fn a_cancel_request_ends_the_fragments_of_its_request_in_each_version() {
+    for version in [Version::V1_1, Version::V1_2] {
+        let request = |request_id| {
+            written(ByteOrder::Little, |w| {
+                let start = RequestStart {
+                    request_id,
+                    response: Response::FromTarget,
+                    object_key: KEY,
+                    operation: "test_method",
+                    contexts: &[],
+                };
+                begin_request(w, version, &start).unwrap();
+                encode_body(w, version, |w| w.octets(&[7; 64])).unwrap();
+                end_message(w).unwrap();
+            })
+        };
+        let (cancelled, next) = (request(2), request(3));
+        let limits = ReceiveLimits {
+            message_bytes_max: 1024,
+            fragmented_messages_max: 2,
+        };
+        let mut receiver = Receiver::new(Side::Server, limits);
+        let mut receive = |part: &[u8]| {
+            receiver.free()[..part.len()].copy_from_slice(part);
+            receiver.advance(part.len());
+            let received = receiver.next().map(|it| it.map(|it| it.bytes.to_vec()));
+            received.expect("it is in place")
+        };
+        let cancel = |request_id| {
+            written(ByteOrder::Little, |w| {
+                write_cancel_request(w, version, request_id).unwrap();
+            })
+        };
+        let first = fragments(&cancelled, 80).next().unwrap();
+        assert_eq!(receive(&first), None);
+        // It concerns an earlier request.
+        assert_eq!(receive(&cancel(1)), Some(cancel(1)));
+        assert_eq!(receive(&cancel(2)), Some(cancel(2)));
+        let parts: Vec<_> = fragments(&next, 80).collect();
+        let (last, first) = parts.split_last().unwrap();
+        assert!(first.iter().all(|part| receive(part).is_none()));
+        assert_eq!(receive(last), Some(next.clone()));
+    }
+}
+
 #[test]
 fn a_receiver_gives_its_buffer_away_only_when_nothing_waits_in_it() {
     let mut w = Writer::new(Vec::new(), 1024);
