@@ -72,9 +72,7 @@ impl<'m> ReplyHeader<'m> {
             contexts,
         })
     }
-}
 
-impl<'m> ReplyHeader<'m> {
     /// Returns the service contexts of the reply that `r` has read up to its body or farther; none if its header is not in memory any more.
     #[cold]
     pub fn contexts_before(r: &Reader<'m>) -> ServiceContexts<'m> {
@@ -84,9 +82,7 @@ impl<'m> ReplyHeader<'m> {
         });
         header.map_or(ServiceContexts::EMPTY, |header| header.contexts)
     }
-}
 
-impl<'m> ReplyHeader<'m> {
     /// Returns the repository id of the user exception in the body, which `r` reads next; empty if it is not in memory.
     #[cold]
     pub fn exception_after(r: &Reader<'m>) -> &'m [u8] {
