@@ -47,7 +47,7 @@ impl Client {
             link,
             state: ClientState::new(),
             receiver: Receiver::new(Side::Client, link::limits(message_bytes_max)),
-            out: Vec::with_capacity(message_bytes_max),
+            out: Writer::memory(message_bytes_max),
             message_bytes_max,
         }
     }

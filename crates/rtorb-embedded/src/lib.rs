@@ -5,8 +5,8 @@
 //! [`Client`] calls objects at the other end. In `build.rs`, the IDL compiler generates the code of the application's interfaces for this
 //! crate: `rtorb_idl::Compiler::new().runtime("rtorb_embedded")`.
 //!
-//! A server and a client take their memory when they are made. After that a message takes none, unless it comes in fragments or the
-//! application's own values need some: strings, sequences that the servant returns, anys.
+//! A server and a client take their memory when they are made. After that a message takes none, unless it is received and has more than 8 KiB
+//! or comes in fragments, or the application's own values need some: strings, sequences that the servant returns, anys.
 //!
 //! What the full ORB has beyond this: more than one connection at a time, timeouts, LOCATION_FORWARD, policies, valuetypes that are
 //! shared between threads, counters of timing.

@@ -113,14 +113,14 @@ pub struct LinkResponder<'m> {
 impl<'o> Server<'o> {
     /// A server of those objects, whose messages have at most `message_bytes_max` bytes. It takes its memory now.
     ///
-    /// Messages of up to 8 KiB are received into memory that is there from the beginning; larger ones make the buffer grow, once.
+    /// Messages of up to 8 KiB are received into memory that is there from the beginning; larger ones make the receive buffer grow.
     #[must_use]
     pub fn new(objects: &'o [Object<'o>], message_bytes_max: usize) -> Self {
         Self {
             objects,
             receiver: Receiver::new(Side::Server, link::limits(message_bytes_max)),
             code_sets: CodeSetState::default(),
-            out: Vec::with_capacity(message_bytes_max),
+            out: Writer::memory(message_bytes_max),
             message_bytes_max,
             periods: None,
         }

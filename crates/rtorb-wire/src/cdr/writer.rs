@@ -70,6 +70,11 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// Memory in which a writer of at most `bytes_max` bytes never grows.
+    pub fn memory(bytes_max: usize) -> Vec<u8> {
+        Vec::with_capacity(bytes_max.saturating_add(SLACK_BYTES))
+    }
+
     /// Continues a stream that was [finished](Self::finish_whole) with these values, so that it can be sent.
     pub fn of_whole(buffer: Vec<u8>, len: usize) -> Self {
         let mut w = Self::new(buffer, usize::MAX);
