@@ -60,9 +60,13 @@ struct ReadValues<'m> {
     /// The nesting depth so far of the value that is being read.
     below: u8,
     chunks: Chunks<'m>,
-    /// The repository ids of values read by their TypeCode.
-    ids: BTreeSet<Arc<str>>,
 }
+
+/// The key of the repository ids of values read by their TypeCode among the values that were read. It is no position of a value, because no
+/// multiple of 4. A field of their own would make a [`Reader`] longer to drop in every call.
+const IDS: usize = usize::MAX;
+
+type Ids = BTreeSet<Arc<str>>;
 
 impl<'m> Reader<'m> {
     /// Reads a stream that starts with `bytes`.
@@ -385,12 +389,17 @@ impl<'m> Reader<'m> {
 
     /// The repository id of a value. All values of a type share one, because a value can be a few bytes that do not name their type.
     pub(crate) fn shared_id(&mut self, id: &str) -> Arc<str> {
-        let ids = &mut self.values.get_or_insert_default().ids;
-        if let Some(known) = ids.get(id) {
+        let read = &mut self.values.get_or_insert_default().read;
+        let (ids, _) = read.entry(IDS).or_insert_with(|| (Arc::new(Ids::new()), 0));
+        let ids = Arc::get_mut(ids).and_then(|ids| ids.downcast_mut::<Ids>());
+        if let Some(known) = ids.as_ref().and_then(|ids| ids.get(id)) {
             return Arc::clone(known);
         }
         let id = Arc::<str>::from(id);
-        ids.insert(Arc::clone(&id));
+        // Nobody else has the set.
+        if let Some(ids) = ids {
+            ids.insert(Arc::clone(&id));
+        }
         id
     }
 
