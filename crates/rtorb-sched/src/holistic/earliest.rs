@@ -230,7 +230,8 @@ impl<'a> DeadlineSearch<'a> {
                     longest_ns
                 }
             };
-            limit = i128::from(longest_ns) - i128::from(latest.response_ns()?);
+            // The later ones have been visited, so each step goes back even where a lag lets the longest window end later.
+            limit = arrival_ns.min(i128::from(longest_ns) - i128::from(latest.response_ns()?));
         }
         Some(())
     }

@@ -10,7 +10,8 @@ use crate::simulator::random::{
 };
 use crate::simulator::sets::check;
 use proptest::prelude::*;
-use rtorb_sched::holistic::{Step, StepResponse, holistic, interference};
+use rtorb_sched::holistic::{SchedulingPolicy, Step, StepResponse, holistic, interference};
+use rtorb_sched::{Phase, Response, SearchLimits, Task};
 
 /// Possible runs: worst-case runs from various beginnings, and arbitrary ones.
 fn courses(set: &Transactions, found: &[StepResponse]) -> Vec<Course> {
@@ -112,6 +113,31 @@ fn offsets_never_lengthen_a_bound() {
         Ok(())
     });
     assert!(shorter.get() > 0, "offsets shortened {shorter:?} bounds");
+}
+
+/// Three jobs of 30 in 100, a third of the period apart: none meets another, although unrelated ones would be busy for 90.
+#[test]
+fn jobs_by_deadline_that_offsets_keep_apart_have_bounds_without_waiting() {
+    let step = |transaction: usize, offset_ns: u64| Step {
+        task: Task::periodic(100, 30).with_phase(Phase {
+            offset_ns,
+            clock: 0,
+        }),
+        processor: 0,
+        level: 0,
+        after: None,
+        delay_ns: 0,
+        transaction,
+    };
+    let steps = [step(0, 0), step(1, 33), step(2, 66)];
+    let limits = SearchLimits {
+        steps_max: 200,
+        ..SearchLimits::default()
+    };
+    let found = holistic(&steps, &[SchedulingPolicy::EarliestDeadline], limits);
+    for each in found {
+        assert_eq!(each.response, Response::Bounded { ns: 30 });
+    }
 }
 
 #[test]
