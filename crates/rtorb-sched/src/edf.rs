@@ -11,7 +11,7 @@
 //! test is sufficient only. The test visits deadlines from the last one backwards, in the steps of Zhang and Burns (2009).
 //! Least laxity first meets all deadlines whenever earliest deadline first does (Mok 1983).
 
-use crate::holistic::{SchedulingPolicy, Step, holistic};
+use crate::holistic::{Begins, SchedulingPolicy, Step, holistic};
 use crate::limits::SearchLimits;
 use crate::response::Response;
 use crate::task::Task;
@@ -67,6 +67,7 @@ pub fn response_times(tasks: &[Task], limits: SearchLimits) -> Vec<Response> {
         after: None,
         delay_ns: 0,
         transaction,
+        begins: Begins::AtEnd,
     };
     let steps: Vec<Step> = tasks.iter().enumerate().map(step).collect();
     let found = holistic(&steps, &[SchedulingPolicy::EarliestDeadline], limits);

@@ -1,7 +1,7 @@
 //! End-to-end response times of transactions over several processors ("holistic" analysis).
 //!
 //! A transaction is a tree of steps. The root arrives by itself; every other step is released when its predecessor has ended and
-//! a delay has passed. So the release of a step varies by its *jitter*: its own, plus the worst response of its predecessor and
+//! a delay has passed, at the latest. So the release of a step varies by its *jitter*: its own, plus the worst response of its predecessor and
 //! the delay. Jitter makes responses longer, and longer responses make more jitter. The analysis starts with the least values and
 //! repeats until neither changes (Tindell and Clark 1994, for fixed priorities; Spuri 1996, for earliest deadline first).
 //!
@@ -14,6 +14,7 @@
 //! (6)  n_j    = A_j(w + J_j)                     for a stranger                Tindell, Burns & Wellings 1994
 //!             = A_j+(a + J_j)                    for the step itself, and a predecessor as far as it arrived until a
 //!             = A_j+(a - g_j + J_j)              for a successor               point 3 below; g_j the least gap
+//!             = A_j+(a + J_j)                    for one that may run meanwhile
 //!             = A_j(w + J_j - phi_j(a))          for a stranger with an offset
 //!      phi_j  = (a + O_j - O_i + J_j) mod gcd(T_i, T_j)                        near Tindell 1994; Palencia & Gonzalez Harbour 1998
 //!      under earliest deadline first at most A_j+(a + D_i - D_j + J_j)         Spuri 1996
@@ -35,7 +36,8 @@
 //!    transaction.
 //! 3. Earlier jobs of the transaction arrived at `a - T`, `a - 2 T` or before. So `floor((a + J) / T) + 1` jobs of `i` itself
 //!    run. Of a predecessor run as many, with that step's own jitter. Of a successor runs one less: in the same job it waits for
-//!    the end of `i`.
+//!    the end of `i`. That is not so if a message in the middle of `i` begins the way to the successor, and `i` does not keep the
+//!    processor from it ([`Begins`]): then as many run.
 //! 4. Later jobs arrive at `a + T`, `a + 2 T` or after. Their successors of `i` wait for `i`. Of a predecessor at most `ceil((w -
 //!    a) / T) - 1` jobs begin before `w`: none, if `i` ends within the period.
 //!
@@ -81,6 +83,21 @@ pub struct Step {
     pub delay_ns: u64,
     /// The transaction: any number that its steps share.
     pub transaction: usize,
+    /// How early the step may begin. Unused for a root.
+    pub begins: Begins,
+}
+
+/// How early a step may begin. Its latest release is always the end of its predecessor, plus the delay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Begins {
+    /// Once its predecessor has ended.
+    #[default]
+    AtEnd,
+    /// While its predecessor executes: a message releases it that is sent before the end. The predecessor keeps the processor
+    /// from it, and from what it releases, unless they are more urgent.
+    Meanwhile,
+    /// As [`Meanwhile`](Self::Meanwhile); but the predecessor waits in its middle, and so lets what is as urgent go first.
+    MeanwhileIfAsUrgent,
 }
 
 /// The deadline of a step that precedes all others under earliest deadline first. It only orders: that it is missed means nothing.

@@ -152,9 +152,7 @@ impl<'a> GrowthAnalysis<'a> {
         if other == index {
             return 1;
         }
-        let relatives = &self.layout.relatives[index];
-        let related = relatives.before.contains(&other) || relatives.after.contains(&other);
-        if related || !self.goes_before(other, index) {
+        if self.layout.relatives[index].contains(other) || !self.goes_before(other, index) {
             return 0;
         }
         if self.steps[other].task.phase.is_some() {

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use rtorb_sched::holistic::{SchedulingPolicy, Step, holistic};
+use rtorb_sched::holistic::{Begins, SchedulingPolicy, Step, holistic};
 use rtorb_sched::sensitivity::GrowthAnalysis;
 use rtorb_sched::{SearchLimits, Task};
 
@@ -35,6 +35,7 @@ fn steps(
                 0
             },
             transaction,
+            begins: Begins::AtEnd,
         }
     };
     (0..COUNT).map(step).collect()

@@ -155,7 +155,9 @@ impl Interferer {
     pub(super) fn jobs_due(&self, lead_ns: i128, arrival_ns: i128, window_ns: u64) -> u64 {
         let due = self.arrived_until(arrival_ns, arrival_ns - lead_ns);
         match self.relation {
-            Relation::Itself | Relation::After => due.min(self.until(arrival_ns)),
+            Relation::Itself | Relation::After | Relation::Meanwhile => {
+                due.min(self.until(arrival_ns))
+            }
             // More jobs of a predecessor run after the analysed one only if they are due with it.
             Relation::Before if lead_ns + i128::from(self.arrivals.gap_ns()) > 0 => {
                 due.min(self.until(arrival_ns))

@@ -1,28 +1,36 @@
 //! The predecessors and successors of a step on its own processor.
 
-use super::{SchedulingPolicy, Step};
+use super::{Begins, SchedulingPolicy, Step};
 
 /// The relatives of a step that may run in its window, on the same processor.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Relatives {
     /// The predecessors, the nearest first.
     pub(crate) before: Vec<usize>,
-    /// All direct and indirect successors.
+    /// All direct and indirect successors that wait for its end.
     pub(crate) after: Vec<usize>,
+    /// The other successors.
+    pub(crate) meanwhile: Vec<usize>,
 }
 
 impl Relatives {
     pub(crate) fn is_empty(&self) -> bool {
-        self.before.is_empty() && self.after.is_empty()
+        self.each().next().is_none()
     }
 
-    pub(super) fn contains(&self, index: usize) -> bool {
-        self.before.contains(&index) || self.after.contains(&index)
+    pub(crate) fn contains(&self, index: usize) -> bool {
+        self.each().any(|(relative, _)| relative == index)
     }
 
     pub(super) fn each(&self) -> impl Iterator<Item = (usize, Relation)> {
-        let before = self.before.iter().map(|&index| (index, Relation::Before));
-        before.chain(self.after.iter().map(|&index| (index, Relation::After)))
+        let lists = [
+            (&self.before, Relation::Before),
+            (&self.after, Relation::After),
+            (&self.meanwhile, Relation::Meanwhile),
+        ];
+        lists
+            .into_iter()
+            .flat_map(|(list, relation)| list.iter().map(move |&index| (index, relation)))
     }
 }
 
@@ -33,8 +41,10 @@ pub(super) enum Relation {
     Itself,
     /// Precedes it in its chain.
     Before,
-    /// Follows it in its chain.
+    /// Follows it in its chain, after its end.
     After,
+    /// Follows it in its chain, but may run before its end.
+    Meanwhile,
     /// Of another transaction, or of a parallel branch.
     Stranger,
 }
@@ -46,7 +56,7 @@ pub(super) enum Relation {
 pub(super) fn relatives(steps: &[Step], processors: &[SchedulingPolicy]) -> Vec<Relatives> {
     let mut all = vec![Relatives::default(); steps.len()];
     for (index, step) in steps.iter().enumerate() {
-        let mut next = step.after;
+        let (mut next, mut first) = (step.after, index);
         for _ in 0..=steps.len() {
             let Some(earlier) = next else { break };
             let policy = processors[step.processor];
@@ -54,9 +64,14 @@ pub(super) fn relatives(steps: &[Step], processors: &[SchedulingPolicy]) -> Vec<
                 all[index].before.push(earlier);
             }
             if counts(steps, policy, earlier, index) {
-                all[earlier].after.push(index);
+                let relatives = &mut all[earlier];
+                if waits(steps, policy, (earlier, first), index) {
+                    relatives.after.push(index);
+                } else {
+                    relatives.meanwhile.push(index);
+                }
             }
-            next = steps[earlier].after;
+            (next, first) = (steps[earlier].after, earlier);
         }
         assert!(next.is_none(), "step {index} follows itself");
     }
@@ -70,18 +85,44 @@ pub(super) fn relation(
     of: usize,
     other: usize,
 ) -> Relation {
-    let follows = |later: usize, earlier: usize| {
+    // The step on the way from `earlier` to `later` that `earlier` releases.
+    let first = |earlier: usize, later: usize| {
         let before = |index: &usize| steps[*index].after;
-        let mut chain = core::iter::successors(Some(later), before)
-            .take(steps.len())
-            .skip(1);
-        counts(steps, policy, of, other) && chain.any(|index| index == earlier)
+        let mut chain = core::iter::successors(Some(later), before).take(steps.len());
+        chain.find(|&index| steps[index].after == Some(earlier))
     };
-    match other {
-        _ if of == other => Relation::Itself,
-        _ if follows(of, other) => Relation::Before,
-        _ if follows(other, of) => Relation::After,
-        _ => Relation::Stranger,
+    if of == other {
+        return Relation::Itself;
+    }
+    if !counts(steps, policy, of, other) {
+        return Relation::Stranger;
+    }
+    if first(other, of).is_some() {
+        return Relation::Before;
+    }
+    match first(of, other) {
+        Some(first) if waits(steps, policy, (of, first), other) => Relation::After,
+        Some(_) => Relation::Meanwhile,
+        None => Relation::Stranger,
+    }
+}
+
+/// Returns whether a successor of a step waits for its end. `first` is the step on the way to it that the step releases: the others
+/// begin later than that one.
+fn waits(
+    steps: &[Step],
+    policy: SchedulingPolicy,
+    (step, first): (usize, usize),
+    successor: usize,
+) -> bool {
+    let rank = |index: usize| match policy {
+        SchedulingPolicy::FixedPriority => u64::from(steps[index].level),
+        SchedulingPolicy::EarliestDeadline => steps[index].task.deadline_ns,
+    };
+    match steps[first].begins {
+        Begins::AtEnd => true,
+        Begins::Meanwhile => rank(successor) >= rank(step),
+        Begins::MeanwhileIfAsUrgent => rank(successor) > rank(step),
     }
 }
 

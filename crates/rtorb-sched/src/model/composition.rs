@@ -76,6 +76,10 @@ pub struct Segment {
     pub processor: usize,
     /// The predecessor, whose end releases it; `None` for the first segment.
     pub after: Option<usize>,
+    /// Whether a message that is sent before that end releases it.
+    pub begins_early: bool,
+    /// Whether its thread calls a behaviour of this CPU and waits for it, which counts as its execution.
+    pub calls_here: bool,
     /// The call to another CPU for which its thread waited, if it kept its level of a lane meanwhile. Then the predecessor is the segment that
     /// sent the call, and the time of the call counts as execution.
     pub waits_for: Option<Wait>,

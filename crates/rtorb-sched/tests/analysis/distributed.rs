@@ -10,7 +10,7 @@ use crate::simulator::random::{
 };
 use crate::simulator::sets::check;
 use proptest::prelude::*;
-use rtorb_sched::holistic::{SchedulingPolicy, Step, StepResponse, holistic, interference};
+use rtorb_sched::holistic::{Begins, SchedulingPolicy, Step, StepResponse, holistic, interference};
 use rtorb_sched::{Phase, Response, SearchLimits, Task};
 
 /// Possible runs: worst-case runs from various beginnings, and arbitrary ones.
@@ -128,6 +128,7 @@ fn jobs_by_deadline_that_offsets_keep_apart_have_bounds_without_waiting() {
         after: None,
         delay_ns: 0,
         transaction,
+        begins: Begins::AtEnd,
     };
     let steps = [step(0, 0), step(1, 33), step(2, 66)];
     let limits = SearchLimits {

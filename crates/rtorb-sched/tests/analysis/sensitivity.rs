@@ -3,7 +3,7 @@
 use crate::simulator::random::{BOTH, FIXED, LIMITS, Transactions, transactions};
 use crate::simulator::sets::check;
 use proptest::prelude::*;
-use rtorb_sched::holistic::{SchedulingPolicy, Step, holistic};
+use rtorb_sched::holistic::{Begins, SchedulingPolicy, Step, holistic};
 use rtorb_sched::sensitivity::{Growth, GrowthAnalysis, may_grow};
 use rtorb_sched::{SearchLimits, Task, Utilisation};
 
@@ -108,6 +108,7 @@ fn no_growth_is_reported_if_no_change_helps() {
         after: None,
         delay_ns: 0,
         transaction: usize::try_from(level).expect("few"),
+        begins: Begins::AtEnd,
     };
     let steps = [
         alone(Task::periodic(10, 11), 0),

@@ -281,6 +281,7 @@ fn single_steps_have_the_responses_of_tasks() {
             after: None,
             delay_ns: 0,
             transaction: index,
+            begins: holistic::Begins::AtEnd,
         };
         let steps: Vec<Step> = tasks.iter().enumerate().map(step).collect();
         let found = holistic(

@@ -1,7 +1,7 @@
 //! Task sets of the literature, and the numbers that were published of them.
 
 use rtorb_sched::edf::{self, DemandResult};
-use rtorb_sched::holistic::{SchedulingPolicy, Step, holistic};
+use rtorb_sched::holistic::{Begins, SchedulingPolicy, Step, holistic};
 use rtorb_sched::{Bound, Response, SearchLimits, Task, Utilisation, levels, response_times};
 
 fn tasks(rows: &[(u64, u64)]) -> Vec<Task> {
@@ -218,6 +218,7 @@ fn palencia_two_transactions() {
         after: (!place.is_multiple_of(3)).then(|| place - 1),
         delay_ns: 0,
         transaction: place / 3,
+        begins: Begins::AtEnd,
     };
     // The network is the third; on each, 0 is above 1.
     let steps = [

@@ -6,7 +6,9 @@ use super::super::system::System;
 use super::blocking::{BlockingSection, Levels, Lockers};
 use super::goals::{Goals, period_ns};
 use crate::edf;
-use crate::holistic::{FIRST_NS, SchedulingPolicy, Step, StepResponse, holistic, interference};
+use crate::holistic::{
+    Begins, FIRST_NS, SchedulingPolicy, Step, StepResponse, holistic, interference,
+};
 use crate::{Phase, SearchLimits, Task};
 
 /// The input of all parts of a check.
@@ -147,6 +149,7 @@ impl<'a> View<'a> {
                 after: None,
                 delay_ns: 0,
                 transaction: self.system.behaviours.len() + index,
+                begins: Begins::AtEnd,
             });
         }
         steps
@@ -174,6 +177,22 @@ impl<'a> View<'a> {
             after: segment.after,
             delay_ns: sum_ns(&segment.delay),
             transaction: segment.root,
+            begins: self.begins(index),
+        }
+    }
+
+    fn begins(&self, index: usize) -> Begins {
+        let segments = &self.composition.segments;
+        let before = segments[index].after.map(|before| &segments[before]);
+        let Some(before) = before.filter(|_| segments[index].begins_early) else {
+            return Begins::AtEnd;
+        };
+        // A thread of a lane with levels performs such calls itself, and nothing as urgent begins while it waits for a mutex.
+        let policy = self.composition.processors[before.processor].scheduling;
+        let may_wait = before.calls_here || !before.sections.is_empty();
+        match policy {
+            SchedulingPolicy::FixedPriority if may_wait => Begins::MeanwhileIfAsUrgent,
+            _ => Begins::Meanwhile,
         }
     }
 

@@ -97,6 +97,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
             let behaviour = *later.path.last().unwrap_or(&root);
             let place = self.system.placement(behaviour);
             let at = self.segment(behaviour, behaviour, place, Some(later.after), later.delay)?;
+            self.segments[at].begins_early = true;
             for received in later.received {
                 add(&mut self.segments[at].execution, received);
             }
@@ -214,6 +215,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
             &mut self.segments[branch.at].execution,
             part(Layer::Orb, "two-way calls", times, each_ns),
         );
+        self.segments[branch.at].calls_here = true;
         // The client lingers for its reply, and the server for the next request.
         self.linger(branch.at, call, times.saturating_mul(2));
         let mut inner = Branch {
@@ -224,6 +226,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
         };
         self.run(&mut inner)?;
         branch.at = inner.at;
+        self.segments[branch.at].calls_here = true;
         Ok(())
     }
 
@@ -366,6 +369,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
             };
             let delay = self.message(&push)?;
             let at = self.segment(supplier, branch.priority_of, middle, Some(branch.at), delay)?;
+            self.segments[at].begins_early = true;
             let cost = self.costs.event(middle.node, consumers, bytes);
             add(
                 &mut self.segments[at].execution,
@@ -379,6 +383,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
             for consumer in &call.to {
                 let there = system.placement(*consumer);
                 let sent = self.segment(*consumer, *consumer, middle, Some(at), Vec::new())?;
+                self.segments[sent].begins_early = true;
                 add(
                     &mut self.segments[sent].execution,
                     part(
@@ -447,6 +452,8 @@ impl<'a, 'c> Expansion<'a, 'c> {
             priority_of,
             processor: self.places[&place],
             after,
+            begins_early: false,
+            calls_here: false,
             waits_for: None,
             delay,
             jitter: Vec::new(),

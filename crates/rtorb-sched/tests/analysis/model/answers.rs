@@ -470,6 +470,41 @@ fn a_two_way_call_is_execution_of_the_caller() {
     assert!(loading[1].bands.is_empty() && loading[1].priorities.is_empty());
 }
 
+/// A oneway call goes out before its sender ends. So on the sender's CPU, a more urgent callee delays the rest of the sender.
+#[test]
+fn a_more_urgent_callee_of_a_oneway_call_preempts_its_sender() {
+    let calls = "calls = [{ to = \"c.act\", way = \"one-way\" }, { to = \"c.tail\" }]";
+    let bounds = |scheduling: &str, sender: &str, act: &str, tail: &str| {
+        let text = format!(
+            "name = \"plant\"\nstrategy = \"dms\"\n[[node]]\nname = \"n\"\nscheduling = \"{scheduling}\"\n[[component]]\nname = \"c\"\n{}{}{}",
+            periodic(
+                "main",
+                100,
+                1,
+                &format!("deadline = \"30ms\"\n{sender}\n{calls}")
+            ),
+            called("act", 20, act),
+            called("tail", 5, tail),
+        );
+        bounds_ms(&checked(&text), &["c.main", "c.act"])
+    };
+    let (low, high) = ("priority = 10", "priority = 50");
+    // The message may go out at the beginning or at the end of the sender.
+    assert_eq!(
+        bounds("fixed-priority", low, high, ""),
+        [Some(26), Some(46)]
+    );
+    assert_eq!(bounds("fixed-priority", high, low, ""), [Some(6), Some(26)]);
+    // Of one priority, the callee goes first if the sender waits for a servant.
+    assert_eq!(bounds("fixed-priority", low, low, ""), [Some(26), Some(46)]);
+    let early = "deadline = \"25ms\"";
+    assert_eq!(bounds("edf", "", early, ""), [Some(26), Some(46)]);
+    assert_eq!(
+        bounds("edf", "", "deadline = \"30ms\"", ""),
+        [Some(6), Some(26)]
+    );
+}
+
 /// A CPU by deadline: two components in one process, called from a CPU with priorities in all ways.
 const BY_DEADLINE: &str = r#"
 name = "plant"

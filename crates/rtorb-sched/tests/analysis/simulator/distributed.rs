@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rtorb_sched::holistic::{SchedulingPolicy, Step};
+use rtorb_sched::holistic::{Begins, SchedulingPolicy, Step};
 
 /// Numbers that decide what the analysis leaves open: every sequence is a possible run.
 #[derive(Clone, Debug)]
@@ -73,6 +73,15 @@ struct Job {
     arrival_ns: u64,
     release_ns: u64,
     left_ns: u64,
+    /// What is left of it when it sends the messages that release others early; `None` afterwards.
+    sends_at_ns: Option<u64>,
+}
+
+impl Job {
+    /// Returns how long it executes until it sends its messages, or ends.
+    fn next_ns(&self) -> u64 {
+        self.left_ns - self.sends_at_ns.unwrap_or(0)
+    }
 }
 
 struct Run<'a> {
@@ -131,6 +140,7 @@ impl Run<'_> {
             arrival_ns,
             release_ns,
             left_ns,
+            sends_at_ns: Some(self.course.chances.up_to(left_ns)),
         };
         self.coming.entry(release_ns).or_default().push(job);
     }
@@ -141,7 +151,7 @@ impl Run<'_> {
             .map(|lane| self.running(lane))
             .collect();
         let ends = running.iter().enumerate().filter_map(|(lane, place)| {
-            let left = self.ready[lane][(*place)?].left_ns;
+            let left = self.ready[lane][(*place)?].next_ns();
             Some(self.now.max(self.taken_until[lane]) + left)
         });
         let release = self.coming.keys().next().copied();
@@ -152,9 +162,17 @@ impl Run<'_> {
             let Some(place) = place else { continue };
             let begins = self.now.max(self.taken_until[lane]);
             let job = &mut self.ready[lane][place];
-            job.left_ns -= next.saturating_sub(begins);
-            if job.left_ns == 0 && next >= begins {
-                let job = self.ready[lane].remove(place);
+            if next < begins {
+                continue;
+            }
+            job.left_ns -= next - begins;
+            let sends = job.sends_at_ns.take_if(|left_ns| *left_ns == job.left_ns);
+            let job = *job;
+            if sends.is_some() {
+                self.release_followers(job, next, |begins| begins != Begins::AtEnd);
+            }
+            if job.left_ns == 0 {
+                self.ready[lane].remove(place);
                 self.end(job, next);
             }
         }
@@ -183,8 +201,14 @@ impl Run<'_> {
     fn end(&mut self, job: Job, now: u64) {
         let longest = &mut self.longest[job.step];
         *longest = (*longest).max(now - job.arrival_ns);
+        self.release_followers(job, now, |begins| begins == Begins::AtEnd);
+    }
+
+    /// Schedules the releases of some steps that follow a job.
+    fn release_followers(&mut self, job: Job, now: u64, which: impl Fn(Begins) -> bool) {
         for follower in 0..self.steps.len() {
-            if self.steps[follower].after == Some(job.step) {
+            let step = &self.steps[follower];
+            if step.after == Some(job.step) && which(step.begins) {
                 self.release(follower, job.arrival_ns, now);
             }
         }

@@ -1,12 +1,12 @@
 //! Random transactions over several processors.
 
 use proptest::prelude::*;
-use rtorb_sched::holistic::{SchedulingPolicy, Step};
+use rtorb_sched::holistic::{Begins, SchedulingPolicy, Step};
 use rtorb_sched::{Burst, Phase, SearchLimits, Task};
 
 /// A transaction before its steps have indices: period, the root's jitter in percent, and for each step the distance to its
-/// predecessor, processor, level, share of the processor in thousandths, delay, deadline in percent.
-type Sketch = (u64, u64, Vec<(usize, usize, u32, u64, u64, u64)>);
+/// predecessor, processor, level, share of the processor in thousandths, delay, deadline in percent, whether it may begin early.
+type Sketch = (u64, u64, Vec<(usize, usize, u32, u64, u64, u64, u8)>);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Transactions {
@@ -27,6 +27,7 @@ pub(crate) fn transactions(
         1..share,
         0_u64..8,
         20_u64..250,
+        0_u8..3,
     );
     let transaction = (8_u64..80, 0_u64..80, prop::collection::vec(step, 1..6));
     let processors = prop::collection::vec(prop::sample::select(policies), 1..4);
@@ -58,7 +59,7 @@ fn place(
 ) {
     let (period, jitter, sketched) = sketch;
     let root = steps.len();
-    for &(back, processor, level, share, delay, deadline) in sketched {
+    for &(back, processor, level, share, delay, deadline, early) in sketched {
         let here = steps.len();
         // Mostly the previous step, so that chains are long.
         let after = (here > root).then(|| here - 1 - back.saturating_sub(1).min(here - 1 - root));
@@ -81,6 +82,11 @@ fn place(
             after,
             delay_ns,
             transaction,
+            begins: if early == 0 {
+                Begins::Meanwhile
+            } else {
+                Begins::AtEnd
+            },
         });
     }
 }
