@@ -33,7 +33,7 @@ pub fn response_times_in_chains(
     }
     // Jitter only grows from round to round, so each of these values is a lower bound of the final one.
     let last = response_times(&jittered, levels, limits);
-    last.into_iter().map(at_least).collect()
+    last.into_iter().map(Response::at_least).collect()
 }
 
 /// Sets the jitter of each task from the responses of its predecessors; returns true if any has changed. A task whose predecessor
@@ -51,11 +51,11 @@ fn hand_down(
             match answers[earlier] {
                 Response::Bounded { ns } => latest = latest.max(ns),
                 Response::Unbounded => answers[index] = Response::Unbounded,
-                Response::Undecided { .. } => answers[index] = at_least(answers[index]),
+                Response::Undecided { .. } => answers[index] = answers[index].at_least(),
             }
         }
         let Some(jitter) = tasks[index].jitter_ns.checked_add(latest) else {
-            answers[index] = at_least(answers[index]);
+            answers[index] = answers[index].at_least();
             continue;
         };
         if jitter > jittered[index].jitter_ns {
@@ -64,13 +64,6 @@ fn hand_down(
         }
     }
     changed
-}
-
-fn at_least(answer: Response) -> Response {
-    match answer {
-        Response::Bounded { ns } => Response::Undecided { at_least_ns: ns },
-        other => other,
-    }
 }
 
 #[cfg(test)]

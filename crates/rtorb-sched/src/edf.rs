@@ -68,6 +68,7 @@ pub fn response_times(tasks: &[Task], limits: SearchLimits) -> Vec<Response> {
         delay_ns: 0,
         transaction,
         begins: Begins::AtEnd,
+        thread_until: None,
     };
     let steps: Vec<Step> = tasks.iter().enumerate().map(step).collect();
     let found = holistic(&steps, &[SchedulingPolicy::EarliestDeadline], limits);

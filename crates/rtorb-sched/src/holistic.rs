@@ -10,6 +10,7 @@
 //!
 //! ```text
 //! (4)  J_i    = J_i(own) + R_before + delay                                    Tindell & Clark 1994
+//!               less C_j of those that follow, from i on, and may run before the end of the predecessor
 //! (5)  w_i(a) = B_i + sum over j: n_j(a, w_i(a)) C_j                           Joseph & Pandya 1986; Tindell & Clark 1994
 //! (6)  n_j    = A_j(w + J_j)                     for a stranger                Tindell, Burns & Wellings 1994
 //!             = A_j+(a + J_j)                    for the step itself, and a predecessor as far as it arrived until a
@@ -48,6 +49,10 @@
 //! `i`. That the current jitters hold for all of this follows by induction over time: the first job to exceed a bound would have
 //! been analysed with bounds that held until then.
 //!
+//! A job that waits for another processor with its thread keeps the next job of its root from beginning. If it ends before that one
+//! arrives, that makes no difference, and so for all jobs (induction over time again). If that is not proven, nothing here
+//! bounds the release of the root, and what depends on it has no bound.
+//!
 //! Under earliest deadline first, "precedes in priority" means "has a deadline not after `a + D`", where deadlines count from the
 //! arrival of the root: of every step only the jobs with `x + D_j <= a + D` count.
 
@@ -85,9 +90,16 @@ pub struct Step {
     pub transaction: usize,
     /// How early the step may begin. Unused for a root.
     pub begins: Begins,
+    /// Of a root whose jobs have one thread: the step with whose end the thread becomes free for the next job. `None` for a root
+    /// whose next job needs no more than the processor.
+    pub thread_until: Option<usize>,
 }
 
-/// How early a step may begin. Its latest release is always the end of its predecessor, plus the delay.
+/// How early a step may begin.
+///
+/// Its latest release is the end of its predecessor, plus the delay. If the step, or one that follows it, may run before that end,
+/// the predecessor's response has at least one job of it. The message is sent without that job, so the release is earlier by its
+/// execution: without one job, the window that holds all others is shorter at least by as much.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Begins {
     /// Once its predecessor has ended.
@@ -100,8 +112,9 @@ pub enum Begins {
     MeanwhileIfAsUrgent,
 }
 
-/// The deadline of a step that precedes all others under earliest deadline first. It only orders: that it is missed means nothing.
-pub(crate) const FIRST_NS: u64 = 1;
+/// The deadline of a step that precedes all jobs under earliest deadline first, also those that are late. It only orders: that it is
+/// missed means nothing.
+pub(crate) const FIRST_NS: u64 = 0;
 
 /// The scheduling policy of a processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,6 +141,8 @@ pub struct StepResponse {
     pub begins_with: usize,
     /// The jitter of that step: its own, plus the response of its predecessor and the delay; in ns from the arrival.
     pub jitter_ns: u64,
+    /// The jitter of the step itself: how late after the arrival it may be released, in ns.
+    pub release_ns: u64,
     /// How many periods the first job of the window arrived before the latest job.
     pub job: u64,
     /// How much more than these periods, in ns. Above 0 only if the worst case is at another step's deadline (earliest deadline
@@ -143,7 +158,8 @@ pub struct StepResponse {
 /// Returns the worst-case response time of each step, from the arrival of its root.
 ///
 /// A step has at most one predecessor, and there are no cycles. A step has no bound if its predecessor has none, or if a more
-/// urgent step on its processor has a release without a bound.
+/// urgent step on its processor has a release without a bound. So has a root whose thread is not proven to be free when the next
+/// job arrives ([`Step::thread_until`]): its jobs may be released late, without end.
 ///
 /// # Panics
 /// If a step names a missing processor or step, has no period, or precedes itself.

@@ -53,6 +53,14 @@ impl Response {
         }
     }
 
+    /// Returns the same response if its bound is only known to be reached, and perhaps exceeded.
+    pub(crate) const fn at_least(self) -> Self {
+        match self {
+            Self::Bounded { ns } => Self::Undecided { at_least_ns: ns },
+            other => other,
+        }
+    }
+
     /// Returns the bound in ns, if there is one.
     #[must_use]
     pub const fn bound_ns(self) -> Option<u64> {

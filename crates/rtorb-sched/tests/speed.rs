@@ -36,6 +36,7 @@ fn steps(
             },
             transaction,
             begins: Begins::AtEnd,
+            thread_until: None,
         }
     };
     (0..COUNT).map(step).collect()

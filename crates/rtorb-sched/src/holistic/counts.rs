@@ -2,7 +2,7 @@
 
 use super::relatives::{Relation, relation};
 use super::search::LatestJob;
-use super::{SchedulingPolicy, Step, StepResponse};
+use super::{FIRST_NS, SchedulingPolicy, Step, StepResponse};
 use crate::arrivals::Arrivals;
 use crate::task::Task;
 use crate::utilisation::greatest_common_divisor;
@@ -24,13 +24,6 @@ pub fn interference(
     let own = &steps[of];
     let policy = processors[own.processor];
     let window = found[of].worst(own.task.period_ns);
-    let jitter_ns = |index: usize| {
-        let before_ns = steps[index]
-            .after
-            .map_or(0, |before| least_ns(&found[before]));
-        let delayed_ns = before_ns.saturating_add(steps[index].delay_ns);
-        delayed_ns.saturating_add(steps[index].task.jitter_ns)
-    };
     let goes_before = |index: &usize| {
         let other = &steps[*index];
         let urgent = policy == SchedulingPolicy::EarliestDeadline || other.level <= own.level;
@@ -41,7 +34,7 @@ pub fn interference(
         let interferer = Interferer {
             relation,
             arrivals: steps[index].task.arrivals(),
-            jitter_ns: jitter_ns(index),
+            jitter_ns: found[index].release_ns,
             lag: Lag::between(&own.task, &steps[index].task, relation),
         };
         match policy {
@@ -68,17 +61,11 @@ impl StepResponse {
     }
 }
 
-fn least_ns(found: &StepResponse) -> u64 {
-    match found.response {
-        crate::Response::Bounded { ns } => ns,
-        crate::Response::Undecided { at_least_ns } => at_least_ns,
-        crate::Response::Unbounded => 0,
-    }
-}
-
-/// Returns how much later the deadline of a job of `other` is than that of a job of `own` with the same arrival, in ns.
-pub(super) fn lead_ns(own: &Step, other: &Step) -> i128 {
-    i128::from(other.task.deadline_ns) - i128::from(own.task.deadline_ns)
+/// Returns how much later the deadline of a job of `other` is than that of a job of `own` with the same arrival, in ns; `None` if all of
+/// its jobs precede it.
+pub(super) fn lead_ns(own: &Step, other: &Step) -> Option<i128> {
+    let lead_ns = i128::from(other.task.deadline_ns) - i128::from(own.task.deadline_ns);
+    (other.task.deadline_ns != FIRST_NS).then_some(lead_ns)
 }
 
 /// A step that may run in the window of another.
@@ -152,7 +139,10 @@ impl Interferer {
 
     /// Returns its jobs whose deadline is not after that of the analysed job. `lead_ns` is how much later the deadline of a job
     /// with the same arrival is.
-    pub(super) fn jobs_due(&self, lead_ns: i128, arrival_ns: i128, window_ns: u64) -> u64 {
+    pub(super) fn jobs_due(&self, lead_ns: Option<i128>, arrival_ns: i128, window_ns: u64) -> u64 {
+        let Some(lead_ns) = lead_ns else {
+            return self.jobs(arrival_ns, window_ns);
+        };
         let due = self.arrived_until(arrival_ns, arrival_ns - lead_ns);
         match self.relation {
             Relation::Itself | Relation::After | Relation::Meanwhile => {

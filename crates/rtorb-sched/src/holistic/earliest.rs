@@ -7,10 +7,10 @@
 
 use std::collections::HashMap;
 
-use super::Step;
 use super::counts::{Interferer, lead_ns};
 use super::relatives::Relation;
 use super::search::{LatestJob, StepBudget, Subject, fixed_point};
+use super::{FIRST_NS, Step};
 use crate::arrivals::Arrivals;
 use crate::limits::SearchLimits;
 use crate::stream::Stream;
@@ -150,7 +150,7 @@ struct DeadlineSearch<'a> {
 #[derive(Clone, Copy)]
 struct Relative {
     interferer: Interferer,
-    lead_ns: i128,
+    lead_ns: Option<i128>,
     worst_ns: u64,
 }
 
@@ -182,7 +182,9 @@ impl<'a> DeadlineSearch<'a> {
             let each = arrivals.growths_ns();
             growths.extend(each.map(|at_ns| (from_ns + i128::from(at_ns), arrivals.period_ns)));
         };
-        for stream in &self.lane.streams {
+        let streams = self.lane.streams.iter();
+        // The others are as many at each arrival.
+        for stream in streams.filter(|stream| stream.deadline_ns != FIRST_NS) {
             let lead_ns = i128::from(stream.deadline_ns) - i128::from(self.deadline_ns);
             let from_ns = lead_ns - i128::from(stream.jobs.jitter_ns);
             add(from_ns, &stream.jobs.arrivals);
@@ -196,7 +198,7 @@ impl<'a> DeadlineSearch<'a> {
             };
             let released_ns = -i128::from(interferer.jitter_ns);
             add(
-                relative.lead_ns.max(earliest_ns) + released_ns,
+                relative.lead_ns.unwrap_or(0).max(earliest_ns) + released_ns,
                 &interferer.arrivals,
             );
         }
@@ -264,9 +266,12 @@ impl<'a> DeadlineSearch<'a> {
         budget: &mut StepBudget,
     ) -> Option<()> {
         let due_ns = arrival_ns + i128::from(self.deadline_ns);
-        let due = |stream: &DeadlineStream| {
-            let interferer = stream.interferer();
-            interferer.jobs_due(i128::from(stream.deadline_ns), due_ns, u64::MAX)
+        let due = |stream: &DeadlineStream| match stream.deadline_ns {
+            FIRST_NS => u64::MAX,
+            deadline_ns => {
+                let lead_ns = Some(i128::from(deadline_ns));
+                stream.interferer().jobs_due(lead_ns, due_ns, u64::MAX)
+            }
         };
         let jobs_due: Vec<u64> = self.lane.streams.iter().map(due).collect();
         let blocking_ns = self.lane.blocking_ns(due_ns);

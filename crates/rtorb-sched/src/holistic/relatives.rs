@@ -107,6 +107,33 @@ pub(super) fn relation(
     }
 }
 
+/// Returns whether a step may run before the end of another one that releases its way, from `follower` on. Then the response of that one has
+/// at least one job of it, which is no part of the time until the follower is released.
+pub(crate) fn overlaps(
+    steps: &[Step],
+    processors: &[SchedulingPolicy],
+    follower: usize,
+    step: usize,
+) -> bool {
+    let Some(before) = steps[follower]
+        .after
+        .filter(|_| steps[follower].begins != Begins::AtEnd)
+    else {
+        return false;
+    };
+    let policy = processors[steps[before].processor];
+    steps[step].processor == steps[before].processor
+        && relation(steps, policy, before, step) == Relation::Meanwhile
+        && follows(steps, follower, step)
+}
+
+/// Returns whether a step is another one, or follows it.
+pub(super) fn follows(steps: &[Step], earlier: usize, step: usize) -> bool {
+    let before = |index: &usize| steps[*index].after;
+    let mut way = core::iter::successors(Some(step), before).take(steps.len());
+    way.any(|index| index == earlier)
+}
+
 /// Returns whether a successor of a step waits for its end. `first` is the step on the way to it that the step releases: the others
 /// begin later than that one.
 fn waits(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::earliest::DeadlineDemand;
 use super::fixed::LevelDemand;
-use super::relatives::{Relatives, relatives};
+use super::relatives::{Relatives, follows, relatives};
 use super::search::{LatestJob, StepBudget, Subject};
 use super::{FIRST_NS, SchedulingPolicy, Step, StepResponse};
 use crate::limits::SearchLimits;
@@ -124,6 +124,9 @@ impl<'a> Rounds<'a> {
                 .iter()
                 .position(|processor| processor.changed_from.is_some());
             let Some(first) = changed else {
+                if self.find_late_threads() {
+                    continue;
+                }
                 return;
             };
             for processor in first..self.processors.len() {
@@ -133,16 +136,32 @@ impl<'a> Rounds<'a> {
                 }
             }
         }
-        if self
-            .processors
-            .iter()
-            .any(|processor| processor.changed_from.is_some())
-        {
+        let mut processors = self.processors.iter();
+        let is_changed = processors.any(|processor| processor.changed_from.is_some());
+        if is_changed || self.find_late_threads() {
             // Jitter only grows from round to round, so each of these values is a lower bound of the final one.
             self.responses
                 .iter_mut()
-                .for_each(|response| *response = at_least(*response));
+                .for_each(|response| *response = response.at_least());
         }
+    }
+
+    /// Marks the roots whose thread may be busy when the next job arrives. Returns true if there is one more.
+    fn find_late_threads(&mut self) -> bool {
+        let mut found = false;
+        for index in 0..self.steps.len() {
+            let step = &self.steps[index];
+            let Some(done) = step.thread_until else {
+                continue;
+            };
+            let is_free = self.responses[done].meets(step.task.arrivals().gap_ns()) == Some(true);
+            if !is_free && self.release[index] == ReleaseState::Bounded {
+                self.release[index] = ReleaseState::Undecided;
+                self.change(index);
+                found = true;
+            }
+        }
+        found
     }
 
     pub(crate) fn responses(&self) -> &[Response] {
@@ -295,12 +314,14 @@ impl<'a> Rounds<'a> {
         let layout = Arc::clone(&self.layout);
         for &follower in &layout.followers[index] {
             let step = &self.steps[follower];
+            let early_ns = self.overlap_ns(index, follower);
             let (mut release, before_ns) = match self.responses[index] {
                 Response::Bounded { ns } => (ReleaseState::Bounded, ns),
                 Response::Undecided { at_least_ns } => (ReleaseState::Undecided, at_least_ns),
                 Response::Unbounded => (ReleaseState::Unbounded, 0),
             };
             let sum = before_ns
+                .saturating_sub(early_ns)
                 .checked_add(step.delay_ns)
                 .and_then(|sum| sum.checked_add(step.task.jitter_ns));
             if sum.is_none() {
@@ -316,6 +337,16 @@ impl<'a> Rounds<'a> {
                 self.change(follower);
             }
         }
+    }
+
+    /// Returns how much of a step's response is execution that an early follower begins. The message that releases the follower is
+    /// sent without it.
+    fn overlap_ns(&self, index: usize, follower: usize) -> u64 {
+        let meanwhile = self.layout.relatives[index].meanwhile.iter().copied();
+        let its = meanwhile.filter(|&step| follows(self.steps, follower, step));
+        its.fold(0, |sum, step| {
+            sum.saturating_add(self.steps[step].task.worst_ns)
+        })
     }
 
     /// Marks a step, and those that it may delay, for another analysis.
@@ -358,6 +389,7 @@ impl<'a> Rounds<'a> {
             window_ns: worst.window_ns,
             begins_with,
             jitter_ns: self.seen_ns[begins_with],
+            release_ns: self.seen_ns[index],
             job: number(since(begins_with) / period),
             later_ns: number(since(begins_with) % period),
             own_jobs: arrivals.jobs_until(since(index)),
@@ -431,11 +463,4 @@ fn overload_from(steps: &[Step], order: &[usize]) -> Option<u32> {
         }
     }
     Some(steps[order[too_many - 1]].level)
-}
-
-fn at_least(response: Response) -> Response {
-    match response {
-        Response::Bounded { ns } => Response::Undecided { at_least_ns: ns },
-        other => other,
-    }
 }

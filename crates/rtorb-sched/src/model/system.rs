@@ -1,5 +1,6 @@
 //! A system: nodes, components, behaviours and their calls. Indices refer to the vectors of [`System`].
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::arrivals::Burst;
@@ -448,14 +449,16 @@ impl Trigger {
 
 impl System {
     /// Returns the longest execution of a behaviour's own code for which others wait, in ns: the budget and its granularity, if they are
-    /// enforced and less than the longest execution. A demotion enforces them for a behaviour [with its own
-    /// thread](Self::has_own_thread) only: otherwise others wait until the demoted job ends.
+    /// enforced and less than the longest execution. A demotion enforces them only if [nobody waits for a demoted
+    /// job](Self::is_bounded_by_demotion): otherwise others wait until it ends.
     #[must_use]
     pub fn urgent_ns(&self, behaviour: usize) -> u64 {
         let one = &self.behaviours[behaviour];
         let worst_ns = one.execution.worst_ns();
         match one.enforcement {
-            Enforcement::Demote(budget) if self.has_own_thread(behaviour) => budget.bound(worst_ns),
+            Enforcement::Demote(budget) if self.is_bounded_by_demotion(behaviour) => {
+                budget.bound(worst_ns)
+            }
             Enforcement::Stop(budget) => budget.bound(worst_ns),
             Enforcement::Count | Enforcement::Demote(_) => worst_ns,
         }
@@ -468,6 +471,32 @@ impl System {
     pub fn has_own_thread(&self, behaviour: usize) -> bool {
         self.behaviours[behaviour].trigger != Trigger::Called
             && self.scheduling(self.placement(behaviour)) == SchedulingPolicy::FixedPriority
+    }
+
+    /// Returns true if others wait for no demoted job of a behaviour: it [has its own thread](Self::has_own_thread), and locks nothing, nor do
+    /// those that it waits for. With a mutex, a demoted job runs at the priority of whoever waits for it.
+    #[must_use]
+    pub fn is_bounded_by_demotion(&self, behaviour: usize) -> bool {
+        let mut seen = BTreeSet::from([behaviour]);
+        let mut next = vec![behaviour];
+        while let Some(one) = next.pop() {
+            let one = &self.behaviours[one];
+            if !one.sections.is_empty() {
+                return false;
+            }
+            let calls = one.calls.iter().filter(|call| call.way == CallWay::TwoWay);
+            let called = calls.flat_map(|call| call.to.iter().copied());
+            next.extend(called.filter(|called| seen.insert(*called)));
+        }
+        self.has_own_thread(behaviour)
+    }
+
+    /// Returns true if a job of a behaviour may go on below all real-time work.
+    pub(super) fn may_be_demoted(&self, behaviour: usize) -> bool {
+        let one = &self.behaviours[behaviour];
+        let worst_ns = one.execution.worst_ns();
+        let demotes = |budget: Budget| budget.bound(worst_ns) < worst_ns;
+        matches!(one.enforcement, Enforcement::Demote(budget) if demotes(budget))
     }
 
     /// Returns the scheduling policy of a CPU.

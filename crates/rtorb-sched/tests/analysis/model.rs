@@ -5,6 +5,7 @@ mod properties;
 mod random;
 mod suspensions;
 mod thousand;
+mod threads;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -109,6 +109,7 @@ fn no_growth_is_reported_if_no_change_helps() {
         delay_ns: 0,
         transaction: usize::try_from(level).expect("few"),
         begins: Begins::AtEnd,
+        thread_until: None,
     };
     let steps = [
         alone(Task::periodic(10, 11), 0),

@@ -282,6 +282,7 @@ fn single_steps_have_the_responses_of_tasks() {
             delay_ns: 0,
             transaction: index,
             begins: holistic::Begins::AtEnd,
+            thread_until: None,
         };
         let steps: Vec<Step> = tasks.iter().enumerate().map(step).collect();
         let found = holistic(

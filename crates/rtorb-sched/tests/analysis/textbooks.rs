@@ -219,6 +219,7 @@ fn palencia_two_transactions() {
         delay_ns: 0,
         transaction: place / 3,
         begins: Begins::AtEnd,
+        thread_until: None,
     };
     // The network is the third; on each, 0 is above 1.
     let steps = [

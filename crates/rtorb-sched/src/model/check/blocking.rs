@@ -8,6 +8,9 @@
 //! * ceiling: a single section, the longest, because no second one can begin below a ceiling (Sha, Rajkumar and Lehoczky 1990,
 //!   theorem 12; Baker 1991 for ceilings that are taken with the lock, as in POSIX).
 //!
+//! A job whose budget is enforced by demotion goes on below all others. So a section of it may block each segment, as one of a less urgent
+//! segment does, and the whole job counts as preemption too, because the next one may begin its section above the segment.
+//!
 //! A segment suspends itself only at its end, so each section counts once, whichever job of a busy period is analysed. One
 //! processor may have both kinds; their terms add up.
 //!
@@ -119,11 +122,17 @@ impl<'a> Lockers<'a> {
         waits
     }
 
-    /// Returns whether a less urgent segment holds a resource that an equally or more urgent one locks.
+    /// Returns whether a less urgent segment holds a resource that an equally or more urgent one locks. A job that was demoted is less
+    /// urgent than all others but the next one of its thread, which comes later.
     fn below(&self, segment: usize, wait: &BlockingSection, level: Levels<'_>) -> bool {
         let mine = level(segment);
-        let wants = |&locker: &usize| level(locker) <= mine;
-        level(wait.holder) > mine && self.of_resource[wait.resource].iter().any(wants)
+        let owner = |segment: usize| self.composition.segments[segment].priority_of;
+        let is_demoted = || {
+            owner(wait.holder) != owner(segment) && self.system.may_be_demoted(owner(wait.holder))
+        };
+        let wants = |&locker: &usize| level(locker) <= mine && owner(locker) != owner(wait.holder);
+        (level(wait.holder) > mine || is_demoted())
+            && self.of_resource[wait.resource].iter().any(wants)
     }
 
     /// Returns whether the section may block the segment under earliest deadline first.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::report::{Assumption, BehaviourBound, ChainBound, Share, Standing};
-use super::super::system::{Behaviour, Enforcement, System};
+use super::super::system::{Behaviour, Enforcement, System, Trigger};
 use super::super::verdict::rounded_up;
 use super::advice::{Advice, MissedDeadline};
 use super::steps::{Analysis, View};
@@ -95,6 +95,9 @@ fn why(view: &View<'_>, analysis: &Analysis, target: MissedDeadline, shares: &[S
             },
             |overload| format!("It has no bound.{overload} So response times grow without bound."),
         ),
+        Response::Undecided { .. } if late_thread(view, analysis, activation.root).is_some() => {
+            late_thread(view, analysis, activation.root).unwrap_or_default()
+        }
         Response::Undecided { at_least_ns } => format!(
             "The search ended undecided: the response takes at least {} from the arrival of {root}, and the deadline is {deadline}. \
              The utilisation of its CPU is close to 100 %, or jitter grows along its calls. Shorter execution makes it decidable.{}",
@@ -102,6 +105,32 @@ fn why(view: &View<'_>, analysis: &Analysis, target: MissedDeadline, shares: &[S
             overload(view, analysis, activation.done).unwrap_or_default(),
         ),
     }
+}
+
+/// Says which root has no bound, because its thread may be busy when its next job arrives: this one, or else another one.
+fn late_thread(view: &View<'_>, analysis: &Analysis, root: usize) -> Option<String> {
+    let late = view.late_threads(analysis);
+    let own = late.iter().find(|(other, _)| *other == root);
+    let &(at, busy_ns) = own.or(late.first())?;
+    let one = &view.system.behaviours[at];
+    let name = &one.name;
+    let whose = if at == root {
+        String::new()
+    } else {
+        format!("Late jobs of {name} may delay it. ")
+    };
+    let busy = busy_ns.map_or_else(
+        || "which has no bound".to_owned(),
+        |ns| format!("which may take {}", rounded_up(ns)),
+    );
+    let gap_ns = match one.trigger {
+        Trigger::Sporadic { gap_ns, .. } => gap_ns,
+        trigger => trigger.period_ns().unwrap_or(0),
+    };
+    Some(format!(
+        "{whose}The thread of {name} begins no job before the last one has ended, also while that one waits for another CPU, {busy}. But its          jobs may arrive {} apart, so they may wait for each other, and nothing bounds for how long. Let {name} arrive less often, make what          it waits for shorter, or call it oneway.",
+        text_of_ns(gap_ns)
+    ))
 }
 
 /// Formats the largest shares.
@@ -218,7 +247,7 @@ pub(super) fn of_releases(system: &System) -> Vec<Assumption> {
         let name = &behaviour.name;
         let (what, budget) = match behaviour.enforcement {
             Enforcement::Count => continue,
-            Enforcement::Demote(_) if !system.has_own_thread(index) => {
+            Enforcement::Demote(_) if !system.is_bounded_by_demotion(index) => {
                 assumptions.push(format!(
                     "the whole execution of {name} counts, because others wait for a demoted job of it until it ends: write policy = \"stop\" \
                      to bound it"
@@ -226,7 +255,7 @@ pub(super) fn of_releases(system: &System) -> Vec<Assumption> {
                 continue;
             }
             Enforcement::Demote(budget) => (
-                "goes on below all real-time work, so that this job, what it calls and the next jobs of its thread have no bound,",
+                "goes on below all real-time work, so that this job and what it calls have no bound, and then skips the jobs that arrive until it ends;",
                 budget,
             ),
             Enforcement::Stop(budget) => ("stops", budget),

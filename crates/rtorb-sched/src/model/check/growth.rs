@@ -44,8 +44,11 @@ fn by_analysis(view: &View<'_>, analysis: &Analysis) -> Vec<Option<Sensitivity>>
         let growth = view.growth(behaviour);
         let growing: Vec<usize> = growth.iter().map(|&(segment, _)| segment).collect();
         let found = asked.may_grow(&growing);
+        let may_grow_ns = found.by_ns.map(|ns| of_execution(ns, &growth));
+        // Segments also have the execution of others, which does not shrink.
+        let least = -i128::from(view.system.urgent_ns(behaviour));
         Some(Sensitivity {
-            may_grow_ns: found.by_ns.map(|ns| of_execution(ns, &growth)),
+            may_grow_ns: may_grow_ns.filter(|&ns| i128::from(ns) >= least),
             breaks_first: found.breaks_first.and_then(|step| ended_by(view, step)),
         })
     };

@@ -22,11 +22,12 @@ pub(super) fn of_activation(view: &View<'_>, analysis: &Analysis, activation: us
     let activation = &view.composition.activations[activation];
     let mut table = Table::default();
     let mut preemptions = Preemptions::default();
-    for step in path(view, analysis, activation.done) {
+    for (step, follower) in path(view, analysis, activation.done) {
         let window = Window {
             view,
             analysis,
             step,
+            follower,
             own: activation.behaviour,
         };
         window.add(&mut table, &mut preemptions);
@@ -38,11 +39,8 @@ pub(super) fn of_activation(view: &View<'_>, analysis: &Analysis, activation: us
 /// Returns the shares step by step; each names the behaviour of its step.
 pub(super) fn of_chain(view: &View<'_>, analysis: &Analysis, activation: usize) -> Vec<Share> {
     let mut shares: Vec<Share> = vec![];
-    for step in path(
-        view,
-        analysis,
-        view.composition.activations[activation].done,
-    ) {
+    let done = view.composition.activations[activation].done;
+    for (step, follower) in path(view, analysis, done) {
         let own = view.composition.segments[step].behaviour;
         let mut table = Table::default();
         let mut preemptions = Preemptions::default();
@@ -50,6 +48,7 @@ pub(super) fn of_chain(view: &View<'_>, analysis: &Analysis, activation: usize) 
             view,
             analysis,
             step,
+            follower,
             own,
         };
         window.add(&mut table, &mut preemptions);
@@ -63,10 +62,13 @@ pub(super) fn of_chain(view: &View<'_>, analysis: &Analysis, activation: usize) 
     shares
 }
 
-/// Returns the segments whose windows follow each other in the bound, from the first to this one.
-fn path(view: &View<'_>, analysis: &Analysis, done: usize) -> Vec<usize> {
-    let before = |&step: &usize| view.composition.segments[analysis.found[step].begins_with].after;
-    let mut path: Vec<usize> = core::iter::successors(Some(done), before).collect();
+/// Returns the segments whose windows follow each other in the bound, from the first to this one, each with the one that it releases.
+fn path(view: &View<'_>, analysis: &Analysis, done: usize) -> Vec<(usize, Option<usize>)> {
+    let before = |&(step, _): &(usize, Option<usize>)| {
+        let first = analysis.found[step].begins_with;
+        Some((view.composition.segments[first].after?, Some(first)))
+    };
+    let mut path: Vec<_> = core::iter::successors(Some((done, None)), before).collect();
     path.reverse();
     path
 }
@@ -76,6 +78,8 @@ struct Window<'a> {
     view: &'a View<'a>,
     analysis: &'a Analysis,
     step: usize,
+    /// The segment that it releases, with whose window the bound goes on.
+    follower: Option<usize>,
     /// The behaviour that the table is about.
     own: usize,
 }
@@ -95,7 +99,11 @@ impl<'a> Window<'a> {
             view.composition.segments[self.step].after,
             |&step| view.composition.segments[step].after,
         ));
-        for (other, times) in self.analysis.interference(self.step) {
+        let interference = match self.follower {
+            Some(follower) => self.analysis.interference_before(self.step, follower),
+            None => self.analysis.interference(self.step),
+        };
+        for (other, times) in interference {
             match view.interrupt(other) {
                 Some(part) => preemptions.interrupts.push((part, times)),
                 None if chain.contains(&other) => self.add_execution(other, times, table),

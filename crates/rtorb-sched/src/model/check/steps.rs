@@ -6,10 +6,11 @@ use super::super::system::System;
 use super::blocking::{BlockingSection, Levels, Lockers};
 use super::goals::{Goals, period_ns};
 use crate::edf;
+use crate::holistic::relatives::overlaps;
 use crate::holistic::{
     Begins, FIRST_NS, SchedulingPolicy, Step, StepResponse, holistic, interference,
 };
-use crate::{Phase, SearchLimits, Task};
+use crate::{Phase, Response, SearchLimits, Task};
 
 /// The input of all parts of a check.
 pub(super) struct View<'a> {
@@ -46,6 +47,17 @@ impl Analysis {
     /// Returns the interference in a step's window.
     pub(super) fn interference(&self, step: usize) -> Vec<(usize, u64)> {
         interference(&self.steps, &self.policies, &self.found, step)
+    }
+
+    /// Returns the interference in a step's window until it releases a follower.
+    pub(super) fn interference_before(&self, step: usize, follower: usize) -> Vec<(usize, u64)> {
+        let mut all = self.interference(step);
+        for (other, times) in &mut all {
+            let overlaps = overlaps(&self.steps, &self.policies, follower, *other);
+            *times -= u64::from(overlaps);
+        }
+        all.retain(|&(_, times)| times > 0);
+        all
     }
 
     /// Returns the segment whose blocking is in a step's window: its own, or, under earliest deadline first, one in the busy
@@ -127,13 +139,12 @@ impl<'a> View<'a> {
         levels
     }
 
-    /// Returns the steps: the segments, then the interrupts. Under earliest deadline first, an interrupt has the earliest
-    /// possible deadline: it precedes every job that is not late yet. So interference before the deadline is counted in full, and
-    /// a bound beyond the deadline omits the interrupts after that deadline.
+    /// Returns the steps: the segments, then the interrupts, which precede every job, also by deadline.
     pub(super) fn steps(&self, level: Levels<'_>) -> Vec<Step> {
         let segments = 0..self.composition.segments.len();
         let mut steps: Vec<Step> = segments.map(|index| self.step(index, level)).collect();
         self.add_level_blocking(&mut steps);
+        self.add_threads(&mut steps);
         for (index, &(processor, place)) in self.interrupts.iter().enumerate() {
             let interrupt = &self.composition.processors[processor].interrupts[place];
             let task =
@@ -150,6 +161,7 @@ impl<'a> View<'a> {
                 delay_ns: 0,
                 transaction: self.system.behaviours.len() + index,
                 begins: Begins::AtEnd,
+                thread_until: None,
             });
         }
         steps
@@ -178,7 +190,46 @@ impl<'a> View<'a> {
             delay_ns: sum_ns(&segment.delay),
             transaction: segment.root,
             begins: self.begins(index),
+            thread_until: None,
         }
+    }
+
+    /// Sets until when the thread of a root performs a job, if it waits for another CPU meanwhile. A lane with levels counts such a time as
+    /// execution, so that the segments of a job follow each other on their CPU.
+    fn add_threads(&self, steps: &mut [Step]) {
+        let segments = &self.composition.segments;
+        for activation in &self.composition.activations {
+            if activation.path.len() > 1 {
+                continue;
+            }
+            let before = |&segment: &usize| segments[segment].after;
+            let way = core::iter::successors(Some(activation.done), before);
+            let way: Vec<usize> = way.take(segments.len()).collect();
+            let first = way.last().copied().unwrap_or(activation.done);
+            let here = segments[first].processor;
+            if way
+                .iter()
+                .any(|&segment| segments[segment].processor != here)
+            {
+                steps[first].thread_until = Some(activation.done);
+            }
+        }
+    }
+
+    /// Returns the roots whose thread is not proven to be free when the next job arrives, each with the time for which a job keeps it at
+    /// least, if that is known.
+    pub(super) fn late_threads(&self, analysis: &Analysis) -> Vec<(usize, Option<u64>)> {
+        let steps = analysis.steps.iter().zip(&self.composition.segments);
+        let late = steps.filter_map(|(step, segment)| {
+            let response = analysis.found[step.thread_until?].response;
+            let busy_ns = match response {
+                Response::Bounded { ns } | Response::Undecided { at_least_ns: ns } => Some(ns),
+                Response::Unbounded => None,
+            };
+            let is_late = busy_ns.is_none_or(|ns| ns > step.task.arrivals().gap_ns());
+            is_late.then_some((segment.root, busy_ns))
+        });
+        late.collect()
     }
 
     fn begins(&self, index: usize) -> Begins {

@@ -79,15 +79,19 @@ fn response_ns(view: &View<'_>, analysis: &Analysis, step: usize) -> u64 {
     let steps = &analysis.steps;
     let own = &steps[step];
     let by_priority = analysis.policies[own.processor] == SchedulingPolicy::FixedPriority;
-    let here = steps
-        .iter()
-        .filter(|other| other.processor == own.processor);
-    let here = here.filter(|other| !by_priority || other.level <= own.level);
-    let blocking_ns = here.clone().map(|other| other.task.blocking_ns).max();
+    let here = steps.iter().zip(&analysis.found);
+    let here = here.filter(|(other, _)| other.processor == own.processor);
+    let here = here.filter(|(other, _)| !by_priority || other.level <= own.level);
+    let blocking_ns = here.clone().map(|(other, _)| other.task.blocking_ns).max();
     let blocking_ns = blocking_ns.unwrap_or(0);
     let demand_ns = |busy_ns: u64| {
-        here.clone().try_fold(blocking_ns, |sum, other| {
-            let span_ns = busy_ns.checked_add(jitter_ns(analysis, other)?)?;
+        here.clone().try_fold(blocking_ns, |sum, (other, found)| {
+            // Without the bound of its predecessor, its release has none.
+            let before = other.after.map(|before| analysis.found[before].response);
+            if before.is_some_and(|response| response.bound_ns().is_none()) {
+                return None;
+            }
+            let span_ns = busy_ns.checked_add(found.release_ns)?;
             let jobs = other.task.arrivals().jobs_in(span_ns.into());
             sum.checked_add(jobs.checked_mul(other.task.worst_ns)?)
         })
@@ -101,16 +105,4 @@ fn response_ns(view: &View<'_>, analysis: &Analysis, step: usize) -> u64 {
         }
     }
     from_arrival_ns
-}
-
-/// Returns how late after the arrival of its root a step may be released; `None` without a bound.
-fn jitter_ns(analysis: &Analysis, step: &crate::holistic::Step) -> Option<u64> {
-    let before_ns = match step.after {
-        None => 0,
-        Some(before) => {
-            let end_ns = analysis.found[before].response.bound_ns()?;
-            end_ns.checked_add(step.delay_ns)?
-        }
-    };
-    before_ns.checked_add(step.task.jitter_ns)
 }

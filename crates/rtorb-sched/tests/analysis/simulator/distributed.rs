@@ -1,6 +1,6 @@
 //! A discrete-event simulator of transactions over several preemptive processors.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use rtorb_sched::holistic::{Begins, SchedulingPolicy, Step};
 
@@ -59,6 +59,7 @@ pub(crate) fn longest_responses(
         ready: vec![Vec::new(); processors.len()],
         taken_until: vec![0; processors.len()],
         last_release: vec![0; steps.len()],
+        threads: vec![VecDeque::new(); steps.len()],
         longest: vec![0; steps.len()],
         now: 0,
     };
@@ -94,6 +95,8 @@ struct Run<'a> {
     /// A less urgent section holds the processor.
     taken_until: Vec<u64>,
     last_release: Vec<u64>,
+    /// The arrivals of the jobs that the thread of a root has still to perform; it performs the first.
+    threads: Vec<VecDeque<u64>>,
     longest: Vec<u64>,
     now: u64,
 }
@@ -109,7 +112,11 @@ impl Run<'_> {
             while begun_ns < self.course.horizon_ns {
                 for job in 0..u64::from(task.burst.jobs) {
                     let arrival_ns = begun_ns + job * task.burst.gap_ns;
-                    self.release(index, arrival_ns, arrival_ns);
+                    if self.steps[index].thread_until.is_some() {
+                        self.threads[index].push_back(arrival_ns);
+                    } else {
+                        self.release(index, arrival_ns, arrival_ns);
+                    }
                 }
                 let pause = if self.course.at_worst || task.phase.is_some() {
                     0
@@ -118,11 +125,18 @@ impl Run<'_> {
                 };
                 begun_ns += task.period_ns + pause;
             }
+            if let Some(&first_ns) = self.threads[index].front() {
+                self.release(index, first_ns, first_ns);
+            }
         }
     }
 
     /// Schedules the release of a job; jobs of a step stay in order.
     fn release(&mut self, step: usize, arrival_ns: u64, from_ns: u64) {
+        self.release_not_before((step, arrival_ns), from_ns, 0);
+    }
+
+    fn release_not_before(&mut self, (step, arrival_ns): (usize, u64), from_ns: u64, free_ns: u64) {
         let Step { task, delay_ns, .. } = self.steps[step];
         let (mut later, mut left_ns) = (task.jitter_ns + delay_ns, task.worst_ns);
         if self.steps[step].after.is_none() {
@@ -132,7 +146,7 @@ impl Run<'_> {
             later = self.course.chances.up_to(later);
             left_ns -= self.course.chances.up_to(left_ns) / 4;
         }
-        let release_ns = (from_ns + later).max(self.last_release[step]);
+        let release_ns = (from_ns + later).max(self.last_release[step]).max(free_ns);
         // A later job of the same step is not released before its predecessor's arrival, and never later than jitter allows.
         self.last_release[step] = release_ns;
         let job = Job {
@@ -202,6 +216,14 @@ impl Run<'_> {
         let longest = &mut self.longest[job.step];
         *longest = (*longest).max(now - job.arrival_ns);
         self.release_followers(job, now, |begins| begins == Begins::AtEnd);
+        for root in 0..self.steps.len() {
+            if self.steps[root].thread_until == Some(job.step) {
+                self.threads[root].pop_front();
+                if let Some(&next_ns) = self.threads[root].front() {
+                    self.release_not_before((root, next_ns), next_ns, now);
+                }
+            }
+        }
     }
 
     /// Schedules the releases of some steps that follow a job.

@@ -87,7 +87,13 @@ fn place(
             } else {
                 Begins::AtEnd
             },
+            thread_until: None,
         });
+    }
+    // Some roots have a thread that also waits for what follows.
+    let last = steps.len() - 1;
+    if period % 3 == 0 && last > root {
+        steps[root].thread_until = Some(last);
     }
 }
 
