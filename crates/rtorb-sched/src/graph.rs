@@ -161,7 +161,9 @@ impl CallGraph {
             carriers: vec![Vec::new(); self.operations.len()],
             ..TaskSet::default()
         };
-        let whole_ns = self.whole_times(&order, &edges)?;
+        let worst_ns = self.whole_times(&order, &edges, |operation| operation.worst_ns)?;
+        // Each call may be blocked, because its caller may wait for a remote operation before.
+        let blocking_ns = self.whole_times(&order, &edges, |operation| operation.blocking_ns)?;
         for &index in &order {
             let incoming = edges.incoming[index].iter().map(|&call| self.calls[call]);
             let incoming: Vec<OperationCall> = incoming.collect();
@@ -169,7 +171,11 @@ impl CallGraph {
             let rates = self
                 .rates(index, &incoming, &task_set)
                 .ok_or_else(too_much)?;
-            self.add_tasks(index, &incoming, &rates, whole_ns[index], &mut task_set)
+            let whole = WholeTimes {
+                worst_ns: worst_ns[index],
+                blocking_ns: blocking_ns[index],
+            };
+            self.add_tasks(index, &incoming, &rates, whole, &mut task_set)
                 .ok_or_else(too_much)?;
             task_set.rates[index] = rates;
         }
@@ -249,14 +255,19 @@ impl CallGraph {
         GraphError::Cycle { names }
     }
 
-    /// Returns the execution time of each operation with all that it calls and waits for.
-    fn whole_times(&self, order: &[usize], edges: &Edges) -> Result<Vec<u64>, GraphError> {
+    /// Returns a time of each operation, with that of all that it calls and waits for. A remote operation takes none of its own.
+    fn whole_times(
+        &self,
+        order: &[usize],
+        edges: &Edges,
+        own_ns: impl Fn(&Operation) -> u64,
+    ) -> Result<Vec<u64>, GraphError> {
         let mut whole_ns = vec![0_u64; order.len()];
         for &index in order.iter().rev() {
             let operation = &self.operations[index];
             let own = match operation.kind {
                 OperationKind::Remote => 0,
-                _ => operation.worst_ns,
+                _ => own_ns(operation),
             };
             let calls = edges.outgoing[index].iter().map(|&call| self.calls[call]);
             let mut waited_for = calls.filter(|call| call.kind == CallKind::TwoWay);
@@ -328,16 +339,18 @@ impl CallGraph {
         self.operations[root].period_ns.unwrap_or(u64::MAX)
     }
 
-    /// Adds the tasks of an operation, and records the callers' tasks in which it executes.
+    /// Adds the tasks of an operation, and records the callers' tasks in which it executes. A remote operation has tasks of what it calls
+    /// here and waits for.
     fn add_tasks(
         &self,
         index: usize,
         incoming: &[OperationCall],
         rates: &[Rate],
-        whole_ns: u64,
+        whole: WholeTimes,
         task_set: &mut TaskSet,
     ) -> Option<()> {
         let operation = &self.operations[index];
+        let is_elsewhere = operation.kind == OperationKind::Remote && whole.worst_ns == 0;
         for rate in rates {
             let mut after = Vec::new();
             let mut own: u64 = u64::from(rate.root == index);
@@ -348,22 +361,19 @@ impl CallGraph {
                 let carriers = task_set.carriers[call.caller].iter().copied();
                 let carriers = carriers.filter(|&task| task_set.tasks[task].root == rate.root);
                 let carriers: Vec<usize> = carriers.collect();
-                match (call.kind, operation.kind) {
-                    (CallKind::TwoWay, _) | (_, OperationKind::Remote) => {
-                        task_set.carriers[index].extend(carriers);
-                    }
-                    (CallKind::OneWay, _) => {
-                        own = own.saturating_add(runs);
-                        after.extend(carriers);
-                    }
+                if call.kind == CallKind::TwoWay || is_elsewhere {
+                    task_set.carriers[index].extend(carriers);
+                } else {
+                    own = own.saturating_add(runs);
+                    after.extend(carriers);
                 }
             }
             // A conjunction runs only as often as its slowest caller.
             own = own.min(rate.count);
-            if own == 0 || operation.kind == OperationKind::Remote && rate.root != index {
+            if own == 0 || is_elsewhere && rate.root != index {
                 continue;
             }
-            let worst_ns = whole_ns.checked_mul(own)?;
+            let worst_ns = whole.worst_ns.checked_mul(own)?;
             after.sort_unstable();
             after.dedup();
             let jitter_ns = operation
@@ -378,7 +388,7 @@ impl CallGraph {
                 best_ns: 0,
                 deadline_ns: operation.deadline_ns.unwrap_or(self.period_of(rate.root)),
                 jitter_ns,
-                blocking_ns: operation.blocking_ns,
+                blocking_ns: whole.blocking_ns,
                 criticality: operation.criticality,
                 importance: operation.importance,
             };
@@ -417,6 +427,13 @@ impl CallGraph {
             .unwrap_or(0)
             .saturating_mul(2)
     }
+}
+
+/// The times of an operation with all that it calls and waits for.
+#[derive(Clone, Copy)]
+struct WholeTimes {
+    worst_ns: u64,
+    blocking_ns: u64,
 }
 
 /// The calls of each operation, as indices.
@@ -535,6 +552,65 @@ mod tests {
         assert_eq!(task_set.tasks.len(), 1);
         assert_eq!(task_set.tasks[0].task.worst_ns, 5 + 2 * (3 + 2));
         assert_eq!(task_set.carriers[2], [0]);
+    }
+
+    #[test]
+    fn a_callee_that_is_waited_for_may_be_blocked_in_its_callers_task() {
+        let blocked = |name: &str, period_ns, worst_ns, blocking_ns| Operation {
+            blocking_ns,
+            ..operation(name, period_ns, worst_ns)
+        };
+        let graph = CallGraph {
+            operations: vec![
+                blocked("client", Some(100), 2, 1),
+                blocked("server", None, 1, 8),
+                blocked("elsewhere", None, 1, 50),
+            ],
+            calls: vec![
+                call(0, 1, 2, CallKind::TwoWay),
+                call(0, 2, 1, CallKind::OneWay),
+            ],
+        };
+        let task_set = graph.task_set().expect("tasks");
+        let blocking = task_set.tasks.iter().map(|task| task.task.blocking_ns);
+        assert_eq!(blocking.collect::<Vec<_>>(), [1 + 2 * 8, 50]);
+    }
+
+    #[test]
+    fn what_a_remote_operation_waits_for_is_in_its_callers_task_or_in_one_of_its_own() {
+        let graph = |kind| CallGraph {
+            operations: vec![
+                operation("client", Some(100), 1),
+                Operation {
+                    kind: OperationKind::Remote,
+                    ..operation("remote", None, 70)
+                },
+                operation("back", None, 9),
+                operation("last", None, 2),
+            ],
+            calls: vec![
+                call(0, 1, 2, kind),
+                call(1, 2, 1, CallKind::TwoWay),
+                call(1, 3, 1, CallKind::OneWay),
+            ],
+        };
+        let tasks = |kind| {
+            let task_set = graph(kind).task_set().expect("tasks");
+            let each = task_set.tasks.iter();
+            let each = each.map(|task| (task.operation, task.task.worst_ns, task.after.clone()));
+            (each.collect::<Vec<_>>(), task_set.carriers[2].clone())
+        };
+        assert_eq!(
+            tasks(CallKind::TwoWay),
+            (vec![(0, 19, vec![]), (3, 4, vec![0])], vec![0])
+        );
+        assert_eq!(
+            tasks(CallKind::OneWay),
+            (
+                vec![(0, 1, vec![]), (1, 18, vec![0]), (3, 4, vec![1])],
+                vec![1]
+            )
+        );
     }
 
     #[test]
