@@ -7,6 +7,8 @@
 //! levels. Two things are assumed. An operation keeps the shorter of its two periods between the last arrival of the old mode
 //! and the first of the new one. A request finds a thread of its lane, which has the larger number of both modes meanwhile.
 
+mod conjunctions;
+
 use std::collections::BTreeMap;
 
 use crate::admission::{IN_TWO_STEPS, Refusal};
@@ -46,10 +48,11 @@ impl Transition {
         let mut merged = Merged::of(old);
         merged.add(new);
         let (levels, infos) = bands(&merged, [old, new]);
-        let graph = CallGraph {
+        let mut graph = CallGraph {
             calls: merged.calls(),
             operations: merged.operations,
         };
+        conjunctions::release(&mut graph, [old.graph, new.graph])?;
         let task_set = graph.task_set()?;
         let tasks: Vec<Task> = task_set.tasks.iter().map(|task| task.task).collect();
         let mut schedule = Schedule {
@@ -82,6 +85,7 @@ impl Transition {
     #[must_use]
     pub fn longest_ns(&self) -> Option<u64> {
         let old = &self.schedule.operations[..self.old];
+        // All tasks of an operation have the same deadline here, so the one with the least slack has the longest response.
         let bounds = old.iter().filter_map(|operation| operation.response);
         bounds
             .map(Response::bound_ns)

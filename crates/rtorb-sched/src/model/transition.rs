@@ -89,8 +89,11 @@ impl SystemTransition {
     #[must_use]
     pub fn longest_ns(&self) -> Option<u64> {
         let behaviours = self.report.behaviours.iter();
-        let mut old = behaviours.filter(|one| self.old.contains(&one.behaviour));
-        old.try_fold(0, |longest: u64, one| Some(longest.max(one.bound_ns?)))
+        let old = behaviours.filter(|one| self.old.contains(&one.behaviour));
+        let mut bounds = old.flat_map(|one| &one.by_root);
+        bounds.try_fold(0, |longest: u64, (_, bound_ns)| {
+            Some(longest.max((*bound_ns)?))
+        })
     }
 }
 

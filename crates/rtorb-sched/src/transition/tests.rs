@@ -13,10 +13,11 @@ struct Owned {
 
 impl Owned {
     fn new(operations: Vec<Operation>, strategy: Strategy) -> Self {
-        let graph = CallGraph {
-            operations,
-            calls: vec![],
-        };
+        Self::calling(operations, vec![], strategy)
+    }
+
+    fn calling(operations: Vec<Operation>, calls: Vec<OperationCall>, strategy: Strategy) -> Self {
+        let graph = CallGraph { operations, calls };
         let schedule =
             Schedule::compute(&graph, strategy, SearchLimits::default()).expect("a schedule");
         let levels = i32::try_from(schedule.levels.len()).expect("few");
@@ -59,6 +60,49 @@ fn a_change_to_the_same_system_has_its_bounds() {
     assert_eq!(transition.refusal(), None);
     // 8 of its own and twice 3.
     assert_eq!(transition.longest_ns(), Some(14));
+}
+
+fn one_way(caller: usize, callee: usize) -> OperationCall {
+    OperationCall {
+        caller,
+        callee,
+        count: 1,
+        kind: CallKind::OneWay,
+    }
+}
+
+/// Of the old mode, `fuse` waits for `slow`; of the new one, for `fast`. Meanwhile it runs for each of both: `x` of the old mode, which is
+/// the least urgent now, meets three jobs of `fast` and of `fuse`, and ends after 24.
+#[test]
+fn a_conjunction_with_other_callers_runs_for_each_of_them() {
+    let fuse = Operation {
+        kind: OperationKind::Conjunction,
+        deadline_ns: Some(100),
+        worst_ns: 2,
+        ..Operation::named("fuse")
+    };
+    let old = Owned::calling(
+        vec![
+            operation("x", 20, 15),
+            operation("slow", 100, 1),
+            fuse.clone(),
+        ],
+        vec![one_way(1, 2)],
+        Strategy::RateMonotonic,
+    );
+    let mut fast = operation("fast", 10, 1);
+    fast.deadline_ns = Some(20);
+    let new = Owned::calling(
+        vec![operation("x", 100, 15), fast, fuse],
+        vec![one_way(1, 2)],
+        Strategy::RateMonotonic,
+    );
+    for mode in [&old, &new] {
+        assert_eq!(mode.schedule.holds(), Some(true), "{:?}", mode.schedule);
+        assert_eq!(between(mode, mode).refusal(), None);
+    }
+    assert!(between(&old, &new).refusal().is_some());
+    assert!(between(&new, &old).refusal().is_some());
 }
 
 #[test]

@@ -76,6 +76,38 @@ cpu = 1
   execution = "1ms"
 "#;
 
+/// From `fast`, `log` ends after 3 ms and has the least slack. From `slow`, which takes 334 ms, it ends after 336.
+#[test]
+fn the_longest_response_is_that_from_any_root() {
+    let text = r#"
+name = "plant"
+[[node]]
+name = "n"
+cpus = 2
+[[component]]
+name = "a"
+  [[component.behaviour]]
+  name = "fast"
+  period = "10ms"
+  execution = "1ms"
+  calls = [{ to = "b.log", way = "one-way" }]
+  [[component.behaviour]]
+  name = "slow"
+  period = "1s"
+  execution = "300ms"
+  calls = [{ to = "b.log", way = "one-way" }]
+[[component]]
+name = "b"
+cpu = 1
+  [[component.behaviour]]
+  name = "log"
+  execution = "1ms"
+"#;
+    let transition = between(text, text).expect("a transition");
+    assert_eq!(transition.refusal(), None);
+    assert_eq!(transition.longest_ns(), Some(336 * MS));
+}
+
 #[test]
 fn a_change_to_the_same_system_has_its_bounds() {
     let same = between(PLANT, PLANT).expect("an analysis");
