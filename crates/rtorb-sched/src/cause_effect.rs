@@ -33,6 +33,7 @@
 //! longest reaction time (Günzel, Teper, Chen, von der Brüggen and Chen 2023, "On the Equivalence of Maximum Reaction Time and
 //! Maximum Data Age for Cause-Effect Chains").
 
+use crate::utilisation::greatest_common_divisor;
 use core::ops::Range;
 
 use crate::arrivals::Phase;
@@ -215,17 +216,10 @@ impl KnownStage {
 /// Returns the hyperperiod of stages; `None` if a stage has too many jobs in it.
 fn hyperperiod_ns(known: &[KnownStage]) -> Option<u64> {
     let all = known.iter().try_fold(1_u64, |all, stage| {
-        all.checked_mul(stage.period_ns / gcd(all, stage.period_ns))
+        all.checked_mul(stage.period_ns / greatest_common_divisor(all, stage.period_ns))
     })?;
     let shortest = known.iter().map(|stage| stage.period_ns).min()?;
     (all / shortest <= JOBS_MAX).then_some(all)
-}
-
-const fn gcd(mut one: u64, mut other: u64) -> u64 {
-    while other > 0 {
-        (one, other) = (other, one % other);
-    }
-    one
 }
 
 /// Returns the stages in runs, within which phases are known.
