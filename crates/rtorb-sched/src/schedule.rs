@@ -156,7 +156,20 @@ impl Schedule {
         levels: &[Option<u32>],
         limits: SearchLimits,
     ) {
-        self.operations = judged(graph, task_set, levels, &self.levels, limits);
+        let late;
+        (self.operations, late) = judged(graph, task_set, levels, &self.levels, limits);
+        if let Some((waiting, caller)) = late {
+            let name = |index: usize| &graph.operations[index].name;
+            self.anomalies.push(Anomaly {
+                severity: Severity::Warning,
+                description: format!(
+                    "{0} waits for {1}, which is not proven to end within its period, so that nothing bounds the wait, and nothing is proven: make \
+                     {1} end within its period, or {0} a disjunction",
+                    name(waiting),
+                    name(caller)
+                ),
+            });
+        }
         self.find_anomalies(graph);
     }
 
@@ -392,7 +405,7 @@ fn judged(
     levels: &[Option<u32>],
     infos: &[LevelInfo],
     limits: SearchLimits,
-) -> Vec<OperationSchedule> {
+) -> (Vec<OperationSchedule>, Option<(usize, usize)>) {
     let tasks: Vec<Task> = task_set.tasks.iter().map(|task| task.task).collect();
     let after: Vec<Vec<usize>> = task_set
         .tasks
@@ -401,7 +414,13 @@ fn judged(
         .collect();
     let of_task = |task: &GraphTask| levels[task.operation].unwrap_or(u32::MAX);
     let task_levels: Vec<u32> = task_set.tasks.iter().map(of_task).collect();
-    let responses = response_times_in_chains(&tasks, &task_levels, &after, limits);
+    let mut responses = response_times_in_chains(&tasks, &task_levels, &after, limits);
+    let late = late_caller(graph, task_set, &responses);
+    if late.is_some() {
+        responses
+            .iter_mut()
+            .for_each(|response| *response = response.at_least());
+    }
     let top = demand_of_top(graph, task_set, &task_levels, infos, limits);
     let verdict = |index: usize, deadline_ns: u64| {
         let dynamic = infos
@@ -449,7 +468,36 @@ fn judged(
             verdict: tightest.map_or(Verdict::NeverRuns, |(verdict, ..)| verdict),
         }
     };
-    graph.operations.iter().enumerate().map(operation).collect()
+    let operations = graph.operations.iter().enumerate();
+    (operations.map(operation).collect(), late)
+}
+
+/// Returns a conjunction, and a caller of it that may end more than a period after its arrival. The jitter of the conjunction has one
+/// period of each other caller until that one arrives, and one until it ends.
+fn late_caller(
+    graph: &CallGraph,
+    task_set: &TaskSet,
+    responses: &[Response],
+) -> Option<(usize, usize)> {
+    let is_late = |&task: &usize| {
+        let period_ns = task_set.tasks[task].task.period_ns;
+        responses[task].meets(period_ns) != Some(true)
+    };
+    let conjunctions = task_set
+        .tasks
+        .iter()
+        .filter(|task| graph.operations[task.operation].kind == OperationKind::Conjunction);
+    let mut pairs = conjunctions.flat_map(|task| {
+        let calls = graph.calls.iter();
+        let calls = calls.filter(|call| call.callee == task.operation);
+        calls.map(move |call| (task, call.caller))
+    });
+    let found = pairs.find(|(task, caller)| {
+        let carriers = task_set.carriers[*caller].iter();
+        let mut others = carriers.filter(|other| task_set.tasks[**other].root != task.root);
+        others.any(is_late)
+    });
+    found.map(|(task, caller)| (task.operation, caller))
 }
 
 /// Analyses the most urgent level as a lane of its order that preempts, if it is dynamic: no other level interferes there. Jobs
@@ -575,6 +623,40 @@ mod tests {
             described,
             "slow misses its deadline of 100ms: its worst-case response time is 118ms, 18ms too long"
         );
+    }
+
+    /// `often` may end 16 after its arrival, which is more than its period.
+    #[test]
+    fn a_conjunction_that_waits_for_a_late_caller_is_not_proven() {
+        let within = |name, period_ns, worst_ns, deadline_ns| Operation {
+            deadline_ns: Some(deadline_ns),
+            ..operation(name, period_ns, worst_ns)
+        };
+        let call = |caller| OperationCall {
+            caller,
+            callee: 3,
+            count: 1,
+            kind: CallKind::OneWay,
+        };
+        let graph = |worst_ns| CallGraph {
+            operations: vec![
+                within("urgent", 30, worst_ns, 12),
+                within("often", 10, 4, 30),
+                within("seldom", 100, 1, 100),
+                Operation {
+                    kind: OperationKind::Conjunction,
+                    period_ns: None,
+                    ..within("fuse", 100, 1, 200)
+                },
+            ],
+            calls: vec![call(1), call(2)],
+        };
+        let strategy = Strategy::DeadlineMonotonic;
+        assert_eq!(compute(&graph(6), strategy).holds(), Some(true));
+        let late = compute(&graph(12), strategy);
+        assert_eq!(late.holds(), None, "{late:?}");
+        let mut said = late.anomalies.iter();
+        assert!(said.any(|one| one.description.starts_with("fuse waits for often, which")));
     }
 
     #[test]
