@@ -128,7 +128,9 @@ fn late_thread(view: &View<'_>, analysis: &Analysis, root: usize) -> Option<Stri
         trigger => trigger.period_ns().unwrap_or(0),
     };
     Some(format!(
-        "{whose}The thread of {name} begins no job before the last one has ended, also while that one waits for another CPU, {busy}. But its          jobs may arrive {} apart, so they may wait for each other, and nothing bounds for how long. Let {name} arrive less often, make what          it waits for shorter, or call it oneway.",
+        "{whose}The thread of {name} begins no job before the last one has ended, also while that one waits for another CPU, {busy}. But its \
+         jobs may arrive {} apart, so they may wait for each other, and nothing bounds for how long. Let {name} arrive less often, make what \
+         it waits for shorter, or call it oneway.",
         text_of_ns(gap_ns)
     ))
 }
