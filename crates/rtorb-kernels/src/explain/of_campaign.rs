@@ -311,7 +311,8 @@ fn seed_of(candidate: &Candidate) -> Option<u16> {
 const TOO_LONG: &str = "a boot of a campaign with --full is too long for an instruction trace: run the campaign without it, and \
                         explain that one";
 /// A sample is found in the trace by its length, and the trace is of one CPU.
-const NO_INSTRUCTIONS: &str = "only a machine with one CPU, on which an instruction takes a nanosecond, can be explained: run the                                campaign without `--machine p1`, and explain that one";
+const NO_INSTRUCTIONS: &str = "only a machine with one CPU, on which an instruction takes a nanosecond, can be explained: run the \
+                               campaign without `--machine p1`, and explain that one";
 /// Each holds a trace in memory.
 const SIDE_BY_SIDE_MAX: usize = 4;
 /// As long as a campaign gives a boot and an experiment, and half as long again: a trace costs time.
