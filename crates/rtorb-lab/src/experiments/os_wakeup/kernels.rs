@@ -239,11 +239,6 @@ fn system_of(name: &str) -> Labels {
     labels([(SYSTEM, name.into())])
 }
 
-fn system(series: &Series) -> String {
-    let name = series.labels.get(SYSTEM);
-    name.map(ToString::to_string).unwrap_or_default()
-}
-
 fn load(series: &Series) -> String {
     let load = series.labels.get("load").map(ToString::to_string);
     match load.as_deref() {
