@@ -162,7 +162,7 @@ impl CallGraph {
             ..TaskSet::default()
         };
         let worst_ns = self.whole_times(&order, &edges, |operation| operation.worst_ns)?;
-        // Each call may be blocked, because its caller may wait for a remote operation before.
+        // Each call and each run may be blocked, because what comes before may wait for a remote operation.
         let blocking_ns = self.whole_times(&order, &edges, |operation| operation.blocking_ns)?;
         for &index in &order {
             let incoming = edges.incoming[index].iter().map(|&call| self.calls[call]);
@@ -388,7 +388,7 @@ impl CallGraph {
                 best_ns: 0,
                 deadline_ns: operation.deadline_ns.unwrap_or(self.period_of(rate.root)),
                 jitter_ns,
-                blocking_ns: whole.blocking_ns,
+                blocking_ns: whole.blocking_ns.checked_mul(own)?,
                 criticality: operation.criticality,
                 importance: operation.importance,
             };

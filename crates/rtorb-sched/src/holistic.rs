@@ -1,8 +1,8 @@
 //! End-to-end response times of transactions over several processors ("holistic" analysis).
 //!
 //! A transaction is a tree of steps. The root arrives by itself; every other step is released when its predecessor has ended and
-//! a delay has passed, at the latest. So the release of a step varies by its *jitter*: its own, plus the worst response of its predecessor and
-//! the delay. Jitter makes responses longer, and longer responses make more jitter. The analysis starts with the least values and
+//! a delay has passed, at the latest. So the release of a step varies by its *jitter*: its own, plus the worst response of its
+//! predecessor and the delay. Jitter makes responses longer, and longer responses make more jitter. The analysis starts with the least values and
 //! repeats until neither changes (Tindell and Clark 1994, for fixed priorities; Spuri 1996, for earliest deadline first).
 //!
 //! The equations, with `A_j` the arrival curve of a step (equation 1, in `arrivals.rs`), `J_j` its jitter, `C_j` its execution
@@ -15,7 +15,7 @@
 //! (6)  n_j    = A_j(w + J_j)                     for a stranger                Tindell, Burns & Wellings 1994
 //!             = A_j+(a + J_j)                    for the step itself, and a predecessor as far as it arrived until a
 //!             = A_j+(a - g_j + J_j)              for a successor               point 3 below; g_j the least gap
-//!             = A_j+(a + J_j)                    for one that may run meanwhile
+//!             = A_j+(a + J_j), at least 1        for one that may run meanwhile
 //!             = A_j(w + J_j - phi_j(a))          for a stranger with an offset
 //!      phi_j  = (a + O_j - O_i + J_j) mod gcd(T_i, T_j)                        near Tindell 1994; Palencia & Gonzalez Harbour 1998
 //!      under earliest deadline first at most A_j+(a + D_i - D_j + J_j)         Spuri 1996
@@ -38,7 +38,7 @@
 //! 3. Earlier jobs of the transaction arrived at `a - T`, `a - 2 T` or before. So `floor((a + J) / T) + 1` jobs of `i` itself
 //!    run. Of a predecessor run as many, with that step's own jitter. Of a successor runs one less: in the same job it waits for
 //!    the end of `i`. That is not so if a message in the middle of `i` begins the way to the successor, and `i` does not keep the
-//!    processor from it ([`Begins`]): then as many run.
+//!    processor from it ([`Begins`]): then as many run, and at least one.
 //! 4. Later jobs arrive at `a + T`, `a + 2 T` or after. Their successors of `i` wait for `i`. Of a predecessor at most `ceil((w -
 //!    a) / T) - 1` jobs begin before `w`: none, if `i` ends within the period.
 //!

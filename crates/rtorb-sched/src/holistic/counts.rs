@@ -145,9 +145,9 @@ impl Interferer {
         };
         let due = self.arrived_until(arrival_ns, arrival_ns - lead_ns);
         match self.relation {
-            Relation::Itself | Relation::After | Relation::Meanwhile => {
-                due.min(self.until(arrival_ns))
-            }
+            Relation::Itself | Relation::After => due.min(self.until(arrival_ns)),
+            // Its deadline is not later, so these are due.
+            Relation::Meanwhile => self.until(arrival_ns),
             // More jobs of a predecessor run after the analysed one only if they are due with it.
             Relation::Before if lead_ns + i128::from(self.arrivals.gap_ns()) > 0 => {
                 due.min(self.until(arrival_ns))
@@ -189,6 +189,8 @@ impl Interferer {
                 let previous_ns = arrival_ns - i128::from(self.arrivals.gap_ns());
                 self.arrived_until(arrival_ns, previous_ns)
             }
+            // Its job of the same arrival may run, also while its jitter is still growing: what follows takes that execution off the jitter.
+            Relation::Meanwhile => self.arrived_until(arrival_ns, arrival_ns).max(1),
             _ => self.arrived_until(arrival_ns, arrival_ns),
         }
     }

@@ -107,8 +107,8 @@ pub(super) fn relation(
     }
 }
 
-/// Returns whether a step may run before the end of another one that releases its way, from `follower` on. Then the response of that one has
-/// at least one job of it, which is no part of the time until the follower is released.
+/// Returns whether `step`, which is `follower` or follows it, may run before the end of the follower's predecessor. Then that one's
+/// response has at least one job of it, which is no part of the time until the follower is released.
 pub(crate) fn overlaps(
     steps: &[Step],
     processors: &[SchedulingPolicy],

@@ -21,7 +21,7 @@
 //! blocking of earlier jobs in the busy period.
 
 use super::super::composition::{Composition, sum_ns};
-use super::super::system::{Locking, System};
+use super::super::system::{Locking, Section, System};
 use super::goals::Goals;
 use crate::holistic::SchedulingPolicy;
 
@@ -128,7 +128,13 @@ impl<'a> Lockers<'a> {
         let mine = level(segment);
         let owner = |segment: usize| self.composition.segments[segment].priority_of;
         let is_demoted = || {
-            owner(wait.holder) != owner(segment) && self.system.may_be_demoted(owner(wait.holder))
+            let holder = &self.composition.segments[wait.holder];
+            let of_callee = |(behaviour, section): &(usize, Section)| {
+                section.resource == wait.resource && self.system.may_be_demoted(*behaviour)
+            };
+            owner(wait.holder) != owner(segment)
+                && (self.system.may_be_demoted(holder.priority_of)
+                    || holder.sections.iter().any(of_callee))
         };
         let wants = |&locker: &usize| level(locker) <= mine && owner(locker) != owner(wait.holder);
         (level(wait.holder) > mine || is_demoted())

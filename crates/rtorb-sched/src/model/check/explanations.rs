@@ -117,7 +117,7 @@ fn late_thread(view: &View<'_>, analysis: &Analysis, root: usize) -> Option<Stri
     let whose = if at == root {
         String::new()
     } else {
-        format!("Late jobs of {name} may delay it. ")
+        format!("The search ended undecided, perhaps because late jobs of {name} delay it. ")
     };
     let busy = busy_ns.map_or_else(
         || "which has no bound".to_owned(),

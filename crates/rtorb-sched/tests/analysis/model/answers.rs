@@ -505,6 +505,22 @@ fn a_more_urgent_callee_of_a_oneway_call_preempts_its_sender() {
     );
 }
 
+/// After the reply the sender only sends: what its message releases executes in full behind the wait, however more urgent it is.
+#[test]
+fn a_more_urgent_callee_of_a_sender_without_execution_executes_itself() {
+    for (act_ms, bound_ms) in [(5, 16), (20, 31)] {
+        let calls = "priority = 10\ncalls = [{ to = \"d.serve\" }, { to = \"c.act\", way = \"one-way\" }]";
+        let text = format!(
+            "name = \"plant\"\nstrategy = \"dms\"\n[[node]]\nname = \"n\"\ncpus = 2\n[[component]]\nname = \"c\"\n{}{}\
+             [[component]]\nname = \"d\"\ncpu = 1\n{}",
+            periodic("main", 100, 1, calls),
+            called("act", act_ms, "priority = 50"),
+            called("serve", 10, ""),
+        );
+        assert_eq!(bounds_ms(&checked(&text), &["c.act"]), [Some(bound_ms)]);
+    }
+}
+
 /// A CPU by deadline: two components in one process, called from a CPU with priorities in all ways.
 const BY_DEADLINE: &str = r#"
 name = "plant"

@@ -76,7 +76,7 @@ fn a_root_whose_thread_may_be_busy_has_no_bounds_and_says_why() {
             ),
             (
                 "c.below",
-                "Late jobs of c.ask may delay it. The thread of c.ask",
+                "The search ended undecided, perhaps because late jobs of c.ask delay it. The thread of c.ask",
             ),
         ] {
             let words = &behaviour(&report, name).explanation;

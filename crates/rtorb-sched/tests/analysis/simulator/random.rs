@@ -63,7 +63,8 @@ fn place(
         let here = steps.len();
         // Mostly the previous step, so that chains are long.
         let after = (here > root).then(|| here - 1 - back.saturating_sub(1).min(here - 1 - root));
-        let mut task = Task::periodic(*period, (period * share / 1000).max(1));
+        // What only sends or waits takes no time.
+        let mut task = Task::periodic(*period, period * share / 1000);
         task = task
             .with_deadline((period * deadline / 100).max(1))
             .with_blocking(blocking);
