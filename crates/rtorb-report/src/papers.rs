@@ -5,11 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
-use rtorb_results::{Error, Results, read_text, write_atomically};
+use rtorb_results::{Error, LabelValue, Results, read_text, write_atomically};
 use serde::Deserialize;
 
 use row::{Cells, Row};
-use stored::StoredResults;
+use stored::{Stored, StoredResults};
 
 mod expression;
 mod figure;
@@ -112,14 +112,29 @@ impl Papers {
     /// Takes results in, each in place of the stored ones of the same experiment on the same machine.
     ///
     /// # Errors
-    /// That a run was interrupted.
+    /// Why numbers of a run say nothing: it was interrupted, a glance, without real time or beside load, or it lost rounds.
     pub fn take_in(&mut self, results: &[Results]) -> Result<(), Error> {
-        if let Some(part) = results.iter().find(|results| !results.complete) {
-            let what = format!("{} is not complete: measure it again", part.experiment);
-            return Err(Error::Incomplete { what });
+        for results in results {
+            if let Some(why) = says_nothing(results) {
+                let what = format!("{} {why}: measure it again", results.experiment);
+                return Err(Error::Incomplete { what });
+            }
         }
         self.results.take_in(results);
         Ok(())
+    }
+
+    /// The figures about this experiment that select nothing of such results, or several series where one is meant, whatever the levels
+    /// of its factors are: rows that are older than the experiment's form.
+    #[must_use]
+    pub fn misfits(&self, results: &Results) -> Vec<String> {
+        let stored = Stored::of(results);
+        let of_paper = |paper: &PaperRows| {
+            let rows = paper.row.iter().flat_map(|row| row.misfits(&stored));
+            rows.map(|misfit| format!("{} {misfit}", paper.key))
+                .collect::<Vec<_>>()
+        };
+        self.papers.iter().flat_map(of_paper).collect()
     }
 
     /// Makes the page from rows and results, and compares it with the one that is there.
@@ -190,6 +205,32 @@ impl Papers {
         write_atomically(&path, page.as_bytes()).map_err(Error::file(path.clone()))?;
         Ok(path)
     }
+}
+
+/// Why the numbers of a run say nothing; `None` if they do.
+fn says_nothing(results: &Results) -> Option<&'static str> {
+    let parameter = |name: &str| results.parameters.get(name).map(LabelValue::to_string);
+    let is_host = results.emulation.is_none();
+    let was_real_time = results.scheduling.is_empty() || results.is_real_time();
+    let causes = [
+        (!results.complete, "is not complete"),
+        (
+            parameter("effort").as_deref() == Some("glance"),
+            "is a glance, whose numbers mean nothing",
+        ),
+        (!results.lost.is_empty(), "lost rounds"),
+        (
+            is_host && !was_real_time,
+            "was not measured in real time (`rtorb check` says why)",
+        ),
+        (
+            is_host && parameter("load").is_some_and(|load| load != "none"),
+            "was measured beside a load",
+        ),
+    ];
+    causes
+        .into_iter()
+        .find_map(|(holds, why)| holds.then_some(why))
 }
 
 /// What is wrong with a file of the page.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rtorb_lab::experiments;
+use rtorb_report::papers::Papers;
 use rtorb_results::{Results, Verdicts};
 use rtorb_tests::running::copy_program;
 
@@ -97,6 +98,9 @@ fn runs(name: &str) {
     );
     assert!(results.series.iter().all(|series| series.wrong == 0));
     assert!(results.notes.iter().any(|note| note.contains("A glance")));
+    // The page about the papers reads what the experiment has today.
+    let misfits = Papers::built_in().unwrap().misfits(&results);
+    assert!(misfits.is_empty(), "{name}: {misfits:#?}");
 }
 
 fn says_what_it_could_not_obtain(name: &str) {

@@ -96,6 +96,45 @@ impl FigureSource {
         })
     }
 
+    /// Why the figure selects nothing of such results, or several series where one is meant, whatever the levels of the factors are;
+    /// `None` if it selects, or is of others.
+    pub(super) fn misfit(&self, stored: &Stored) -> Option<String> {
+        let key = (
+            self.machine.as_deref().unwrap_or_default(),
+            self.of.as_deref(),
+        );
+        if self.value.is_some() || key != (stored.machine.as_str(), Some(&stored.experiment)) {
+            return None;
+        }
+        if let Some(id) = &self.claim {
+            let is_there = stored.claims.iter().any(|claim| claim.id == *id);
+            return (!is_there).then(|| format!("names no claim of it: {id}"));
+        }
+        if let Some(name) = &self.parameter {
+            let is_there = stored.parameters.contains_key(name);
+            return (!is_there).then(|| format!("names no parameter of it: {name}"));
+        }
+        let level = |labels: &Labels| pattern::level(&self.labels, labels);
+        let levels: Vec<Labels> = match &self.derived {
+            Some(name) => {
+                let derived = stored.derived.iter().filter(|it| it.name == *name);
+                derived.filter_map(|it| level(&it.labels)).collect()
+            }
+            None => {
+                let series = stored.series.iter();
+                series.filter_map(|it| level(&it.labels)).collect()
+            }
+        };
+        let what = self.derived.as_deref().unwrap_or("series");
+        let labels = &self.labels;
+        if levels.is_empty() {
+            return Some(format!("selects no {what} with {labels}"));
+        }
+        let is_twice = |level| levels.iter().filter(|it| *it == level).count() > 1;
+        let several = self.among.is_none() && levels.iter().any(is_twice);
+        several.then(|| format!("selects several {what} with {labels}"))
+    }
+
     fn selected<'a>(&self, stored: &'a Stored) -> Result<(f64, &'a str), Trouble> {
         let matches = |labels: &Labels| pattern::matches(&self.labels, labels);
         let found: Vec<(f64, &str)> = match &self.derived {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::figure::FigureSource;
 use super::quantity::Quantity;
-use super::stored::StoredResults;
+use super::stored::{Stored, StoredResults};
 use super::{Trouble, expression, template};
 
 /// One item of a paper, as its file declares it.
@@ -77,6 +77,16 @@ impl Cells {
 }
 
 impl Row {
+    /// The row's figures that such results cannot fill, whatever the levels of the factors are.
+    pub(super) fn misfits(&self, stored: &Stored) -> Vec<String> {
+        let figures = self.figure.iter();
+        let misfits = figures.filter_map(|(name, figure)| {
+            let misfit = figure.clone().complete(&self.from).misfit(stored)?;
+            Some(format!("{}: {name} {misfit}", self.item))
+        });
+        misfits.collect()
+    }
+
     /// What the row shows of these results.
     pub(super) fn cells(&self, paper: &str, results: &StoredResults) -> Result<Cells, String> {
         let item = format!("{paper} {}", self.item);

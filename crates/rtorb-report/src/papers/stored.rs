@@ -111,7 +111,7 @@ impl StoredResults {
 }
 
 impl Stored {
-    fn of(results: &Results) -> Self {
+    pub(super) fn of(results: &Results) -> Self {
         let machine = machine(results);
         let is_host = machine.is_empty();
         Self {
@@ -130,7 +130,7 @@ impl Stored {
         }
     }
 
-    fn key(&self) -> (&str, &str) {
+    pub(super) fn key(&self) -> (&str, &str) {
         (&self.machine, &self.experiment)
     }
 

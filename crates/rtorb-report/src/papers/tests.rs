@@ -1,7 +1,7 @@
 use std::fs;
 
 use rtorb_results::synthetic::{results, series};
-use rtorb_results::{Claim, labels};
+use rtorb_results::{Claim, LostRound, labels};
 use tempfile::TempDir;
 
 use super::*;
@@ -182,10 +182,67 @@ fn other_results_take_the_place_of_those_of_the_same_experiment_alone() {
         "{}",
         comparison.page
     );
-    let mut interrupted = measured(10_000);
-    interrupted.complete = false;
-    let mut papers = Papers::read(folder.path()).unwrap();
-    assert!(papers.take_in(&[interrupted]).is_err());
+}
+
+#[test]
+fn results_whose_numbers_say_nothing_are_refused() {
+    let spoilt: [(&str, fn(&mut Results)); 5] = [
+        ("not complete", |it| it.complete = false),
+        ("a glance", |it| {
+            it.parameters.insert("effort".to_owned(), "glance".into());
+        }),
+        ("lost rounds", |it| {
+            it.lost = vec![LostRound {
+                round: 3,
+                what: "tao".to_owned(),
+                why: "it ended".to_owned(),
+            }];
+        }),
+        ("not measured in real time", |it| {
+            for scheduling in &mut it.scheduling {
+                scheduling.real_time = false;
+            }
+        }),
+        ("beside a load", |it| {
+            it.parameters.insert("load".to_owned(), "hog".into());
+        }),
+    ];
+    let folder = page(ROW);
+    for (says, spoil) in spoilt {
+        let mut results = measured(10_000);
+        spoil(&mut results);
+        let mut papers = Papers::read(folder.path()).unwrap();
+        let refused = papers.take_in(&[results]).unwrap_err().to_string();
+        assert!(refused.contains(says), "{refused}");
+        assert_eq!(papers.compare().unwrap().counts, [0, 0, 0, 1]);
+    }
+}
+
+#[test]
+fn a_row_that_is_older_than_its_experiment_does_not_fit_it() {
+    let misfits = |rows: &str| {
+        let papers = Papers::read(page(rows).path()).unwrap();
+        papers.misfits(&measured(11_000)).join("; ")
+    };
+    assert_eq!(misfits(ROW), "");
+    // A run at a glance has other levels.
+    assert_eq!(
+        misfits(&ROW.replace("low_clients=50", "low_clients=20")),
+        ""
+    );
+    for (to, says) in [
+        ("hertz=50", "P0 Figure 1: fifty selects no series"),
+        ("low_clients=50, role=low", "selects no series"),
+        ("!part", "selects several series"),
+    ] {
+        let found = misfits(&ROW.replace("low_clients=50", to));
+        assert!(found.contains(says), "{to}: {found}");
+    }
+    let derived = ROW.replace(
+        "{ labels = \"low_clients=50\" }",
+        "{ derived = \"spread\" }",
+    );
+    assert!(misfits(&derived).contains("selects no spread"));
 }
 
 #[test]
@@ -242,28 +299,4 @@ fn the_page_of_this_crate_follows_from_its_results() {
     assert_eq!(comparison.differences, Vec::<String>::new());
     assert!(comparison.counts.iter().sum::<usize>() > 80);
     assert!(!comparison.page.contains("Not explained yet."));
-}
-
-/// An experiment has another series beside its calls: the row selects one of fresh results too.
-#[test]
-fn the_row_of_packets_takes_calls_and_no_share_of_bulk_data() {
-    let of = |bulk: &str, marks: &str, part: &str| {
-        labels([
-            ("discipline", "htb".into()),
-            ("bulk", bulk.into()),
-            ("network_priority", marks.into()),
-            ("part", part.into()),
-        ])
-    };
-    let mut all = Vec::new();
-    for marks in ["off", "on"] {
-        all.push(series(of("none", marks, "call"), [10_000; 20]));
-        all.push(series(of("beside", marks, "call"), [900_000; 20]));
-        all.push(series(of("beside", marks, "bulk_share"), [1; 20]));
-    }
-    let mut papers = Papers::built_in().unwrap();
-    papers
-        .take_in(&[results("orb/packet-inversion", all)])
-        .unwrap();
-    papers.compare().unwrap();
 }

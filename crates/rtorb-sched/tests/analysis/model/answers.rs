@@ -509,7 +509,8 @@ fn a_more_urgent_callee_of_a_oneway_call_preempts_its_sender() {
 #[test]
 fn a_more_urgent_callee_of_a_sender_without_execution_executes_itself() {
     for (act_ms, bound_ms) in [(5, 16), (20, 31)] {
-        let calls = "priority = 10\ncalls = [{ to = \"d.serve\" }, { to = \"c.act\", way = \"one-way\" }]";
+        let calls =
+            "priority = 10\ncalls = [{ to = \"d.serve\" }, { to = \"c.act\", way = \"one-way\" }]";
         let text = format!(
             "name = \"plant\"\nstrategy = \"dms\"\n[[node]]\nname = \"n\"\ncpus = 2\n[[component]]\nname = \"c\"\n{}{}\
              [[component]]\nname = \"d\"\ncpu = 1\n{}",
