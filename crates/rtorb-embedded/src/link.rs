@@ -8,7 +8,7 @@ pub trait Link {
     /// Sends all bytes, and waits until they are taken. A message may be sent in several pieces.
     ///
     /// After an error the peer may have a part of a message, and would read the next message as its rest. A link that cannot take back what
-    /// it has sent of a message therefore answers [`LinkError::Broken`] from then on, until it has begun a new stream.
+    /// it has sent of a message therefore answers [`LinkError::Broken`] then and from then on, until it has begun a new stream.
     ///
     /// # Errors
     /// When the peer does not take them in the time that the link allows, or the link is broken.

@@ -86,7 +86,7 @@ pub trait CallPriority {
 #[derive(Clone, Copy, Debug)]
 pub struct FixedPriority;
 
-/// Why [`serve_next`](Server::serve_next) served nothing. After [`LinkError::TimedOut`] the next one reads on where this one stopped. After
+/// Why [`serve_next`](Server::serve_next) served nothing, or could not send its reply. After [`LinkError::TimedOut`] the next one reads on where this one stopped. After
 /// any other end it begins a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {

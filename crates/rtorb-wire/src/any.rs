@@ -288,7 +288,8 @@ fn writer_into<'a>(memory: Vec<u8>, set: CharCodeSet, bytes_max: usize) -> Write
 
 /// The most bytes of the contents of an any that was read from that many bytes.
 ///
-/// Contents can be larger than what was received: the TypeCodes in them have no indirections, and each valuetype has its id.
+/// Contents can be larger than what was received: the TypeCodes in them have no indirections, each valuetype has its id, and a value that
+/// another any of the message has is copied.
 const fn contents_max(received: usize) -> usize {
     received.saturating_mul(64).saturating_add(4096)
 }

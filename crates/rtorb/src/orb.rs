@@ -114,8 +114,8 @@ impl Orb {
 
     /// Makes a reference from its text: `IOR:`, `corbaloc:`, `corbaname:` or `file://`.
     ///
-    /// A `corbaname:` calls naming contexts. The ORB's timeout of one call, 30 s by default, bounds all of these calls together. At most 8
-    /// names and files are followed.
+    /// A `corbaname:` calls naming contexts. The timeout of one call, that of the thread or else the ORB's (30 s by default), bounds all
+    /// of these calls together. At most 8 names and files are followed.
     ///
     /// # Errors
     /// BAD_PARAM with the OMG's minor codes 7 to 10 (CORBA 3, 13.6.10.9) for a malformed text, and with codes of

@@ -113,7 +113,7 @@ impl Stream {
 impl Octets {
     fn put(&mut self, octets: &[u8]) -> Result<(), LinkError> {
         let room = self.all.get_mut(self.to..self.to + octets.len());
-        room.ok_or(LinkError::TimedOut)?.copy_from_slice(octets);
+        room.ok_or(LinkError::Broken)?.copy_from_slice(octets);
         self.to += octets.len();
         Ok(())
     }

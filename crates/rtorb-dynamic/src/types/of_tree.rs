@@ -72,7 +72,7 @@ struct Builder<'t> {
     reached: usize,
     /// The types in the TypeCode of the outermost type so far, in order; those that are not made again are not in it.
     inside: Vec<ItemId>,
-    /// The number of types in it, each counted as often as it occurs.
+    /// The number of declared types in it, each counted as often as it occurs; one that is finished counts as one.
     types: usize,
     is_too_large: bool,
 }
@@ -346,9 +346,9 @@ impl<'t> Builder<'t> {
     }
 }
 
-/// The most types in a TypeCode, each counted as often as it occurs. A decoder refuses more.
+/// The most types in a TypeCode, counted as in `Builder::types`. A decoder counts all that is in them, and refuses more.
 const TYPES_MAX: usize = 1 << 16;
-/// The most types around a type in a TypeCode.
+/// The most types around a type in a TypeCode. Our decoder reads 64 levels.
 const LEVELS_MAX: usize = 128;
 
 /// The TypeCode of `ValueBase`, the base of every valuetype.

@@ -37,9 +37,10 @@ pub(super) fn is_too_large(tree: &Tree, cycles: &Cycles, id: ItemId) -> bool {
     size.of(id).is_none()
 }
 
-/// The most types in a TypeCode. A decoder refuses more.
+/// The most declared types in a TypeCode, of which those of other cycles count as one. A decoder counts all that is in them, and refuses
+/// more.
 const TYPES_MAX: usize = 1 << 16;
-/// The most types around a type in a TypeCode.
+/// The most types around a type in a TypeCode. Our decoder reads 64 levels.
 const LEVELS_MAX: usize = 128;
 
 /// Counts the types of the text that a [`Description`] generates.

@@ -95,7 +95,7 @@ impl SchedulerState {
         // Events that nobody knows to be admitted would stay.
         let admitted = admitted.and_then(|flows| match check_caller() {
             Ok(()) => Ok(flows),
-            Err(_) => Err(refusal("has given its question up".to_owned())),
+            Err(reason) => Err(refusal(format!("does not await the answer: {reason}"))),
         });
         let flows = admitted.inspect_err(|refused| self.note_refusal(refused))?;
         known.replace(channel, flows);

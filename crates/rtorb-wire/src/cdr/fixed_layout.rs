@@ -122,6 +122,8 @@ impl Writer<'_> {
     #[cold]
     #[inline(never)]
     fn fixed_at_limit<T: FixedLayout>(&mut self, value: &T) -> Result<(), EncodeError> {
+        // It is refused at once if it has no room even without padding.
+        self.reserve(T::BYTES_MIN)?;
         let mut apart = Vec::new();
         let bytes = T::BYTES_MAX;
         let reserved = apart.try_reserve_exact(bytes);

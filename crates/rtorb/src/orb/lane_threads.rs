@@ -13,13 +13,13 @@ impl RtOrb {
     ///
     /// New threads start before this returns, scheduled as the others. A thread that is one too many ends at the first moment at which no
     /// request of the lane is in progress, because one in progress may wait for a nested call that needs this thread. Until
-    /// then it serves. It counts no more against [`Limits::pool_threads_max`](crate::Limits::pool_threads_max), also if it stays: the last
-    /// thread but one does while servants of the lane call the lane itself.
+    /// then it serves, and counts no more against [`Limits::pool_threads_max`](crate::Limits::pool_threads_max). If only one thread would
+    /// be left, and servants of the lane call the lane itself, it stays.
     ///
     /// # Errors
     /// BAD_PARAM for an unknown pool or lane, for a pool without lanes, with borrowing or with request filters, without a thread, for
-    /// a lane with dynamic threads or an order other than fifo, beyond 64 more threads than at the start for a lane with a queue, and for one thread in a lane
-    /// whose servants call it; NO_RESOURCES beyond `Limits::pool_threads_max`, or if the host refuses a thread; NO_PERMISSION if it
+    /// a lane with dynamic threads or an order other than fifo, beyond 64 more threads than at the start for a lane with a queue, and
+    /// for one thread in a lane whose servants call it; NO_RESOURCES beyond `Limits::pool_threads_max`, or if the host refuses a thread; NO_PERMISSION if it
     /// refuses the scheduling. Nothing has changed then.
     pub fn change_lane_threads(
         &self,

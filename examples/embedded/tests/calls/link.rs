@@ -1,7 +1,7 @@
 //! Both ends of a link: sockets, and clients behind a lock.
 
 use rtorb_embedded::{Client, Link, LinkError, SharedClient};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -18,7 +18,10 @@ impl<S: Read + Write> Link for Socket<S> {
     }
 
     fn receive(&mut self, into: &mut [u8]) -> Result<usize, LinkError> {
-        self.0.read(into).map_err(|_| LinkError::TimedOut)
+        self.0.read(into).map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => LinkError::TimedOut,
+            _ => LinkError::Broken,
+        })
     }
 }
 
