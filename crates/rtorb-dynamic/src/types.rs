@@ -302,6 +302,32 @@ mod tests {
         }
     }
 
+    /// As Tango's pipes are: the sequence has a name, is declared first and is in its element.
+    #[test]
+    fn no_type_refers_to_an_alias_around_it() {
+        fn recursive<'t>(type_code: &'t TypeCode, ids: &mut Vec<&'t str>) {
+            if let Shape::Recursive(id) = type_code.shape() {
+                ids.push(id);
+            }
+            for (_, part) in parts(type_code) {
+                recursive(part, ids);
+            }
+        }
+        let text = "struct Element; typedef sequence<Element> Elements; \
+                    struct Element { string name; Elements inner; }; struct Blob { Elements all; };";
+        let types = of(text).expect("the IDL is right");
+        for (name, type_code) in types.named() {
+            let mut ids = Vec::new();
+            recursive(type_code, &mut ids);
+            assert_eq!(ids, ["IDL:Element:1.0"], "{name}");
+        }
+        let aliases: String = (1..200)
+            .map(|it| format!("typedef A{} A{it};\n", it - 1))
+            .collect();
+        let error = of(&format!("typedef long A0;\n{aliases}")).expect_err("it is too deep");
+        assert!(error.to_string().contains("128 levels"), "{error}");
+    }
+
     #[test]
     fn types_that_contain_each_other_in_too_many_ways_are_refused() {
         assert!(of(&clique(7)).is_ok());

@@ -68,6 +68,8 @@ struct Builder<'t> {
     made: BTreeMap<ItemId, Made>,
     /// The types around the current one, outermost first.
     enclosing: Vec<ItemId>,
+    /// The number of aliases around it, which are not among these.
+    aliases: usize,
     /// The index of the outermost enclosing type to which the current type refers.
     reached: usize,
     /// The types in the TypeCode of the outermost type so far, in order; those that are not made again are not in it.
@@ -89,6 +91,7 @@ impl<'t> Builder<'t> {
             tree,
             made: BTreeMap::new(),
             enclosing: Vec::new(),
+            aliases: 0,
             reached: usize::MAX,
             inside: Vec::new(),
             types: 0,
@@ -117,6 +120,14 @@ impl<'t> Builder<'t> {
             self.inside.clear();
         }
         self.types += 1;
+        let is_too_deep = depth + self.aliases == LEVELS_MAX;
+        // No type refers to an alias around it: code that reads values looks behind aliases.
+        if matches!(item.kind, ItemKind::Alias { .. }) && !is_too_deep {
+            self.aliases += 1;
+            let type_code = self.declared(item);
+            self.aliases -= 1;
+            return type_code;
+        }
         if let Some(index) = self.enclosing.iter().position(|around| *around == id) {
             self.reached = self.reached.min(index);
             return TypeCode::recursive(&item.repository_id);
@@ -127,7 +138,7 @@ impl<'t> Builder<'t> {
                 return made.type_code.clone();
             }
         }
-        if depth == LEVELS_MAX || self.types > TYPES_MAX {
+        if is_too_deep || self.types > TYPES_MAX {
             self.is_too_large = true;
             return TypeCode::NULL;
         }
