@@ -101,7 +101,7 @@ extern "C" fn serve(end: *mut c_void) {
     }];
     let mut server = Server::new(&objects, MESSAGE_BYTES_MAX);
     loop {
-        // A connection never ends here.
+        // After a timeout of the link the connection goes on; after any other error the next one begins.
         let _ = server.serve_next(link, &mut FixedPriority);
     }
 }

@@ -1,7 +1,7 @@
 use rtorb_report::matrix;
-use rtorb_results::Verdicts;
 use rtorb_results::summary::tables;
 use rtorb_results::{Series, labels, synthetic};
+use rtorb_results::{Verdict, Verdicts};
 
 use super::*;
 use crate::catalogue::{Kernel, Package};
@@ -156,9 +156,12 @@ fn the_words_follow_the_numbers() {
 fn fewer_than_four_seeds_are_said_first_and_nothing_is_judged_by_them() {
     let systems = two(&[900_000; 3], &[6_000; 3]);
     let results = of("os/wakeup", &systems, &identity(&systems, 3));
-    assert!(results.claims.is_empty());
     assert!(results.notes[0].starts_with("FEWER THAN FOUR SEEDS: with 3"));
-    assert!(results.notes.iter().any(|note| note.contains("not judged")));
+    assert!(!results.claims.is_empty());
+    for claim in &results.claims {
+        assert_eq!(claim.verdict, Verdict::NotJudged);
+        assert!(claim.reason.contains("4 seeds or more"), "{}", claim.reason);
+    }
 }
 
 #[test]

@@ -97,7 +97,8 @@ impl FigureSource {
     }
 
     /// Why the figure selects nothing of such results, or several series where one is meant, whatever the levels of the factors are;
-    /// `None` if it selects, or is of others.
+    /// `None` if it selects, or is of others. A glance may lack samples of a part, so what one label alone excludes is no misfit if other
+    /// series have that label.
     pub(super) fn misfit(&self, stored: &Stored) -> Option<String> {
         let key = (
             self.machine.as_deref().unwrap_or_default(),
@@ -114,21 +115,29 @@ impl FigureSource {
             let is_there = stored.parameters.contains_key(name);
             return (!is_there).then(|| format!("names no parameter of it: {name}"));
         }
-        let level = |labels: &Labels| pattern::level(&self.labels, labels);
-        let levels: Vec<Labels> = match &self.derived {
+        let all: Vec<&Labels> = match &self.derived {
             Some(name) => {
                 let derived = stored.derived.iter().filter(|it| it.name == *name);
-                derived.filter_map(|it| level(&it.labels)).collect()
+                derived.map(|it| &it.labels).collect()
             }
-            None => {
-                let series = stored.series.iter();
-                series.filter_map(|it| level(&it.labels)).collect()
-            }
+            None => stored.series.iter().map(|it| &it.labels).collect(),
         };
+        let select = |pattern: &str| -> Vec<Labels> {
+            let levels = all.iter().filter_map(|it| pattern::level(pattern, it));
+            levels.collect()
+        };
+        let levels = select(&self.labels);
         let what = self.derived.as_deref().unwrap_or("series");
         let labels = &self.labels;
         if levels.is_empty() {
-            return Some(format!("selects no {what} with {labels}"));
+            let terms: Vec<&str> = labels.split(',').collect();
+            let lacks = |term: &&str| select(term).is_empty();
+            let nearly = |skipped: usize| {
+                let rest = [&terms[..skipped], &terms[skipped + 1..]].concat();
+                !all.is_empty() && !select(&rest.join(",")).is_empty()
+            };
+            let is_nearly = (0..terms.len()).any(nearly) && !terms.iter().any(lacks);
+            return (!is_nearly).then(|| format!("selects no {what} with {labels}"));
         }
         let is_twice = |level| levels.iter().filter(|it| *it == level).count() > 1;
         let several = self.among.is_none() && levels.iter().any(is_twice);

@@ -5,7 +5,7 @@ use crate::graph::{CallGraph, GraphError, OperationKind, TaskSet};
 
 /// How often one caller calls, by names, which are the same in each mode.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Caller<'a> {
+struct CallerRate<'a> {
     name: &'a str,
     is_waiting: bool,
     count: u32,
@@ -61,7 +61,7 @@ fn place(graph: &CallGraph, name: &str) -> Option<usize> {
     graph.operations.iter().position(|one| one.name == name)
 }
 
-fn callers<'a>(graph: &'a CallGraph, set: &TaskSet, index: usize) -> Vec<Caller<'a>> {
+fn callers<'a>(graph: &'a CallGraph, set: &TaskSet, index: usize) -> Vec<CallerRate<'a>> {
     let name = |index: usize| graph.operations[index].name.as_str();
     let calls = graph.calls.iter().filter(|call| call.callee == index);
     let caller = calls.map(|call| {
@@ -70,14 +70,14 @@ fn callers<'a>(graph: &'a CallGraph, set: &TaskSet, index: usize) -> Vec<Caller<
         let rates = rates.map(|rate| (name(rate.root), period(rate.root), rate.count));
         let mut rates: Vec<_> = rates.collect();
         rates.sort_unstable();
-        Caller {
+        CallerRate {
             name: name(call.caller),
             is_waiting: call.kind == CallKind::TwoWay,
             count: call.count,
             rates,
         }
     });
-    let mut callers: Vec<Caller<'_>> = caller.collect();
+    let mut callers: Vec<CallerRate<'_>> = caller.collect();
     callers.sort_unstable();
     callers
 }
