@@ -186,7 +186,8 @@ fn other_results_take_the_place_of_those_of_the_same_experiment_alone() {
 
 #[test]
 fn results_whose_numbers_say_nothing_are_refused() {
-    let spoilt: [(&str, fn(&mut Results)); 5] = [
+    type Spoil = fn(&mut Results);
+    let spoilt: [(&str, Spoil); 5] = [
         ("not complete", |it| it.complete = false),
         ("a glance", |it| {
             it.parameters.insert("effort".to_owned(), "glance".into());
