@@ -312,7 +312,6 @@ pub const SEEDS_MIN: u16 = 4;
 
 #[cfg(test)]
 mod tests {
-    use rtorb_results::campaign::{Kernel, System};
     use rtorb_results::systems::OfSystem;
     use rtorb_results::{LostRound, synthetic};
 
@@ -323,26 +322,12 @@ mod tests {
         let mut series = synthetic::series(of, rounds_ns.to_vec());
         series.rounds_p50 = rounds_ns.iter().map(|ns| *ns as f64).collect();
         let mut results = synthetic::results("os/services", vec![series]);
-        results.host.preempt_rt = preempt == "full";
         results.lost.extend(lost.map(|round| LostRound {
             round,
             what: "service futex".to_owned(),
             why: "it was silent".to_owned(),
         }));
-        OfSystem {
-            system: System {
-                kernel: Kernel {
-                    name: "6.12".to_owned(),
-                    release: String::new(),
-                    image: "vmlinuz".into(),
-                    sha256: String::new(),
-                    package: None,
-                    board: None,
-                },
-                preempt: preempt.to_owned(),
-            },
-            results: vec![results],
-        }
+        synthetic::of_system(preempt, results)
     }
 
     fn paired(ours: OfSystem) -> Vec<f64> {

@@ -6,8 +6,10 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rtorb_host::Host;
 
+use crate::campaign::{Kernel, System};
 use crate::runs::Run;
 use crate::statistics::Recorder;
+use crate::systems::OfSystem;
 use crate::{Labels, Results, Series, labels};
 
 /// Results of this experiment with these series, measured in real time with the effort `quick`.
@@ -30,6 +32,25 @@ pub fn results(experiment: &str, series: Vec<Series>) -> Results {
         }],
         series,
         ..Results::of(experiment.to_owned(), "made up".to_owned(), host)
+    }
+}
+
+/// A system in a campaign, with these results. It has PREEMPT_RT if its preemption model is `full`.
+pub fn of_system(preempt: &str, mut results: Results) -> OfSystem {
+    results.host.preempt_rt = preempt == "full";
+    OfSystem {
+        system: System {
+            kernel: Kernel {
+                name: "6.12".to_owned(),
+                release: String::new(),
+                image: "vmlinuz".into(),
+                sha256: String::new(),
+                package: None,
+                board: None,
+            },
+            preempt: preempt.to_owned(),
+        },
+        results: vec![results],
     }
 }
 

@@ -254,34 +254,20 @@ const SHARE_MAX_PERCENT: f64 = 5.0;
 
 #[cfg(test)]
 mod tests {
-    use rtorb_results::campaign::{Kernel, System};
     use rtorb_results::systems::OfSystem;
     use rtorb_results::{Verdict, synthetic};
 
     use super::*;
 
-    /// A system with so many seeds of two samples each under the first load of the promise; none without seeds.
+    /// A system that ran with this number of seeds under the first promised load. Each seed has two samples; without a seed there is no
+    /// series.
     fn of_system(preempt: &str, late_ns: u64, seeds: usize) -> OfSystem {
         let of = labels([("load", PROMISED[0].into())]);
         let mut series = synthetic::series(of, vec![late_ns; 2 * seeds]);
         series.rounds_p50 = vec![late_ns as f64; seeds];
         let series = (seeds > 0).then_some(series);
-        let mut results = synthetic::results("os/wakeup", series.into_iter().collect());
-        results.host.preempt_rt = preempt == "full";
-        OfSystem {
-            system: System {
-                kernel: Kernel {
-                    name: preempt.to_owned(),
-                    release: String::new(),
-                    image: "vmlinuz".into(),
-                    sha256: String::new(),
-                    package: None,
-                    board: None,
-                },
-                preempt: preempt.to_owned(),
-            },
-            results: vec![results],
-        }
+        let results = synthetic::results("os/wakeup", series.into_iter().collect());
+        synthetic::of_system(preempt, results)
     }
 
     fn verdicts(seeds: [usize; 2]) -> Vec<Verdict> {
