@@ -56,7 +56,7 @@ impl Answer {
         Some(Self {
             anchor: crate::section::anchor(calls),
             rows: ways.iter().map(|(way, series)| row(way, series)).collect(),
-            verdict: if is_loaded(calls) {
+            verdict: if calls.is_loaded() {
                 UNDER_LOAD
             } else {
                 verdict(
@@ -76,12 +76,6 @@ fn only<'a>(shown: &[&'a Results], experiment: &str) -> Option<&'a Results> {
     let mut found = shown.iter().filter(is_it);
     let one = found.next()?;
     found.next().is_none().then_some(*one)
-}
-
-/// Whether the whole run was beside a load.
-fn is_loaded(calls: &Results) -> bool {
-    let load = calls.parameters.get("load");
-    load.is_some_and(|load| load.to_string() != "none")
 }
 
 /// The calls with one integer, by the default architecture; `None` if there are none with right answers.

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rtorb_results::{Error, LabelValue, Results, read_text, write_atomically};
+use rtorb_results::{Error, Results, read_text, write_atomically};
 use serde::Deserialize;
 
 use row::{Cells, Row};
@@ -209,13 +209,12 @@ impl Papers {
 
 /// Why the numbers of a run say nothing; `None` if they do.
 fn says_nothing(results: &Results) -> Option<&'static str> {
-    let parameter = |name: &str| results.parameters.get(name).map(LabelValue::to_string);
     let is_host = results.emulation.is_none();
     let was_real_time = results.scheduling.is_empty() || results.is_real_time();
     let causes = [
         (!results.complete, "is not complete"),
         (
-            parameter("effort").as_deref() == Some("glance"),
+            results.is_glance(),
             "is a glance, whose numbers mean nothing",
         ),
         (!results.lost.is_empty(), "lost rounds"),
@@ -223,10 +222,7 @@ fn says_nothing(results: &Results) -> Option<&'static str> {
             is_host && !was_real_time,
             "was not measured in real time (`rtorb check` says why)",
         ),
-        (
-            is_host && parameter("load").is_some_and(|load| load != "none"),
-            "was measured beside a load",
-        ),
+        (is_host && results.is_loaded(), "was measured beside a load"),
     ];
     causes
         .into_iter()

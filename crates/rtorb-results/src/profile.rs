@@ -272,7 +272,7 @@ fn gaps(found: &[&Results], services: &[Service], known: &[Services]) -> Vec<Gap
         if !results.complete {
             add("its run was interrupted: configurations may be missing".to_owned());
         }
-        if results.parameters.get("effort") == Some(&"glance".into()) {
+        if results.is_glance() {
             add("it was a glance: there are far too few samples for bounds".to_owned());
         }
         let seeds = results.emulation.as_ref().map(|emulation| emulation.seeds);

@@ -146,6 +146,19 @@ impl Results {
         all_real_time(&self.scheduling)
     }
 
+    /// Whether the run was only a glance: it has too few samples to mean anything.
+    #[must_use]
+    pub fn is_glance(&self) -> bool {
+        self.parameters.get("effort") == Some(&"glance".into())
+    }
+
+    /// Whether the whole run was beside a load.
+    #[must_use]
+    pub fn is_loaded(&self) -> bool {
+        let load = self.parameters.get("load");
+        load.is_some_and(|load| *load != "none".into())
+    }
+
     /// True if any claim is missed, or was not measured although this host can.
     #[must_use]
     pub fn fails_a_claim(&self) -> bool {

@@ -6,7 +6,7 @@ use super::welch::{Difference, OBSERVATIONS_MIN};
 use super::{Change, Compared, Observations, SeriesName, SeriesSummary};
 use crate::runs::Run;
 use crate::statistics::median;
-use crate::{LabelValue, Labels, Results, Series};
+use crate::{Labels, Results, Series};
 
 /// The series of both sides by their names.
 pub(super) struct Matched<'a> {
@@ -170,7 +170,7 @@ fn name(results: &Results, series: &Series) -> SeriesName {
     let mut labels: Labels = series.labels.clone();
     labels.remove("real_time");
     let load = results.parameters.get("load");
-    if load.is_some_and(|load| *load != LabelValue::from("none"))
+    if results.is_loaded()
         && labels.remove("background_load").is_none()
         && labels.get("load") == load
     {
