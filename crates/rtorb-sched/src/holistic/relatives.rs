@@ -115,16 +115,11 @@ pub(crate) fn overlaps(
     follower: usize,
     step: usize,
 ) -> bool {
-    let Some(before) = steps[follower]
-        .after
-        .filter(|_| steps[follower].begins != Begins::AtEnd)
-    else {
-        return false;
-    };
-    let policy = processors[steps[before].processor];
-    steps[step].processor == steps[before].processor
-        && relation(steps, policy, before, step) == Relation::Meanwhile
-        && follows(steps, follower, step)
+    steps[follower].after.is_some_and(|before| {
+        let policy = processors[steps[before].processor];
+        relation(steps, policy, before, step) == Relation::Meanwhile
+            && follows(steps, follower, step)
+    })
 }
 
 /// Returns whether a step is another one, or follows it.
