@@ -105,8 +105,8 @@ impl CounterSource {
     }
 }
 
-/// Returns true if a process has no program any more: it stays in /proc without one until its parent waits for it. The program of another
-/// user's process is not visible.
+/// Returns true if the process has ended. Its folder stays in /proc until its parent waits for it, but then has no program. For the process
+/// of another user the kernel refuses the answer, and that is no end.
 fn is_gone(program: &io::Result<PathBuf>) -> bool {
     let is_gone = |error: &io::Error| error.kind() != io::ErrorKind::PermissionDenied;
     program.as_ref().is_err_and(is_gone)
@@ -424,6 +424,7 @@ mod tests {
         assert!(lines[2].contains(&most.to_string()), "{lines:?}");
         let _ = operations(&process);
     }
+
     #[test]
     fn a_process_whose_program_may_not_be_seen_has_not_ended() {
         let failed = |kind: io::ErrorKind| is_gone(&Err(kind.into()));

@@ -47,7 +47,7 @@ impl Cache {
         folders.iter().map(|folder| read(folder)).collect()
     }
 
-    /// Whoever has this is the only one that fetches into the cache or removes from it. What others left half-done is removed.
+    /// Waits for the lock of the cache: only its holder fetches kernels or removes them. Removes what an interrupted fetch has left.
     pub(super) fn lock(&self, interrupt: &Interrupt) -> Result<File, LabError> {
         fs::create_dir_all(&self.path).map_err(LabError::file(&self.path))?;
         let path = self.path.join(LOCK);

@@ -154,7 +154,7 @@ fn packets_are_bounded() {
     assert!(said.contains("more than 4194304 bytes"), "{said}");
 }
 
-/// A short file cannot have so many hosts that to find them takes hours.
+/// A file with too many hosts is refused: the search for a host takes longer with each of them.
 #[test]
 fn hosts_are_bounded_over_the_whole_file() {
     let of_hosts = |(first, end): (usize, usize)| {
