@@ -24,15 +24,12 @@ pub fn enter_new_network() -> Result<(), Errno> {
 /// are their own (mount_namespaces(7)).
 ///
 /// # Errors
-/// The kernel's reason: EPERM without CAP_SYS_ADMIN, ENOENT if nothing is mounted at /sys.
+/// The kernel's reason: EPERM without CAP_SYS_ADMIN, EINVAL if nothing is mounted at /sys.
 pub fn show_own_network() -> Result<(), Errno> {
     // SAFETY: only `UnshareFlags::FILES` may take file descriptors from a thread that uses them.
     unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
     // What is mounted on a private mount is seen in this namespace alone. `/` need not be a mount: it may be the root of a chroot(2).
-    match mount_change("/sys", MountPropagationFlags::PRIVATE) {
-        Err(Errno::INVAL) => return Err(Errno::NOENT),
-        changed => changed?,
-    }
+    mount_change("/sys", MountPropagationFlags::PRIVATE)?;
     mount("sysfs", "/sys", "sysfs", MountFlags::empty(), None)
 }
 

@@ -146,6 +146,9 @@ impl Experiment for Suite {
                 }
             }
             if !all.complete {
+                let rest = studies[place + 1..].iter();
+                let rest = rest.flat_map(|study| study.unmeasured(context, &[]));
+                all.claims.extend(rest);
                 break;
             }
         }
@@ -239,6 +242,13 @@ mod tests {
         ..study("broken", 1)
     };
     const LAST: Study<Toy> = study("last", 3);
+    const INTERRUPTED: Study<Toy> = Study {
+        start: |context, _| {
+            context.launcher.interrupt.request();
+            Ok(Toy)
+        },
+        ..study("interrupted", 1)
+    };
 
     const SUITE: Suite = Suite {
         name: "toy/suite",
@@ -246,6 +256,7 @@ mod tests {
         reproduces: "nothing",
         studies: |effort| match effort {
             Effort::Glance => &[&BROKEN],
+            Effort::Full => &[&INTERRUPTED, &BROKEN],
             _ => &[&FIRST, &BROKEN, &LAST],
         },
         notes: |_| vec!["toys".to_owned()],
@@ -293,6 +304,14 @@ mod tests {
             "its claims do not vanish"
         );
         assert!(run(Effort::Glance).0.is_err(), "the first one must run");
+    }
+
+    #[test]
+    fn what_an_interrupt_leaves_out_keeps_its_claims() {
+        let outcome = run(Effort::Full).0.expect("it runs");
+        assert!(!outcome.complete);
+        let verdicts: Vec<_> = outcome.claims.iter().map(|it| it.verdict).collect();
+        assert_eq!(verdicts, [Verdict::NotMeasured]);
     }
 
     #[test]

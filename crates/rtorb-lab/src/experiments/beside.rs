@@ -17,6 +17,8 @@ pub(super) struct VariedLoad {
     running: Option<RunningLoad>,
     /// What makes it, once it has run.
     generator: Option<String>,
+    /// What of the host keeps it from running.
+    refusal: Option<String>,
 }
 
 impl VariedLoad {
@@ -24,7 +26,7 @@ impl VariedLoad {
     /// measured if it must; not in a glance, which is over soon.
     ///
     /// # Errors
-    /// As the load.
+    /// As [`Self::set`].
     pub(super) fn new(context: &Context, agents: usize) -> Result<Self, LabError> {
         let mut varied = Self::later(context, agents);
         if context.effort != Effort::Glance {
@@ -42,33 +44,53 @@ impl VariedLoad {
             is_there: context.effort.seeds().is_some(),
             running: None,
             generator: None,
+            refusal: None,
         }
     }
 
     fn start(&mut self, context: &Context) -> Result<(), LabError> {
-        if self.running.is_none() && !self.is_there {
-            let running = context.start_load(&self.load, self.agents)?;
-            self.generator = Some(running.generator());
-            self.running = Some(running);
+        if self.running.is_none() && !self.is_there && self.refusal.is_none() {
+            match context.start_load(&self.load, self.agents) {
+                Ok(running) => {
+                    self.generator = Some(running.generator());
+                    self.running = Some(running);
+                }
+                // If it has run before, rounds are lost.
+                Err(LabError::Refused { what }) if self.generator.is_none() => {
+                    self.refusal = Some(what);
+                }
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }
 
-    /// Starts or ends the load, as the cell has it; answers the value of the label `load`.
+    /// Starts or ends the load, as the cell has it; answers the value of the label `load`, or `None` if the host does not have the load.
     ///
     /// # Errors
-    /// As the load.
+    /// That the load fails, or is refused though it ran before.
     pub(super) fn set(
         &mut self,
         cell: &Cell<'_>,
         context: &Context,
-    ) -> Result<LabelValue, LabError> {
+    ) -> Result<Option<LabelValue>, LabError> {
         if cell.is("load", NONE) {
             self.running = None;
-            return Ok(NONE.into());
+            return Ok(Some(NONE.into()));
         }
         self.start(context)?;
-        Ok(self.load.to_string().into())
+        Ok(self.refusal.is_none().then(|| self.label()))
+    }
+
+    /// The label of what is not measured for want of the load, and why.
+    pub(super) fn absent(&self) -> Option<(Labels, String)> {
+        let what = self.refusal.as_ref()?;
+        let why = format!("With load, nothing was measured: {what}");
+        Some((labels([("load", self.label())]), why))
+    }
+
+    fn label(&self) -> LabelValue {
+        self.load.to_string().into()
     }
 
     /// Whether the load has run until now. If not, it is started again for the next cell.

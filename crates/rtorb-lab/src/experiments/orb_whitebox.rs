@@ -131,7 +131,7 @@ impl LineUp {
         let peer = peer.map_err(left_out).ok();
         let looks: &[Look] = if perf::is_usable(interrupt) {
             &[Contestant::system_calls, Contestant::samples]
-        } else if strace::is_usable() {
+        } else if strace::is_usable(context.folder()) {
             notes.push(STRACE.to_owned());
             &[Contestant::traced_calls]
         } else {

@@ -87,8 +87,6 @@ pub struct Loops {
     skipped: [u64; 2],
     /// Samples that cyclictest took and did not print.
     lost: u64,
-    /// Why the load could not be had.
-    without_load: Option<String>,
 }
 
 impl Loops {
@@ -102,7 +100,6 @@ impl Loops {
             without_cyclictest: None,
             skipped: [0; 2],
             lost: 0,
-            without_load: None,
         };
         if context.effort.seeds().is_none() {
             loops.find_cyclictest(context)?;
@@ -128,27 +125,6 @@ impl Loops {
             None => self.without_cyclictest = Some(NOT_INSTALLED),
         }
         Ok(())
-    }
-
-    /// Sets the load of a cell; `None` if it cannot be had.
-    fn set_load(
-        &mut self,
-        cell: &Cell<'_>,
-        context: &Context,
-    ) -> Result<Option<LabelValue>, LabError> {
-        if self.without_load.is_some() && !cell.is("load", NONE) {
-            return Ok(None);
-        }
-        match self.load.set(cell, context) {
-            Ok(load) => Ok(Some(load)),
-            // It has run before: rounds are lost.
-            Err(error) if self.load.note().is_some() => Err(error),
-            Err(LabError::Interrupted) => Err(LabError::Interrupted),
-            Err(error) => {
-                self.without_load = Some(format!("With load, nothing was measured: {error}"));
-                Ok(None)
-            }
-        }
     }
 
     fn note_of_skipped(&self) -> Option<String> {
@@ -203,7 +179,7 @@ impl Subject for Loops {
         if !has_cpu || !has_tool {
             return Ok(Sampled::default());
         }
-        let Some(load) = self.set_load(cell, context)? else {
+        let Some(load) = self.load.set(cell, context)? else {
             return Ok(Sampled::default());
         };
         let awake = is_awake.then(|| Awake::keep(self.placement.cpu, ROUND_MAX));
@@ -255,7 +231,8 @@ impl Subject for Loops {
         let cyclictest = self
             .without_cyclictest
             .map(|why| (("tool", CYCLICTEST), why.to_owned()));
-        let load = self.without_load.clone().map(|why| (("cpu", LOADED), why));
+        let load = self.load.absent();
+        let load = load.map(|(_, why)| (("cpu", LOADED), why));
         let has_cpu = self.placement.cpu.is_some();
         let awake = (!has_cpu).then(|| (("cpu", AWAKE), NO_CPU.to_owned()));
         let absent = cyclictest.into_iter().chain(load).chain(awake);

@@ -129,12 +129,12 @@ impl FigureSource {
         let levels = select(&self.labels);
         let what = self.derived.as_deref().unwrap_or("series");
         let labels = &self.labels;
-        if levels.is_empty() {
+        if levels.is_empty() && !stored.series.is_empty() {
             let terms: Vec<&str> = labels.split(',').collect();
             let lacks = |term: &&str| select(term).is_empty();
             let nearly = |skipped: usize| {
                 let rest = [&terms[..skipped], &terms[skipped + 1..]].concat();
-                !all.is_empty() && !select(&rest.join(",")).is_empty()
+                !select(&rest.join(",")).is_empty()
             };
             let is_nearly = (0..terms.len()).any(nearly) && !terms.iter().any(lacks);
             return (!is_nearly).then(|| format!("selects no {what} with {labels}"));

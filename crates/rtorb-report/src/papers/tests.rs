@@ -244,6 +244,11 @@ fn a_row_that_is_older_than_its_experiment_does_not_fit_it() {
         "{ derived = \"spread\" }",
     );
     assert!(misfits(&derived).contains("selects no spread"));
+    // A host may lack all that an experiment needs.
+    let mut nothing = measured(11_000);
+    nothing.series.clear();
+    let papers = Papers::read(page(&ROW.replace("=50", "=sixty")).path()).unwrap();
+    assert_eq!(papers.misfits(&nothing), Vec::<String>::new());
 }
 
 #[test]

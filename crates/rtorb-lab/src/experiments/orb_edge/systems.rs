@@ -78,7 +78,9 @@ impl Subject for Systems {
         };
         let is_event = cell.is(PATH, EVENT);
         let path = if is_event { Path::Event } else { Path::Call };
-        let load = self.load.set(cell, turn.context)?;
+        let Some(load) = self.load.set(cell, turn.context)? else {
+            return Ok(Sampled::default());
+        };
         let run = run(system, turn.samples, (path, receivers, cell.number(SIZE)));
         let waves = system.run(&run)?;
         self.load.check()?;
@@ -92,6 +94,10 @@ impl Subject for Systems {
     fn notes(&self) -> Vec<String> {
         let one_wave = self.has_one_wave.then(|| ONE_WAVE.to_owned());
         one_wave.into_iter().chain(self.load.note()).collect()
+    }
+
+    fn absent(&self) -> Vec<(Labels, String)> {
+        self.load.absent().into_iter().collect()
     }
 }
 

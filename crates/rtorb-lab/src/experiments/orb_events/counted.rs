@@ -42,7 +42,7 @@ pub(super) const STUDY: Study<Counters> = Study {
         Ok(Counters {
             one: start(context, 1)?,
             many: start(context, 10)?,
-            traces: strace::is_usable(),
+            traces: strace::is_usable(context.folder()),
         })
     })
 };

@@ -11,13 +11,16 @@ use crate::error::LabError;
 /// A new folder in the run's own one, or in `/var/tmp` where that is in memory.
 ///
 /// # Errors
-/// That neither is on a disk with room enough.
+/// [`LabError::Refused`] if neither is on a disk with room enough, or may be written to.
 pub(super) fn make(own: &Path) -> Result<TempDir, LabError> {
-    let place = place(own).map_err(|what| LabError::process("load disk", what))?;
-    tempfile::Builder::new()
+    let refused = |what: String| LabError::Refused {
+        what: format!("load disk: {what}"),
+    };
+    let place = place(own).map_err(refused)?;
+    let folder = tempfile::Builder::new()
         .prefix("rtorb-load-")
-        .tempdir_in(place)
-        .map_err(LabError::file(place))
+        .tempdir_in(place);
+    folder.map_err(|error| refused(format!("{}: {error}", place.display())))
 }
 
 /// This folder, or `/var/tmp` where it is in memory.

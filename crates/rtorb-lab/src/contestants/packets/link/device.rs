@@ -1,7 +1,7 @@
 //! An end of a link: the process that keeps its network namespace, and makes the device in it.
 
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
 
 use rtorb_instruments::network::{enter_new_network, show_own_network};
 use rustix::io::Errno;
@@ -36,13 +36,17 @@ pub(in super::super) fn keep(words: &[&str]) -> Result<(), String> {
     })
 }
 
-/// What an error is; a kernel without a device, a queue or a setting says so in several ways.
+/// What an error is; a kernel without a device, a queue, a setting or a kind of socket says so in several ways.
 pub(super) fn kind(error: &io::Error) -> ErrorKind {
-    if error.raw_os_error() == Some(Errno::OPNOTSUPP.raw_os_error()) {
-        ErrorKind::Unsupported
-    } else {
-        error.kind()
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::OPNOTSUPP | Errno::AFNOSUPPORT) => ErrorKind::Unsupported,
+        _ => error.kind(),
     }
+}
+
+/// What the host does not do.
+pub(super) fn refused(what: String) -> io::Error {
+    io::Error::new(ErrorKind::Unsupported, what)
 }
 
 /// Whether the host forbids something or does not have it. Any other error is a fault of the laboratory.
@@ -86,10 +90,12 @@ impl Part {
 pub(super) fn set(device: &str, file: &str, value: &str) -> io::Result<()> {
     let folder = format!("/sys/class/net/{device}");
     if !fs::exists(&folder)? {
-        show_own_network()?;
+        show_own_network().map_err(|errno| refused(format!("the network of /sys: {errno}")))?;
     }
     let path = format!("{folder}/{file}");
-    let written = fs::write(&path, value);
+    // A file that is not there is to be missed, not made.
+    let opened = File::options().write(true).open(&path);
+    let written = opened.and_then(|mut file| file.write_all(value.as_bytes()));
     written.map_err(|error| io::Error::new(kind(&error), format!("{value} in {path}: {error}")))
 }
 
@@ -108,7 +114,8 @@ mod tests {
     #[test]
     fn a_kernel_that_lacks_something_refuses_and_a_wrong_message_is_a_fault() {
         let of = |errno: Errno| is_refused(kind(&errno.into()));
-        for refused in [Errno::PERM, Errno::ACCESS, Errno::OPNOTSUPP, Errno::NOENT] {
+        let refused = [Errno::PERM, Errno::ACCESS, Errno::OPNOTSUPP, Errno::NOENT];
+        for refused in refused.into_iter().chain([Errno::AFNOSUPPORT]) {
             assert!(of(refused), "{refused}");
         }
         for fault in [Errno::INVAL, Errno::EXIST, Errno::NODEV, Errno::MSGSIZE] {

@@ -11,7 +11,7 @@ use rtorb_os::sched::{SchedPolicy, apply_policy_to};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
-use super::device::{cpu_mask, set};
+use super::device::{cpu_mask, refused, set};
 use crate::contestants::packets::{BULK, URGENT};
 
 /// How packets are received.
@@ -97,30 +97,37 @@ impl Receiving {
             "0".to_owned()
         };
         for queue in [URGENT_QUEUE, FLOOD_QUEUE] {
-            set(device, &format!("queues/rx-{queue}/rps_cpus"), &steered)?;
+            set(device, &format!("queues/rx-{queue}/rps_cpus"), &steered)
+                .map_err(of_isolated)?;
         }
         let Some(priorities) = priorities else {
             return Ok(());
         };
         let threads = receiving_threads(device)?;
         if threads.len() != priorities.len() {
-            let what = format!(
+            return Err(refused(format!(
                 "{} threads receive by {} queues",
                 threads.len(),
                 priorities.len()
-            );
-            return Err(io::Error::new(ErrorKind::Unsupported, what));
+            )));
         }
         for (thread, priority) in threads.into_iter().zip(priorities) {
             let mut cpus = CpuSet::new();
             cpus.set(cpu);
-            sched_setaffinity(rustix::process::Pid::from_raw(thread.cast_signed()), &cpus)?;
+            sched_setaffinity(rustix::process::Pid::from_raw(thread.cast_signed()), &cpus)
+                .map_err(|errno| of_isolated(errno.into()))?;
             let fifo = SchedPolicy::Fifo(priority);
-            apply_policy_to(thread, fifo).map_err(|refused| {
-                io::Error::new(ErrorKind::PermissionDenied, refused.to_string())
-            })?;
+            apply_policy_to(thread, fifo).map_err(|error| refused(error.to_string()))?;
         }
         Ok(())
+    }
+}
+
+/// The kernel keeps work of its own away from an isolated CPU (isolcpus, nohz_full, an isolated cpuset): it says EINVAL.
+fn of_isolated(error: io::Error) -> io::Error {
+    match error.kind() {
+        ErrorKind::InvalidInput => refused(format!("{error}; is the measured CPU isolated?")),
+        _ => error,
     }
 }
 
@@ -178,5 +185,12 @@ mod tests {
         ] {
             assert_eq!(queue_id(name, "l1f"), id, "{name}");
         }
+    }
+
+    #[test]
+    fn a_kernel_that_keeps_its_work_away_from_a_cpu_refuses() {
+        let kind = |kind: ErrorKind| of_isolated(kind.into()).kind();
+        assert_eq!(kind(ErrorKind::InvalidInput), ErrorKind::Unsupported);
+        assert_eq!(kind(ErrorKind::AlreadyExists), ErrorKind::AlreadyExists);
     }
 }
