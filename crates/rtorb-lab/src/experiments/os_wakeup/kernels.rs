@@ -125,7 +125,7 @@ fn claim(gathered: &Gathered<'_>, [real_time, voluntary]: [&str; 2], load: &str)
     let id = voluntary.replace(' ', "-");
     let id = format!("kernel/os/wakeup.worst-share.{load}.{id}");
     let what = format!(
-        "{load}: the worst wake-up of {real_time} as a share of that of {voluntary}, each over the same seeds"
+        "{load}: the worst wake-up of {real_time} as a share of that of {voluntary}, each over as many seeds"
     );
     let of = |name: &str| {
         let of = labels([(SYSTEM, name.into()), ("load", load.into())]);
