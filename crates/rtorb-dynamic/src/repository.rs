@@ -64,18 +64,46 @@ pub fn repository_types() -> Types {
     types
 }
 
-/// Adds the named types inside a type.
+/// Adds the named types inside a type, except those that refer to a type around them: alone they are incomplete.
 fn add_parts(types: &mut Types, type_code: &TypeCode) {
-    if let (Some(id), Some(name)) = (type_code.repository_id(), type_code.name()) {
-        // Types of the repository nest at most as deep as a reader allows, and each is added once.
-        if types.by_id(id).is_some() || !types.add_type(&scoped_name(id, name), type_code.clone()) {
-            return;
-        }
-    }
-    for (_, part) in parts(type_code) {
-        add_parts(types, part);
+    let id = type_code.repository_id();
+    if id.is_none_or(|id| types.by_id(id).is_none()) {
+        add_complete(types, type_code, &mut Vec::new());
     }
 }
+
+/// Adds a type and the types inside it, and returns the level of the outermost of those around it to which it refers: the outermost of all has
+/// level 1, and [`NO_LEVEL`] is none. `around` has their ids. Each type inside is visited once; a reader bounds their number and depth.
+fn add_complete<'t>(
+    types: &mut Types,
+    type_code: &'t TypeCode,
+    around: &mut Vec<Option<&'t str>>,
+) -> usize {
+    let id = type_code.repository_id();
+    if let Shape::Recursive(_) = type_code.shape() {
+        let nearest = around.iter().rposition(|it| *it == id);
+        return nearest.map_or(0, |index| index + 1);
+    }
+    around.push(id);
+    let inside = parts(type_code).into_iter();
+    let reached = inside.fold(NO_LEVEL, |reached, (_, part)| {
+        add_complete(types, part, around).min(reached)
+    });
+    let level = around.len();
+    around.pop();
+    if reached < level {
+        return reached;
+    }
+    if let (Some(id), Some(name)) = (id, type_code.name())
+        && types.by_id(id).is_none()
+    {
+        types.add_type(&scoped_name(id, name), type_code.clone());
+    }
+    NO_LEVEL
+}
+
+/// Larger than all levels.
+const NO_LEVEL: usize = usize::MAX;
 
 /// The types inside a type, with the names of those that have one.
 pub(crate) fn parts(type_code: &TypeCode) -> Vec<(&str, &TypeCode)> {
@@ -255,6 +283,8 @@ const NO_DESCRIPTION: SystemException = SystemException::from_decode(DecodeError
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rtorb_wire::Writer;
+    use rtorb_wire::any::State;
 
     fn string(text: &str) -> Value {
         Value::String(text.to_owned())
@@ -322,5 +352,37 @@ mod tests {
                 assert_eq!(read.is_some(), is_read, "{name:?} in {type_code}");
             }
         }
+    }
+
+    #[test]
+    fn no_added_type_refers_to_a_type_around_it() {
+        let value = |id: &str, member: TypeCode| {
+            let state = [("next", member, true)];
+            rtorb_wire::valuetype::type_code(id, "V", 0, TypeCode::NULL, state)
+        };
+        let (id_a, id_b) = ("IDL:A:1.0", "IDL:B:1.0");
+        // valuetype A { public B next; }; valuetype B { public A next; };
+        let a = value(id_a, value(id_b, TypeCode::recursive(id_a)));
+        let b = value(id_b, value(id_a, TypeCode::recursive(id_b)));
+        // A struct with A, and a struct in A.
+        let inner = TypeCode::structure("IDL:Inner:1.0", "Inner", [("x", TypeCode::LONG)]);
+        let members = [("a", a), ("inner", inner)];
+        let outer = TypeCode::structure("IDL:Outer:1.0", "Outer", members);
+        let mut types = Types::default();
+        add_parts(&mut types, &outer);
+        assert!(types.by_id(id_b).is_none());
+        add_parts(&mut types, &b);
+        for id in [id_a, id_b] {
+            let type_code = types.by_id(id).expect("it is added");
+            let state = State {
+                repository_id: id.into(),
+                members: vec![Value::Valuetype(None)],
+            };
+            let value = Value::Valuetype(Some(state.into()));
+            let mut w = Writer::new(Vec::new(), 1 << 10);
+            assert_eq!(value.encode(type_code, &mut w), Ok(()), "{id}");
+        }
+        assert!(types.by_id("IDL:Inner:1.0").is_some());
+        assert!(types.by_id("IDL:Outer:1.0").is_some());
     }
 }

@@ -329,6 +329,16 @@ mod tests {
     }
 
     #[test]
+    fn aliases_that_contain_each_other_too_often_are_refused() {
+        let aliases: String = (1..=40)
+            .map(|it| format!("typedef map<A{0},A{0}> A{it};\n", it - 1))
+            .collect();
+        let error = of(&format!("typedef map<long, long> A0;\n{aliases}"));
+        let error = error.expect_err("it is too large").to_string();
+        assert!(error.contains("65536 types"), "{error}");
+    }
+
+    #[test]
     fn types_that_contain_each_other_in_too_many_ways_are_refused() {
         assert!(of(&clique(7)).is_ok());
         for count in [8, 12] {

@@ -477,6 +477,12 @@ pub struct AnnotationParameter {
     pub value: String,
 }
 
+/// The most declared types in a TypeCode that is made from IDL. One that is not in a cycle with those around it counts as one, whatever is in
+/// it; a decoder counts all that is in it, and refuses more.
+pub const TYPE_CODE_TYPES_MAX: usize = 1 << 16;
+/// The most types around a type in a TypeCode that is made from IDL. Our decoder reads 64 levels.
+pub const TYPE_CODE_LEVELS_MAX: usize = 128;
+
 /// The annotations that state the requirements of an operation.
 pub const TIMING_ANNOTATIONS: [&str; 10] = [
     "worst_case_time",

@@ -263,10 +263,15 @@ fn read<'w>(r: &mut Reader<'_>, memory: Vec<u8>) -> Result<(TypeCode, Writer<'w>
         transcode::copy(&type_code, r, &mut w).map_err(|error| match error {
             CopyError::Decode(error) => error,
             // A value that was read can be written, unless memory is short or the limit is reached.
-            CopyError::Encode(_) => DecodeError::TooLarge {
-                bytes: w.len() as u64,
-                limit: w.len(),
-            },
+            CopyError::Encode(error) => {
+                let limit = match error {
+                    EncodeError::TooLarge { limit } => limit,
+                    _ => w.len(),
+                };
+                // How much larger the contents would be is unknown.
+                let bytes = limit as u64 + 1;
+                DecodeError::TooLarge { bytes, limit }
+            }
         })?;
         let (bytes, limit) = (w.len(), contents_max(r.position().wrapping_sub(start)));
         if bytes > limit {

@@ -105,7 +105,7 @@ pub enum DecodeError {
     /// A message larger than the limit.
     #[error("a message of {bytes} bytes exceeds the limit of {limit}")]
     TooLarge {
-        /// The size of the message.
+        /// The size of the message, or one more than the limit if the size is unknown.
         bytes: u64,
         /// The limit.
         limit: usize,

@@ -531,6 +531,61 @@ mod tests {
         }
     }
 
+    /// A nested value comes behind a sequence of structs.
+    #[derive(Debug, PartialEq)]
+    struct Route {
+        all: Vec<Point>,
+        next: Option<Arc<V>>,
+        sides: Vec<Side>,
+    }
+
+    impl Encode for Route {
+        fn encode<'a>(&'a self, _: &mut Writer<'a>) -> Result<(), EncodeError> {
+            unreachable!("it is written by hand")
+        }
+    }
+
+    impl Decode for Route {
+        const BYTES_MIN: usize = 12;
+        fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+            Ok(Self {
+                all: Decode::decode(r)?,
+                next: Decode::decode(r)?,
+                sides: Decode::decode(r)?,
+            })
+        }
+    }
+
+    impl ValueType for Route {
+        const REPOSITORY_ID: &'static str = "IDL:Route:1.0";
+    }
+
+    //= GIOP 1.2 §15.3.4
+    //% test
+    #[test]
+    fn an_empty_sequence_may_be_the_last_of_its_chunk() {
+        for order in [ByteOrder::Big, ByteOrder::Little] {
+            let mut w = Writer::new(Vec::new(), 1 << 20).with_order(order);
+            w.begin_value(&[Route::REPOSITORY_ID], true).unwrap();
+            w.chunk(|w| w.count(0)).unwrap();
+            chunked_v(&mut w, 1).unwrap();
+            w.end_value(2).unwrap();
+            w.chunk(|w| w.count(0)).unwrap();
+            w.end_value(1).unwrap();
+            w.primitive(77u8).unwrap();
+            let bytes = w.to_bytes();
+            let mut r = Reader::new(&bytes, order);
+            let read = <Option<Arc<Route>>>::decode(&mut r);
+            let route = Route {
+                all: vec![],
+                next: Some(Arc::new(V(1))),
+                sides: vec![],
+            };
+            assert_eq!(read, Ok(Some(Arc::new(route))));
+            assert_eq!((r.primitive::<u8>(), r.remaining()), (Ok(77), 0));
+        }
+    }
+
     #[test]
     fn a_chunk_may_end_amid_the_structs_of_an_any() {
         let number = TypeCode::structure("IDL:N:1.0", "N", [("n", TypeCode::LONG)]);

@@ -7,7 +7,7 @@ use rtorb::type_code::{self, Alias, Kind, Label, Named, Shape, TypeCode, ValueMe
 use rtorb_idl::Tree;
 use rtorb_idl::tree::{
     self, Bitmask, Bitset, Interface as IdlInterface, InterfaceFlavour, Item, ItemId, ItemKind,
-    Member, Type, Union, Value, Valuetype,
+    Member, TYPE_CODE_LEVELS_MAX, TYPE_CODE_TYPES_MAX, Type, Union, Value, Valuetype,
 };
 use rtorb_wire::any::{VALUE_BASE, map_type_code};
 use rtorb_wire::valuetype;
@@ -74,7 +74,7 @@ struct Builder<'t> {
     reached: usize,
     /// The types in the TypeCode of the outermost type so far, in order; those that are not made again are not in it.
     inside: Vec<ItemId>,
-    /// The number of declared types in it, each counted as often as it occurs; one that is finished counts as one.
+    /// The number of declared types in it, aliases included, each counted as often as it occurs; one that is in `made` counts as one.
     types: usize,
     is_too_large: bool,
 }
@@ -106,7 +106,7 @@ impl<'t> Builder<'t> {
         }
         let name = self.tree.full_name(id);
         Err(IdlError(format!(
-            "a TypeCode of `{name}` would have more than {TYPES_MAX} types or {LEVELS_MAX} levels: let fewer types contain each other"
+            "a TypeCode of `{name}` would have more than {TYPE_CODE_TYPES_MAX} types or {TYPE_CODE_LEVELS_MAX} levels: let fewer types contain each other"
         )))
     }
 
@@ -115,14 +115,15 @@ impl<'t> Builder<'t> {
         let tree = self.tree;
         let item = tree.item(id);
         let depth = self.enclosing.len();
-        if depth == 0 {
+        let levels = depth + self.aliases;
+        if levels == 0 {
             self.types = 0;
             self.inside.clear();
         }
         self.types += 1;
-        let is_too_deep = depth + self.aliases == LEVELS_MAX;
+        let is_beyond = levels == TYPE_CODE_LEVELS_MAX || self.types > TYPE_CODE_TYPES_MAX;
         // No type refers to an alias around it: code that reads values looks behind aliases.
-        if matches!(item.kind, ItemKind::Alias { .. }) && !is_too_deep {
+        if matches!(item.kind, ItemKind::Alias { .. }) && !is_beyond {
             self.aliases += 1;
             let type_code = self.declared(item);
             self.aliases -= 1;
@@ -138,7 +139,7 @@ impl<'t> Builder<'t> {
                 return made.type_code.clone();
             }
         }
-        if is_too_deep || self.types > TYPES_MAX {
+        if is_beyond {
             self.is_too_large = true;
             return TypeCode::NULL;
         }
@@ -356,11 +357,6 @@ impl<'t> Builder<'t> {
         exceptions.iter().map(|id| self.item(*id)).collect()
     }
 }
-
-/// The most types in a TypeCode, counted as in `Builder::types`. A decoder counts all that is in them, and refuses more.
-const TYPES_MAX: usize = 1 << 16;
-/// The most types around a type in a TypeCode. Our decoder reads 64 levels.
-const LEVELS_MAX: usize = 128;
 
 /// The TypeCode of `ValueBase`, the base of every valuetype.
 pub(super) fn value_base() -> TypeCode {

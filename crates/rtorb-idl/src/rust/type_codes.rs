@@ -8,8 +8,8 @@ use super::scope::Scope;
 use super::types::{self, Plain};
 use super::{abstract_values, names, structs, values};
 use crate::tree::{
-    Bitmask, Bitset, Item, ItemId, ItemKind, StateMember, Tree, Type, Union, UnionCase, Value,
-    Valuetype,
+    Bitmask, Bitset, Item, ItemId, ItemKind, StateMember, TYPE_CODE_LEVELS_MAX,
+    TYPE_CODE_TYPES_MAX, Tree, Type, Union, UnionCase, Value, Valuetype,
 };
 
 /// `impl Typed` for the struct, union, enum, exception, valuetype or interface `id`.
@@ -37,12 +37,6 @@ pub(super) fn is_too_large(tree: &Tree, cycles: &Cycles, id: ItemId) -> bool {
     size.of(id).is_none()
 }
 
-/// The most declared types in a TypeCode, of which those of other cycles count as one. A decoder counts all that is in them, and refuses
-/// more.
-const TYPES_MAX: usize = 1 << 16;
-/// The most types around a type in a TypeCode. Our decoder reads 64 levels.
-const LEVELS_MAX: usize = 128;
-
 /// Counts the types of the text that a [`Description`] generates.
 struct Size<'t> {
     tree: &'t Tree,
@@ -64,7 +58,7 @@ impl Size<'_> {
         if !is_inside || self.is_around[index] {
             return Some(1);
         }
-        if self.depth == LEVELS_MAX || self.visited > TYPES_MAX {
+        if self.depth == TYPE_CODE_LEVELS_MAX || self.visited > TYPE_CODE_TYPES_MAX {
             return None;
         }
         self.is_around[index] = true;
@@ -72,7 +66,7 @@ impl Size<'_> {
         let mut types = 1;
         for (part, times) in inlined(kind) {
             types += times * self.of(part)?;
-            if types > TYPES_MAX {
+            if types > TYPE_CODE_TYPES_MAX {
                 return None;
             }
         }

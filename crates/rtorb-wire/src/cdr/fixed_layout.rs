@@ -164,6 +164,10 @@ impl Reader<'_> {
         into: &mut Vec<T>,
         count: usize,
     ) -> Result<(), DecodeError> {
+        // A chunk may end here, and no other need follow.
+        if count == 0 {
+            return Ok(());
+        }
         self.buffer_up(run_bytes_max::<T>(count))?;
         into.reserve(count);
         let before = into.len();

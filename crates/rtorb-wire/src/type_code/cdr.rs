@@ -284,7 +284,8 @@ impl Decoder {
                 r.nested(|r| self.complex(kind, r))?
             }
         };
-        let refers_out = self.outermost < index;
+        // A type without an encapsulation has no types inside: `outermost` is still that of the type around it.
+        let refers_out = self.innermost == index && self.outermost < index;
         let enclosed = refers_out.then_some(Enclosed {
             by,
             outermost: self.outermost,

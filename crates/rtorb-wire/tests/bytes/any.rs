@@ -467,6 +467,85 @@ fn parts_of_a_recursive_type_are_not_copied_without_end() {
 }
 
 #[test]
+fn a_string_behind_a_recursive_type_refers_to_none() {
+    // struct A { sequence<A> kids; string text; struct Long { string text; } part; }; struct All { A a; Long part; and so on; }
+    let long = "x".repeat(1000);
+    let uses = 200;
+    let mut octets = Vec::new();
+    push_named(Kind::Struct, "All", &mut octets, |out, _| {
+        push_count(1 + uses, out);
+        push_text("", out);
+        let mut part = 0;
+        push_named(Kind::Struct, "A", out, |out, a| {
+            push_count(3, out);
+            push_text("", out);
+            push_sequence(out, |out| push_indirection(a, out));
+            push_text("", out);
+            push_count(Kind::String as u32, out);
+            let text = out.len() - 4;
+            push_count(0, out);
+            push_text("", out);
+            push_named(Kind::Struct, &long, out, |out, at| {
+                part = at;
+                push_count(1, out);
+                push_text("", out);
+                push_indirection(text, out);
+            });
+        });
+        for _ in 0..uses {
+            push_text("", out);
+            push_indirection(part, out);
+        }
+    });
+    // If it referred to A, each use of the part would be a copy, and so many are refused.
+    let came: TypeCode = read(&octets, ByteOrder::Little).unwrap();
+    let Shape::Struct(all) = came.shape() else {
+        panic!("{came:?}")
+    };
+    let part = TypeCode::structure(&long, "", [("", TypeCode::STRING)]);
+    assert_eq!(all.members[uses as usize].type_code, part);
+}
+
+#[test]
+fn contents_that_are_too_large_are_larger_than_their_limit() {
+    // An any of a TypeCode: a struct of two members of the same struct, the second as an indirection, and so on.
+    fn doubled(depth: u32, out: &mut Vec<u8>) -> usize {
+        let mut at = 0;
+        push_named(Kind::Struct, "S", out, |out, start| {
+            at = start;
+            push_count(2, out);
+            push_text("", out);
+            let inner = if depth == 0 {
+                out.resize(out.len().next_multiple_of(4), 0);
+                let inner = out.len();
+                push_count(Kind::Long as u32, out);
+                inner
+            } else {
+                doubled(depth - 1, out)
+            };
+            push_text("", out);
+            if depth == 0 {
+                push_count(Kind::Long as u32, out);
+            } else {
+                push_indirection(inner, out);
+            }
+        });
+        at
+    }
+    let mut octets = Vec::new();
+    push_count(Kind::TypeCode as u32, &mut octets);
+    doubled(12, &mut octets);
+    let limit = octets.len() * 64 + 4096;
+    match read::<Any>(&octets, ByteOrder::Little) {
+        Err(DecodeError::TooLarge { bytes, limit: said }) => {
+            assert_eq!(said, limit);
+            assert!(bytes > limit as u64, "{bytes} exceed {limit}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
 fn an_alias_that_leads_to_itself_is_refused() {
     let refused = |octets: &[u8]| {
         let came = read::<TypeCode>(octets, ByteOrder::Little);
