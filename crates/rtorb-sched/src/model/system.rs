@@ -195,7 +195,7 @@ pub struct Budget {
 
 impl Budget {
     /// Returns the longest execution until it is enforced, of a job that executes for `worst_ns`.
-    fn bound(self, worst_ns: u64) -> u64 {
+    pub(super) fn bound(self, worst_ns: u64) -> u64 {
         worst_ns.min(self.budget_ns.saturating_add(self.granularity_ns))
     }
 }
@@ -447,21 +447,25 @@ impl Trigger {
     }
 }
 
+impl Behaviour {
+    /// Returns the longest execution of its own code for which others wait, in ns, if a demotion bounds that, or if none does.
+    pub(super) fn urgent_ns(&self, is_bounded_by_demotion: bool) -> u64 {
+        let worst_ns = self.execution.worst_ns();
+        match self.enforcement {
+            Enforcement::Demote(budget) if is_bounded_by_demotion => budget.bound(worst_ns),
+            Enforcement::Stop(budget) => budget.bound(worst_ns),
+            Enforcement::Count | Enforcement::Demote(_) => worst_ns,
+        }
+    }
+}
+
 impl System {
     /// Returns the longest execution of a behaviour's own code for which others wait, in ns: the budget and its granularity, if they are
     /// enforced and less than the longest execution. A demotion enforces them only if [nobody waits for a demoted
     /// job](Self::is_bounded_by_demotion): otherwise others wait until it ends.
     #[must_use]
     pub fn urgent_ns(&self, behaviour: usize) -> u64 {
-        let one = &self.behaviours[behaviour];
-        let worst_ns = one.execution.worst_ns();
-        match one.enforcement {
-            Enforcement::Demote(budget) if self.is_bounded_by_demotion(behaviour) => {
-                budget.bound(worst_ns)
-            }
-            Enforcement::Stop(budget) => budget.bound(worst_ns),
-            Enforcement::Count | Enforcement::Demote(_) => worst_ns,
-        }
+        self.behaviours[behaviour].urgent_ns(self.is_bounded_by_demotion(behaviour))
     }
 
     /// Returns true if no other behaviour waits for the thread or the level of a behaviour: it is not called, and its CPU does not schedule
@@ -477,22 +481,32 @@ impl System {
     /// those that it waits for. With a mutex, a demoted job runs at the priority of whoever waits for it.
     #[must_use]
     pub fn is_bounded_by_demotion(&self, behaviour: usize) -> bool {
-        let mut seen = BTreeSet::from([behaviour]);
-        let mut next = vec![behaviour];
+        let locks = |&one: &usize| !self.behaviours[one].sections.is_empty();
+        self.has_own_thread(behaviour) && !self.with_awaited([behaviour]).iter().any(locks)
+    }
+
+    /// Returns these behaviours and all that they wait for, by two-way calls.
+    fn with_awaited(&self, behaviours: impl IntoIterator<Item = usize>) -> BTreeSet<usize> {
+        let mut next: Vec<usize> = behaviours.into_iter().collect();
+        let mut seen: BTreeSet<usize> = next.iter().copied().collect();
         while let Some(one) = next.pop() {
-            let one = &self.behaviours[one];
-            if !one.sections.is_empty() {
-                return false;
-            }
-            let calls = one.calls.iter().filter(|call| call.way == CallWay::TwoWay);
+            let calls = self.behaviours[one].calls.iter();
+            let calls = calls.filter(|call| call.way == CallWay::TwoWay);
             let called = calls.flat_map(|call| call.to.iter().copied());
             next.extend(called.filter(|called| seen.insert(*called)));
         }
-        self.has_own_thread(behaviour)
+        seen
+    }
+
+    /// Returns the behaviours that may go on below all real-time work: those that [may be demoted](Self::may_be_demoted), and all that they
+    /// wait for.
+    pub(super) fn demoted(&self) -> BTreeSet<usize> {
+        let all = 0..self.behaviours.len();
+        self.with_awaited(all.filter(|one| self.may_be_demoted(*one)))
     }
 
     /// Returns true if a job of a behaviour may go on below all real-time work.
-    pub(super) fn may_be_demoted(&self, behaviour: usize) -> bool {
+    fn may_be_demoted(&self, behaviour: usize) -> bool {
         let one = &self.behaviours[behaviour];
         let worst_ns = one.execution.worst_ns();
         let demotes = |budget: Budget| budget.bound(worst_ns) < worst_ns;

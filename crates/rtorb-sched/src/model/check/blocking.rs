@@ -8,8 +8,9 @@
 //! * ceiling: a single section, the longest, because no second one can begin below a ceiling (Sha, Rajkumar and Lehoczky 1990,
 //!   theorem 12; Baker 1991 for ceilings that are taken with the lock, as in POSIX).
 //!
-//! A job whose budget is enforced by demotion goes on below all others. So a section of it may block each segment, as one of a less urgent
-//! segment does, and the whole job counts as preemption too, because the next one may begin its section above the segment.
+//! A job whose budget is enforced by demotion goes on below all others, as does what it waits for. So a section of it may block each
+//! segment, as one of a less urgent segment does, and the whole job counts as preemption too, because the next one may begin its section
+//! above the segment.
 //!
 //! A segment suspends itself only at its end, so each section counts once, whichever job of a busy period is analysed. One
 //! processor may have both kinds; their terms add up.
@@ -19,6 +20,8 @@
 //! levels, with jitter). A segment that another segment releases may have any jitter, so all segments may block it. Another
 //! segment whose relative deadline minus jitter is not longer must lock the resource (Baker's ceiling). The analysis adds the
 //! blocking of earlier jobs in the busy period.
+
+use std::collections::BTreeSet;
 
 use super::super::composition::{Composition, sum_ns};
 use super::super::system::{Locking, Section, System};
@@ -44,6 +47,8 @@ pub(super) struct Lockers<'a> {
     on_processor: Vec<Vec<BlockingSection>>,
     /// The segments that lock each resource.
     of_resource: Vec<Vec<usize>>,
+    /// The behaviours that may go on below all others.
+    demoted: BTreeSet<usize>,
 }
 
 /// The level of each segment; 0 is the most urgent.
@@ -76,6 +81,7 @@ impl<'a> Lockers<'a> {
             goals,
             on_processor,
             of_resource,
+            demoted: system.demoted(),
         }
     }
 
@@ -128,13 +134,11 @@ impl<'a> Lockers<'a> {
         let mine = level(segment);
         let owner = |segment: usize| self.composition.segments[segment].priority_of;
         let is_demoted = || {
-            let holder = &self.composition.segments[wait.holder];
-            let of_callee = |(behaviour, section): &(usize, Section)| {
-                section.resource == wait.resource && self.system.may_be_demoted(*behaviour)
+            let mut sections = self.composition.segments[wait.holder].sections.iter();
+            let may_be = |(behaviour, section): &(usize, Section)| {
+                section.resource == wait.resource && self.demoted.contains(behaviour)
             };
-            owner(wait.holder) != owner(segment)
-                && (self.system.may_be_demoted(holder.priority_of)
-                    || holder.sections.iter().any(of_callee))
+            owner(wait.holder) != owner(segment) && sections.any(may_be)
         };
         let wants = |&locker: &usize| level(locker) <= mine && owner(locker) != owner(wait.holder);
         (level(wait.holder) > mine || is_demoted())

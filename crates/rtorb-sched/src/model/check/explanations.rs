@@ -251,7 +251,8 @@ pub(super) fn of_releases(system: &System) -> Vec<Assumption> {
             Enforcement::Count => continue,
             Enforcement::Demote(_) if !system.is_bounded_by_demotion(index) => {
                 assumptions.push(format!(
-                    "the whole execution of {name} counts, because others wait for a demoted job of it until it ends: write policy = \"stop\" \
+                    "no job of {name} exceeds its budget: one that does has no bound, nor has what it calls, what calls it or what waits for it, \
+                     and its thread must skip the jobs that arrive until it ends. Its whole execution counts for others: write policy = \"stop\" \
                      to bound it"
                 ));
                 continue;

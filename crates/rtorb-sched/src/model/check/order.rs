@@ -88,7 +88,7 @@ fn jitters(view: &View<'_>, analysis: &Analysis) -> Vec<u64> {
             .map(|before| (before, analysis.found[before].response))
         {
             None => step.task.jitter_ns,
-            Some((_, Response::Bounded { .. })) => analysis.found[index].jitter_ns,
+            Some((_, Response::Bounded { .. })) => analysis.found[index].release_ns,
             Some((before, _)) => {
                 let until = analysis.steps[before].task.deadline_ns;
                 let earlier = until.saturating_add(step.delay_ns);

@@ -6,7 +6,7 @@ use super::super::platform::Platform;
 use super::super::report::{ComponentLoading, LaneLoading, LaneOrder};
 use super::super::system::{Behaviour, CallWay, Chain, Link, System};
 use super::bands::{Priorities, assign, check_ceilings};
-use super::worse::{effective_deadline, worse};
+use super::worse::{effective_deadline, work, worse};
 use super::{SystemMode, TransitionError, fixed};
 
 /// Returns that system, with the platform of each of its nodes.
@@ -184,11 +184,17 @@ impl MergedSystem {
             let both = [effective_deadline(old, index), effective_deadline(new, at)];
             let given = known.deadline_ns.or(moved.deadline_ns);
             let deadline_ns = given.and(both.into_iter().flatten().min());
-            let urgent_ns = (old.system.urgent_ns(index)).max(new.system.urgent_ns(at));
             self.system.behaviours[at] = Behaviour {
                 deadline_ns,
-                ..worse(&moved, known, urgent_ns)?
+                ..worse(&moved, known)?
             };
+        }
+        for (behaviour, &at) in old.system.behaviours.iter().zip(&self.places.behaviours) {
+            if let Some(known) = new.system.behaviours.get(at) {
+                let is_bounded = self.system.is_bounded_by_demotion(at);
+                let merged = &mut self.system.behaviours[at];
+                (merged.execution, merged.enforcement) = work(behaviour, known, is_bounded);
+            }
         }
         Ok(())
     }

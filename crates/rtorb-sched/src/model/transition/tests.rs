@@ -216,6 +216,38 @@ fn jobs_by_deadline_of_both_modes_compete() {
     }
 }
 
+/// In each mode, `low` ends after 38 ms: 20 of `high`, 3, its own 5, and the section of 10 of a demoted job, which others kept waiting for
+/// long. During the change there are 3 ms more.
+#[test]
+fn a_job_that_may_be_demoted_in_one_mode_blocks_during_the_change() {
+    let table = |name: &str, priority: u64, execution: u64, more: &str| {
+        format!(
+            "[[component.behaviour]]\nname = \"{name}\"\npriority = {priority}\nexecution = \"{execution}ms\"\n{more}\n"
+        )
+    };
+    let plant = |budget: u64, mode: &str| {
+        let high = format!(
+            "period = \"100ms\"\nsections = [{{ resource = \"r\", length = \"10ms\" }}]\n\
+             enforcement = {{ policy = \"demote\", budget = \"{budget}ms\", granularity = \"1ms\" }}"
+        );
+        let low = "period = \"100ms\"\ndeadline = \"39ms\"\nsections = [{ resource = \"r\", length = \"1ms\" }]";
+        [
+            "name = \"plant\"\n[[node]]\nname = \"n\"\n[[component]]\nname = \"c\"\n[[component.resource]]\nname = \"r\"\n",
+            &table("high", 50, 20, &high),
+            &table("low", 10, 5, low),
+            &table(mode, 30, 3, "period = \"100ms\""),
+            &table("z", 5, 85, "period = \"1s\""),
+        ]
+        .concat()
+    };
+    let (old, new) = (plant(10, "y"), plant(9, "x"));
+    for text in [&old, &new] {
+        assert_eq!(Owned::new(text).report.refusal(), None);
+    }
+    let refused = between(&old, &new).expect("an analysis").refusal();
+    assert_eq!(refused.expect("41 ms").operation, "c.low");
+}
+
 #[test]
 fn what_leaves_and_what_comes_are_there_during_the_change() {
     let more = |name: &str| {

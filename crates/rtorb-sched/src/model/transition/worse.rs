@@ -7,31 +7,45 @@ use super::super::system::{
 };
 use super::{SystemMode, TransitionError, fixed};
 
-/// Returns the behaviour of both modes, with the deadline of the new one. Others wait for at most `urgent_ns` for it in either mode.
+/// Returns the behaviour of both modes, with the deadline, the execution and the enforcement of the new one: [`work`] has those of both.
 ///
 /// # Errors
 /// Its trigger would become one of another kind.
-pub(super) fn worse(
-    old: &Behaviour,
-    new: &Behaviour,
-    urgent_ns: u64,
-) -> Result<Behaviour, TransitionError> {
-    let (execution, enforcement) = if old.enforcement == new.enforcement {
-        let ns = old.execution.worst_ns().max(new.execution.worst_ns());
-        (ns, new.enforcement)
-    } else {
-        (urgent_ns, Enforcement::Count)
-    };
+pub(super) fn worse(old: &Behaviour, new: &Behaviour) -> Result<Behaviour, TransitionError> {
     Ok(Behaviour {
         trigger: trigger(old, new)?,
-        execution: Execution::Fixed { ns: execution },
-        enforcement,
         criticality: old.criticality.max(new.criticality),
         jitter_ns: old.jitter_ns.max(new.jitter_ns),
         sections: sections(&old.sections, &new.sections),
         calls: calls(&old.calls, &new.calls),
         ..new.clone()
     })
+}
+
+/// Returns the execution and the enforcement of both modes. A demotion bounds what others wait for only if it does with all that the
+/// behaviour locks and waits for in either mode.
+pub(super) fn work(
+    old: &Behaviour,
+    new: &Behaviour,
+    is_bounded_by_demotion: bool,
+) -> (Execution, Enforcement) {
+    if old.enforcement == new.enforcement {
+        let ns = old.execution.worst_ns().max(new.execution.worst_ns());
+        return (Execution::Fixed { ns }, new.enforcement);
+    }
+    let modes = [old, new];
+    let [old_ns, new_ns] = modes.map(|one| one.urgent_ns(is_bounded_by_demotion));
+    let ns = old_ns.max(new_ns);
+    let demotion = |one: &Behaviour| match one.enforcement {
+        // The lesser budget of two would bound the jobs of the other mode too.
+        Enforcement::Demote(budget) if !is_bounded_by_demotion => Some(budget),
+        Enforcement::Count | Enforcement::Demote(_) | Enforcement::Stop(_) => None,
+    };
+    // Jobs of a mode that demotes may block others as demoted ones.
+    let demotions = modes.into_iter().filter_map(demotion);
+    let least = demotions.min_by_key(|budget| budget.bound(u64::MAX));
+    let enforcement = least.map_or(Enforcement::Count, Enforcement::Demote);
+    (Execution::Fixed { ns }, enforcement)
 }
 
 /// Returns the deadline of a behaviour: its own, or the least period of its roots.

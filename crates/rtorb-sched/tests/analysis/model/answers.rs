@@ -786,7 +786,29 @@ fn a_demoted_job_that_holds_a_mutex_counts_as_a_whole_and_blocks() {
         [Some(21), Some(35)]
     );
     assert_eq!(behaviour(&locked, "c.low").standing, Standing::Misses);
-    assert!(says(&locked, "the whole execution of c.high counts"));
+    assert!(says(
+        &locked,
+        "no job of c.high exceeds its budget: one that does has no bound"
+    ));
+}
+
+/// The job of `p` is demoted after 10 ms of `ask`. The section of `tell`, of 10 ms, then may begin just before a job of `low`, whose window has
+/// the whole next job of `p` too.
+#[test]
+fn a_section_of_what_a_demoted_job_waits_for_blocks_as_one_of_the_job_itself() {
+    let demote = "enforcement = { policy = \"demote\", budget = \"9ms\", granularity = \"1ms\" }\ncalls = [{ to = \"c.tell\" }]";
+    let section = |ms: u64| format!("sections = [{{ resource = \"t\", length = \"{ms}ms\" }}]");
+    let answer = checked(&plant(
+        "rms",
+        &[
+            "[[component.resource]]\nname = \"t\"\n",
+            &periodic("p", 100, 1, "priority = 50\ncalls = [{ to = \"c.ask\" }]"),
+            &called("ask", 11, demote),
+            &called("tell", 10, &section(10)),
+            &periodic("low", 100, 5, &format!("priority = 10\n{}", section(1))),
+        ],
+    ));
+    assert_eq!(bounds_ms(&answer, &["c.low"]), [Some(37)]);
 }
 
 /// The jobs of a CPU are ordered by a deadline of 30 ms, which is that of a servant elsewhere. The ticks after it count too.
