@@ -32,9 +32,6 @@ pub trait Upcall<'m> {
         Ok(())
     }
 
-    /// Ends the use of an object that was not called. What was the last use of a servant may drop it, which may panic.
-    fn leave(&mut self, _object: Self::Object) {}
-
     /// Admits the request, gives the thread the priority of the call, and calls the servant, which replies.
     ///
     /// # Errors
@@ -65,9 +62,6 @@ pub fn serve<'m, U: Upcall<'m>>(
     if request.operation.first() == Some(&b'_')
         && let Some(served) = serve_implicit(upcall, object.as_ref(), request, call)
     {
-        if let Some(object) = object {
-            upcall.leave(object);
-        }
         return served;
     }
     upcall.call(object.ok_or(NO_SUCH_OBJECT)?, request, call)

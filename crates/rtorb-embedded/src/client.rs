@@ -81,7 +81,15 @@ impl Client {
         let sent = request
             .encode(&mut w, request_id, arguments)
             .map_err(SystemException::from_encode)
-            .and_then(|()| link::send(&mut *self.link, &w).map_err(unsent));
+            .and_then(|()| {
+                link::send(&mut *self.link, &w).map_err(|error| {
+                    // Only after a timeout, the rest of an earlier reply can still come.
+                    if error == LinkError::Broken {
+                        self.receiver.clear();
+                    }
+                    unsent(error)
+                })
+            });
         self.out = w.into_buffer();
         sent.map(|()| request_id)
     }

@@ -144,8 +144,8 @@ fn policy_of(thread: libc::pid_t) -> SchedPolicy {
 /// Checks whether a thread of this process may have `policy`, by its capabilities and limits, without changing anything.
 ///
 /// SCHED_FIFO and SCHED_RR need CAP_SYS_NICE or RLIMIT_RTPRIO of at least the priority; SCHED_DEADLINE needs CAP_SYS_NICE
-/// (sched(7)). A container can keep the capability but not its power (a user namespace, seccomp, a control group without
-/// real-time runtime). Only trying shows that: call [`apply_policy`] on a thread that ends after it.
+/// (sched(7)). A container can keep the capability but not its power (seccomp, a control group without real-time runtime).
+/// Only trying shows that: call [`apply_policy`] on a thread that ends after it.
 ///
 /// # Errors
 /// [`Refused`] as [`apply_policy`] would return.

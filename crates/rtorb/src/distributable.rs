@@ -21,4 +21,6 @@ pub use parameter::{
 };
 pub(crate) use thread_call::ThreadCall;
 pub use thread_id::ThreadId;
-pub(crate) use visit::{Origin, cancel, cancel_all_of, cancel_request, is_cancelled, is_known};
+pub(crate) use visit::{
+    Origin, cancel, cancel_all_of, cancel_request, is_cancelled, is_known, visits_of,
+};

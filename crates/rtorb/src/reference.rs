@@ -23,7 +23,7 @@ mod thread_policies;
 mod timeout;
 mod untyped_call;
 
-use crate::connection::{Client, Route};
+use crate::connection::{Client, Route, SharedEndpoint};
 use crate::endpoint::Endpoint;
 use crate::exception::{SystemException, inconsistent};
 use crate::realtime::Policy;
@@ -204,6 +204,31 @@ impl Inner {
             route.readdress(mode, &self.ior);
         }
         ObjectRef::of(inner)
+    }
+
+    /// Returns the same reference, with connections of the code set of `endpoint`; `None` if it has them.
+    #[cold]
+    fn in_code_set_of(&self, endpoint: &SharedEndpoint) -> Option<ObjectRef> {
+        let (char_code_set, names) = (endpoint.char_code_set, endpoint.names_code_sets);
+        let agrees =
+            |it: &SharedEndpoint| it.char_code_set == char_code_set && it.names_code_sets == names;
+        if self.routes.iter().all(|route| agrees(&route.endpoint)) {
+            return None;
+        }
+        let mut inner = self.copy();
+        inner.preferred = AtomicUsize::new(self.preferred.load(Ordering::Relaxed));
+        for Route { endpoint, .. } in &mut inner.routes {
+            if agrees(endpoint) {
+                continue;
+            }
+            let key = endpoint.key_with(char_code_set, names);
+            *endpoint = if endpoint.is_private {
+                Arc::new(SharedEndpoint::new(&key, true))
+            } else {
+                self.client.core.endpoints.share(key)
+            };
+        }
+        Some(ObjectRef::of(inner))
     }
 
     /// Copies the reference, with the same connections, but without its new location.

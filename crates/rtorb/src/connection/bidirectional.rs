@@ -13,7 +13,7 @@ use super::exclusive;
 use super::invocation::{Arguments, Invocation};
 use super::multiplexed::{RETRIES_MAX, may_retry};
 use super::reply::{CallError, Outcome, Results, read_whole_reply};
-use super::route::{EndpointKey, Route, SharedEndpoint};
+use super::route::{Route, SharedEndpoint};
 use super::shared::Others;
 use crate::exception::{Phase, SystemException, local};
 use crate::outgoing::CancelRequest;
@@ -218,12 +218,7 @@ impl BidirectionalConnection {
     #[cold]
     fn in_its_code_set(&self, route: &Route) -> Route {
         let endpoint = &route.endpoint;
-        let key = EndpointKey {
-            endpoint: (*endpoint.endpoint).clone(),
-            char_code_set: self.char_code_set,
-            names_code_sets: endpoint.names_code_sets,
-            protocol: endpoint.protocol,
-        };
+        let key = endpoint.key_with(self.char_code_set, endpoint.names_code_sets);
         Route {
             endpoint: Arc::new(SharedEndpoint::new(&key, true)),
             ..route.clone()

@@ -135,6 +135,21 @@ impl SharedEndpoint {
         }
     }
 
+    /// Returns the key of the same endpoint, with connections of that code set.
+    #[cold]
+    pub(crate) fn key_with(
+        &self,
+        char_code_set: CharCodeSet,
+        names_code_sets: bool,
+    ) -> EndpointKey {
+        EndpointKey {
+            endpoint: (*self.endpoint).clone(),
+            char_code_set,
+            names_code_sets,
+            protocol: self.protocol,
+        }
+    }
+
     /// Makes an endpoint that is not in the table.
     pub(crate) fn new(key: &EndpointKey, is_private: bool) -> Self {
         Self {

@@ -59,7 +59,7 @@ impl Visit {
     }
 
     /// Cancels the visit, and the call that it waits for.
-    pub(super) fn cancel(&self) {
+    pub(crate) fn cancel(&self) {
         // The lock keeps the connection of the call from being used for another one meanwhile.
         let calling = self.calling.lock();
         if !self.is_cancelled.swap(true, Ordering::AcqRel)
@@ -108,7 +108,12 @@ pub(crate) fn cancel(id: ThreadId) -> bool {
 ///
 /// Other visits of the thread in this process are where it came from, or get cancellations of their own from its calls.
 pub(crate) fn cancel_request(origin: Origin) {
-    cancel_visits_where(|visit| visit.origin == Some(origin));
+    visits_of(origin).iter().for_each(|visit| visit.cancel());
+}
+
+/// Returns the visit of the thread that a request brought here, to be cancelled later.
+pub(crate) fn visits_of(origin: Origin) -> Vec<Arc<Visit>> {
+    visits_where(|visit| visit.origin == Some(origin))
 }
 
 /// Cancels all visits that requests of a connection began: its client is gone.
@@ -116,11 +121,7 @@ pub(crate) fn cancel_request(origin: Origin) {
 /// A visit may have its reply already, and the client have closed the connection for that reason. So this cancels the visit, and not
 /// its thread, which goes on elsewhere.
 pub(crate) fn cancel_all_of(session: usize) {
-    cancel_visits_where(|visit| visit.origin.is_some_and(|origin| origin.session == session));
-}
-
-fn cancel_visits_where(is_meant: impl Fn(&Visit) -> bool) {
-    let meant = visits_where(is_meant);
+    let meant = visits_where(|visit| visit.origin.is_some_and(|origin| origin.session == session));
     meant.iter().for_each(|visit| visit.cancel());
 }
 

@@ -14,7 +14,7 @@ impl RtOrb {
     /// New threads start before this returns, scheduled as the others. A thread that is one too many ends at the first moment at which no
     /// request of the lane is in progress, because one in progress may wait for a nested call that needs this thread. Until
     /// then it serves, and counts no more against [`Limits::pool_threads_max`](crate::Limits::pool_threads_max). If only one thread would
-    /// be left, and servants of the lane call the lane itself, it stays.
+    /// be left, and servants of the lane call the lane itself, it stays for good, and is still not counted against that limit.
     ///
     /// # Errors
     /// BAD_PARAM for an unknown pool or lane, for a pool without lanes, with borrowing or with request filters, without a thread, for

@@ -6,9 +6,7 @@ use super::timeout::CallTime;
 use super::{Inner, ObjectRef};
 use crate::clock::monotonic_ns;
 use crate::connection::started::{self, RETRIES_MAX, StartedCallError};
-use crate::connection::{
-    AddedContexts, Arguments, Invocation, InvocationKind, Outcome, Results, Route,
-};
+use crate::connection::{AddedContexts, Arguments, Invocation, InvocationKind, Outcome, Results};
 use crate::distributable;
 use crate::exception::{SystemException, local};
 use crate::interceptors::{ClientInterception, Ending, OtherEnding};
@@ -41,8 +39,6 @@ pub(super) struct InFlight {
     target: Target,
     call: PendingCall,
     place: CallPlace,
-    /// The code sets of its arguments, if the client names code sets: those of the first route.
-    code_sets: Option<CodeSets>,
     time: CallTime,
     at: Option<Priority>,
     /// The most times that the request is still sent elsewhere.
@@ -61,6 +57,8 @@ pub(super) struct InFlight {
 struct Target {
     /// The object, at its last known location.
     object: ObjectRef,
+    /// The same with connections of the code set of the arguments, if its own have another one.
+    recoded: Option<ObjectRef>,
     route: RouteStep,
 }
 
@@ -233,16 +231,14 @@ impl InFlight {
         place: CallPlace,
         sent: SentRequest,
     ) -> Self {
-        let is_at_known = sent.target.is_some();
-        let target = Target {
-            object: sent.target.unwrap_or_else(|| object.clone()),
-            route: sent.route,
-        };
         Self {
             object: object.clone(),
-            is_at_known,
-            code_sets: target.code_sets(),
-            target,
+            is_at_known: sent.target.is_some(),
+            target: Target {
+                object: sent.target.unwrap_or_else(|| object.clone()),
+                recoded: None,
+                route: sent.route,
+            },
             call: sent.call,
             place,
             time: sending.time,
@@ -387,7 +383,7 @@ impl InFlight {
 
     /// Returns true if the location has a route after this one, and there is time for it.
     fn has_later_route(&self) -> bool {
-        let Target { object, route } = &self.target;
+        let Target { object, route, .. } = &self.target;
         let is_late = || self.time.deadline.has_passed(monotonic_ns());
         route.step + 1 < object.inner.routes.len() && !is_late()
     }
@@ -438,14 +434,21 @@ impl InFlight {
     ) -> Result<(), SystemException> {
         self.time.is_delayed = true;
         self.object.check_begun(self.time)?;
+        // The reply has the code set of the arguments too.
+        let recoded = target.inner.in_code_set_of(&self.reading()?.route.endpoint);
         let mut sent = core::mem::take(&mut self.place.slot.out);
         sent.truncate(self.call.request_bytes);
-        match self.send_bytes(&sent, &target, from, added) {
+        match self.send_bytes(&sent, recoded.as_ref().unwrap_or(&target), from, added) {
             Ok((call, route)) => {
                 self.call = call;
                 self.has_ended = false;
+                if let Some(recoded) = &recoded {
+                    let preferred = recoded.inner.preferred.load(Ordering::Relaxed);
+                    target.inner.preferred.store(preferred, Ordering::Relaxed);
+                }
                 self.target = Target {
                     object: target,
+                    recoded,
                     route,
                 };
                 Ok(())
@@ -467,8 +470,12 @@ impl InFlight {
         from: Option<(RouteStep, SystemException)>,
         added: Option<&ContextBuffer>,
     ) -> Result<(PendingCall, RouteStep), SystemException> {
-        let request = PassedRequest::parse(sent, self.code_sets);
-        let request = request.map_err(|_| local::CONTRADICTION)?;
+        let endpoint = &self.reading()?.route.endpoint;
+        let code_sets = endpoint.names_code_sets.then(|| CodeSets {
+            char_data: endpoint.char_code_set.registry(),
+            wchar_data: code_sets::UTF_16,
+        });
+        let request = PassedRequest::parse(sent, code_sets).map_err(|_| local::CONTRADICTION)?;
         let request = match added {
             Some(added) => request.with_contexts(added),
             None => request,
@@ -485,12 +492,17 @@ impl InFlight {
 
     /// The invocation for reading its reply.
     fn reading(&self) -> Result<Invocation<'_>, SystemException> {
-        let inner = &self.target.object.inner;
+        let Target {
+            object,
+            recoded,
+            route,
+        } = &self.target;
+        let inner = &recoded.as_ref().unwrap_or(object).inner;
         let mut invocation = inner.oneway("")?;
         invocation.response = Response::FromTarget;
         invocation.deadline = self.time.deadline;
         invocation.is_delayed = true;
-        if let Some(route) = self.target.route() {
+        if let Some(route) = inner.routes.get(route.index(inner)) {
             invocation.route = route;
         }
         Ok(invocation)
@@ -507,22 +519,6 @@ impl Drop for InFlight {
             let abandoned = Ending::Other(OtherEnding::Abandoned);
             let _ = self.object.end_interception(interception, abandoned);
         }
-    }
-}
-
-impl Target {
-    fn route(&self) -> Option<&Route> {
-        let inner = &self.object.inner;
-        inner.routes.get(self.route.index(inner))
-    }
-
-    /// Returns the code sets that the client names there, if it names any.
-    fn code_sets(&self) -> Option<CodeSets> {
-        let endpoint = &self.route()?.endpoint;
-        endpoint.names_code_sets.then(|| CodeSets {
-            char_data: endpoint.char_code_set.registry(),
-            wchar_data: code_sets::UTF_16,
-        })
     }
 }
 

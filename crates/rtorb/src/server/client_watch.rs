@@ -95,11 +95,17 @@ impl WatchedClient for Session {
                 distributable::cancel_all_of(ptr::from_ref(self).addr());
             }
             Ok(count) => {
-                let ids = || cancelled_requests(&bytes[..count]);
-                ids().for_each(|id| self.cancelled.note(id));
+                let ids = cancelled_requests(&bytes[..count]);
+                // Found before one ends: the client may use its id again.
+                let meant: Vec<_> = ids
+                    .flat_map(|id| {
+                        self.cancelled.note(id);
+                        distributable::visits_of(self.origin(id))
+                    })
+                    .collect();
                 // Not meanwhile: a cancellation sends.
                 drop(watches);
-                ids().for_each(|id| distributable::cancel_request(self.origin(id)));
+                meant.iter().for_each(|visit| visit.cancel());
             }
             Err(_) => {}
         }

@@ -55,8 +55,7 @@ impl ServedConnection {
     #[inline(never)]
     fn end(&mut self) {
         self.session.end_reading();
-        // The pool would lose one with each connection otherwise.
-        self.reading.give_buffer_back(&self.session);
+        self.reading.end_buffer(&self.session);
         self.session.orb.buffers.note_freed();
         if self.session.orb.is_stopping() {
             close_all(vec![Arc::clone(&self.session)]);

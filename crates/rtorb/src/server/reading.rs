@@ -78,6 +78,13 @@ impl Reading {
         }
     }
 
+    /// Gives the buffer of a connection that has ended back, whatever is in it: the pool would lose one with each connection otherwise.
+    #[cold]
+    pub(crate) fn end_buffer(&mut self, session: &Session) {
+        self.receiver.clear();
+        self.give_buffer_back(session);
+    }
+
     /// True if a part of a message has come.
     #[cold]
     pub(crate) fn has_partial(&self) -> bool {

@@ -304,10 +304,6 @@ impl<'m, const SITE: u8> Upcall<'m> for OrbUpcall<'m, '_, SITE> {
         object.servant.check_presence(&self.names.id)
     }
 
-    fn leave(&mut self, object: Self::Object) {
-        drop(object);
-    }
-
     // Always: it is in the path of every call, and its other callers are rare.
     #[inline(always)]
     fn call(
@@ -340,13 +336,7 @@ impl<'m, const SITE: u8> OrbUpcall<'m, '_, SITE> {
     ) -> Result<(), SystemException> {
         let (orb, session) = (self.orb, call.reply.responder.session);
         let upcall = session.map_or(orb.upcall, Session::upcall);
-        let running = match begin(&orb.rt, &object, request, call, self.thread) {
-            Ok(running) => running,
-            Err(exception) => {
-                drop(object);
-                return Err(exception);
-            }
-        };
+        let running = begin(&orb.rt, &object, request, call, self.thread)?;
         if SITE == site::RARE && orb.has_interceptors() {
             // Beside the priority.
             call.reply.note_intercepted();

@@ -10,8 +10,10 @@ use rtorb::{
 };
 use rtorb_tests::fake::{FakeServer, Peer, reference_at, reply, request_id, yes};
 use rtorb_tests::loopback::own_endpoint;
+use rtorb_tests::ours::Ours;
 use rtorb_tests::recorder::message;
 use rtorb_tests::running::until;
+use rtorb_tests::stubs::exchange::Desk;
 use rtorb_wire::code_sets::{CodeSetComponent, CodeSetComponentInfo};
 use rtorb_wire::giop::{Expiry, Header, RequestHeader, contexts};
 use std::io::Write;
@@ -869,6 +871,36 @@ fn a_request_that_is_sent_again_names_the_code_sets_of_its_arguments() {
         let named: Vec<_> = told.try_iter().collect();
         let latin = Some(CharCodeSet::Latin1.registry());
         assert_eq!(named, [latin; 3], "{connection}");
+    }
+}
+
+#[test]
+fn a_request_that_is_sent_again_leaves_the_code_set_of_its_other_connections() {
+    let ours = Ours::serve();
+    let served: &Ior = ours.desk.as_object().ior();
+    let text = "caf\u{e9}";
+    for connection in supporting() {
+        let (refuses, opened) = refusing();
+        let both = Ior {
+            type_id: served.type_id.clone(),
+            profiles: [profile_with(&refuses, CharCodeSet::Latin1)]
+                .into_iter()
+                .chain(served.profiles.iter().cloned())
+                .collect(),
+        };
+        let orb = with(connection, Orb::builder());
+        let object = |ior: &Ior| orb.string_to_object(&ior.to_string()).expect("a reference");
+        let either = object(&both);
+        let echo = || -> Call<String> {
+            either.start("echo_string", |w| w.str(text), |r| Ok(r.str()?.into()))
+        };
+        for _ in 0..2 {
+            assert_eq!(echo().wait().as_deref(), Ok(text), "{connection}");
+            let desk = Desk::unchecked_narrow(object(served));
+            assert_eq!(desk.echo_string(text).as_deref(), Ok(text), "{connection}");
+        }
+        let refused = opened.load(Ordering::SeqCst);
+        assert_eq!(refused, 1, "{connection}: the second begins with the other");
     }
 }
 

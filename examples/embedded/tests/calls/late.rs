@@ -13,6 +13,8 @@ struct Halting {
     replies: Vec<u8>,
     /// What [`receive`](Link::receive) does next; it delivers all there is once this is empty.
     steps: Vec<Step>,
+    /// The number of requests that it still takes before it breaks once; it loses what it has then.
+    until_broken: Option<usize>,
 }
 
 enum Step {
@@ -54,6 +56,14 @@ impl Link for Served<'_> {
 
 impl Link for Halting {
     fn send(&mut self, bytes: &[u8]) -> Result<(), LinkError> {
+        self.until_broken = match self.until_broken {
+            Some(0) => {
+                self.until_broken = None;
+                self.replies.clear();
+                return Err(LinkError::Broken);
+            }
+            left => left.map(|left| left - 1),
+        };
         self.requests.extend_from_slice(bytes);
         Ok(())
     }
@@ -99,4 +109,18 @@ fn a_timeout_amid_a_reply_costs_one_call() {
         assert_eq!(late.kind, ExceptionKind::Timeout);
         assert_eq!(party.level(), Ok(7), "{part} bytes came in time");
     }
+}
+
+#[test]
+fn a_link_that_breaks_before_a_request_loses_the_rest_of_the_reply_before() {
+    let link = Halting {
+        steps: vec![Step::TimeOut, Step::Deliver(30)],
+        until_broken: Some(1),
+        ..Halting::default()
+    };
+    let object = ObjectRef::new(client_of(link), "IDL:Exchange/Party:1.0", KEY);
+    let party = Party::unchecked_narrow(object);
+    assert_eq!(party.name().unwrap_err().kind, ExceptionKind::Timeout);
+    assert_eq!(party.level().unwrap_err().kind, ExceptionKind::CommFailure);
+    assert_eq!(party.level(), Ok(7));
 }

@@ -195,10 +195,7 @@ impl Connection {
                 break true;
             }
             match reader.take_one::<false>(workspace, request, self) {
-                (Next::Over, _) => {
-                    reader.reading.give_buffer_back(&self.session);
-                    return Turn::Over;
-                }
+                (Next::Over, _) => return Turn::Over,
                 (Next::Done, has_more) => break has_more,
                 (Next::Incomplete, _) => {}
             }
@@ -291,7 +288,7 @@ impl ConnectionReader {
                     .serve_next::<{ site::LANE }>(&of.session, workspace)
                 {
                     Next::Over => {
-                        self.reading.give_buffer_back(&of.session);
+                        self.reading.end_buffer(&of.session);
                         return Served::Over;
                     }
                     Next::Incomplete => break,
@@ -328,7 +325,13 @@ impl ConnectionReader {
             match next {
                 Next::Incomplete if received == Received::All => return (Next::Incomplete, false),
                 Next::Incomplete => {}
-                next => return (next, received == Received::More || !self.reading.is_empty()),
+                Next::Over => {
+                    self.reading.end_buffer(&of.session);
+                    return (Next::Over, false);
+                }
+                next @ Next::Done => {
+                    return (next, received == Received::More || !self.reading.is_empty());
+                }
             }
             received = self.receive(of);
             if received == Received::End {
@@ -361,10 +364,10 @@ impl ConnectionReader {
         }
     }
 
-    /// The end. The buffer goes back to the pool, which would lose one with each connection otherwise.
+    /// The end.
     #[cold]
     fn received_end(&mut self, of: &Connection) -> Received {
-        self.reading.give_buffer_back(&of.session);
+        self.reading.end_buffer(&of.session);
         Received::End
     }
 
@@ -491,6 +494,30 @@ mod tests {
         let mut room = TakenRequest::with_room();
         let turn = connection.serve(Readiness::Readable, &mut workspace, &mut room);
         assert_eq!(turn, Turn::Over);
+        assert_eq!(core.buffers.take()[8000], 7, "the same buffer");
+    }
+
+    #[test]
+    fn a_connection_that_its_client_closes_takes_no_buffer_from_the_pool() {
+        let _world = World::perfect();
+        let orb = Orb::builder().build().expect("an ORB");
+        let (mut accepted, client) = accepted(&orb);
+        let core = &orb.core.adapters.server;
+        let mut buffer = core.buffers.take();
+        // Behind what is received into it.
+        buffer[8000] = 7;
+        core.buffers.give_back(buffer);
+        assert!(accepted.reading.get_buffer(&accepted.session));
+        // A CloseConnection, and a byte that has no meaning any more.
+        let close = b"GIOP\x01\x02\x00\x05\x00\x00\x00\x00.";
+        let sent = client.send_message_now(close, &[]);
+        assert_eq!(sent.expect("it is open"), close.len());
+        let connection = Connection::new(accepted, Concurrency::Always);
+        let mut workspace = Workspace::new(ThreadPriority::keeping());
+        let mut request = TakenRequest::with_room();
+        let mut reader = connection.enter(Readiness::Readable).expect("nobody reads");
+        let taken = reader.take_one::<false>(&mut workspace, &mut request, &connection);
+        assert_eq!(taken, (Next::Over, false));
         assert_eq!(core.buffers.take()[8000], 7, "the same buffer");
     }
 
