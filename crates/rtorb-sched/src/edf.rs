@@ -69,6 +69,7 @@ pub fn response_times(tasks: &[Task], limits: SearchLimits) -> Vec<Response> {
         transaction,
         begins: Begins::AtEnd,
         thread_until: None,
+        may_be_overtaken: false,
     };
     let steps: Vec<Step> = tasks.iter().enumerate().map(step).collect();
     let found = holistic(&steps, &[SchedulingPolicy::EarliestDeadline], limits);

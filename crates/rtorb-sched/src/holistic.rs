@@ -16,6 +16,7 @@
 //!             = A_j+(a + J_j)                    for the step itself, and a predecessor as far as it arrived until a
 //!             = A_j+(a - g_j + J_j)              for a successor               point 3 below; g_j the least gap
 //!             = A_j+(a + J_j), at least 1        for one that may run meanwhile
+//!             and A_j+(w - a) - 1 more           for a predecessor; for all of these if the next job may overtake i; point 4 below
 //!             = A_j(w + J_j - phi_j(a))          for a stranger with an offset
 //!      phi_j  = (a + O_j - O_i + J_j) mod gcd(T_i, T_j)                        near Tindell 1994; Palencia & Gonzalez Harbour 1998
 //!      under earliest deadline first at most A_j+(a + D_i - D_j + J_j)         Spuri 1996
@@ -40,7 +41,8 @@
 //!    the end of `i`. That is not so if a message in the middle of `i` begins the way to the successor, and `i` does not keep the
 //!    processor from it ([`Begins`]): then as many run, and at least one.
 //! 4. Later jobs arrive at `a + T`, `a + 2 T` or after. Their successors of `i` wait for `i`. Of a predecessor at most `ceil((w -
-//!    a) / T) - 1` jobs begin before `w`: none, if `i` ends within the period.
+//!    a) / T) - 1` jobs begin before `w`: none, if `i` ends within the period. If `i` waits in its middle, and its next job has a
+//!    thread of its own, that one may run meanwhile: then so many later jobs count of `i` itself, and of its successors, too.
 //!
 //! The bound is the largest `w - a`. Between two values of `a` at which a count of 3 grows, `w` does not grow. So only those
 //! values are analysed, from `-J` of `i` (released at 0, as late as possible) to the end of the longest busy period. The analysis
@@ -93,6 +95,9 @@ pub struct Step {
     /// Of a root whose jobs have one thread: the step with whose end the thread becomes free for the next job. `None` for a root
     /// whose next job needs no more than the processor.
     pub thread_until: Option<usize>,
+    /// Whether a job of the step waits in its middle, for what it calls on its processor or for a mutex, while its next jobs have threads of
+    /// their own: they may run before it ends. Unused under earliest deadline first.
+    pub may_be_overtaken: bool,
 }
 
 /// How early a step may begin.

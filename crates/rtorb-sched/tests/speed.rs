@@ -37,6 +37,7 @@ fn steps(
             transaction,
             begins: Begins::AtEnd,
             thread_until: None,
+            may_be_overtaken: false,
         }
     };
     (0..COUNT).map(step).collect()

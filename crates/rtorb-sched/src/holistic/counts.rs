@@ -33,6 +33,7 @@ pub fn interference(
         let relation = relation(steps, policy, of, index);
         let interferer = Interferer {
             relation,
+            has_later: relation.has_later(own),
             arrivals: steps[index].task.arrivals(),
             jitter_ns: found[index].release_ns,
             lag: Lag::between(&own.task, &steps[index].task, relation),
@@ -72,6 +73,8 @@ pub(super) fn lead_ns(own: &Step, other: &Step) -> Option<i128> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interferer {
     pub(super) relation: Relation,
+    /// Whether its jobs that arrive after the analysed one may run before that one ends, if it is no stranger.
+    pub(super) has_later: bool,
     pub(super) arrivals: Arrivals,
     pub(super) jitter_ns: u64,
     /// The relation of its arrivals to those of the analysed step, if static offsets give one.
@@ -126,15 +129,13 @@ impl Interferer {
             return self.arriving_in(arrival_ns, window_ns);
         }
         let fixed = self.until(arrival_ns);
-        match self.relation {
-            Relation::Before => {
-                let later = self.after(arrival_ns, window_ns);
-                fixed
-                    .saturating_add(later)
-                    .min(self.arriving_in(arrival_ns, window_ns))
-            }
-            _ => fixed,
+        if !self.has_later {
+            return fixed;
         }
+        let later = self.after(arrival_ns, window_ns);
+        fixed
+            .saturating_add(later)
+            .min(self.arriving_in(arrival_ns, window_ns))
     }
 
     /// Returns its jobs whose deadline is not after that of the analysed job. `lead_ns` is how much later the deadline of a job

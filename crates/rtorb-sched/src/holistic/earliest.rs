@@ -127,6 +127,7 @@ impl DeadlineStream {
     fn interferer(&self) -> Interferer {
         Interferer {
             relation: Relation::Stranger,
+            has_later: false,
             arrivals: self.jobs.arrivals,
             jitter_ns: self.jobs.jitter_ns,
             lag: None,

@@ -49,6 +49,13 @@ pub(super) enum Relation {
     Stranger,
 }
 
+impl Relation {
+    /// Returns whether jobs of the related step that arrive after the analysed one of `own` may run before that one ends.
+    pub(super) fn has_later(self, own: &Step) -> bool {
+        self == Self::Before || own.may_be_overtaken
+    }
+}
+
 /// Returns the relatives of every step.
 ///
 /// # Panics

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::counts::Interferer;
 use super::earliest::DeadlineDemand;
 use super::fixed::LevelDemand;
-use super::relatives::{Relatives, follows, relatives};
+use super::relatives::{Relation, Relatives, follows, relatives};
 use super::search::{LatestJob, StepBudget, Subject};
 use super::{FIRST_NS, SchedulingPolicy, Step, StepResponse};
 use crate::limits::SearchLimits;
@@ -373,11 +374,23 @@ impl<'a> Rounds<'a> {
         blocking.max().unwrap_or_default()
     }
 
+    /// Returns the number of the step's own jobs in its window.
+    fn own_jobs(&self, index: usize) -> u64 {
+        let (step, worst) = (&self.steps[index], self.worst[index]);
+        let own = Interferer {
+            relation: Relation::Itself,
+            has_later: Relation::Itself.has_later(step),
+            arrivals: step.task.arrivals(),
+            jitter_ns: self.seen_ns[index],
+            lag: None,
+        };
+        own.jobs(worst.arrival_ns, worst.window_ns)
+    }
+
     /// Returns the result in terms of jitter and periods.
     fn found_of(&self, index: usize) -> StepResponse {
         let worst = self.worst[index];
-        let arrivals = self.steps[index].task.arrivals();
-        let period = i128::from(arrivals.period_ns);
+        let period = i128::from(self.steps[index].task.arrivals().period_ns);
         let since = |step: usize| worst.arrival_ns + i128::from(self.seen_ns[step]);
         let whole = |step: &usize| since(*step) >= 0 && since(*step) % period == 0;
         let chain =
@@ -392,7 +405,7 @@ impl<'a> Rounds<'a> {
             release_ns: self.seen_ns[index],
             job: number(since(begins_with) / period),
             later_ns: number(since(begins_with) % period),
-            own_jobs: arrivals.jobs_until(since(index)),
+            own_jobs: self.own_jobs(index),
             blocking_ns: self.blocking_ns(index),
         }
     }

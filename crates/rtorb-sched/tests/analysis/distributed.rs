@@ -130,6 +130,7 @@ fn jobs_by_deadline_that_offsets_keep_apart_have_bounds_without_waiting() {
         transaction,
         begins: Begins::AtEnd,
         thread_until: None,
+        may_be_overtaken: false,
     };
     let steps = [step(0, 0), step(1, 33), step(2, 66)];
     let limits = SearchLimits {

@@ -110,6 +110,7 @@ fn no_growth_is_reported_if_no_change_helps() {
         transaction: usize::try_from(level).expect("few"),
         begins: Begins::AtEnd,
         thread_until: None,
+        may_be_overtaken: false,
     };
     let steps = [
         alone(Task::periodic(10, 11), 0),

@@ -283,6 +283,7 @@ fn single_steps_have_the_responses_of_tasks() {
             transaction: index,
             begins: holistic::Begins::AtEnd,
             thread_until: None,
+            may_be_overtaken: false,
         };
         let steps: Vec<Step> = tasks.iter().enumerate().map(step).collect();
         let found = holistic(

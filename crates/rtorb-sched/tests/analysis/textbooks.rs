@@ -220,6 +220,7 @@ fn palencia_two_transactions() {
         transaction: place / 3,
         begins: Begins::AtEnd,
         thread_until: None,
+        may_be_overtaken: false,
     };
     // The network is the third; on each, 0 is above 1.
     let steps = [

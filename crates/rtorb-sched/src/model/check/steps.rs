@@ -1,6 +1,6 @@
 //! The steps of the analysis: the segments of a composed system with priorities, then its interrupts.
 
-use super::super::composition::{Composition, Part, sum_ns};
+use super::super::composition::{Composition, Part, Segment, sum_ns};
 use super::super::report::Layer;
 use super::super::system::System;
 use super::blocking::{BlockingSection, Levels, Lockers};
@@ -162,6 +162,7 @@ impl<'a> View<'a> {
                 transaction: self.system.behaviours.len() + index,
                 begins: Begins::AtEnd,
                 thread_until: None,
+                may_be_overtaken: false,
             });
         }
         steps
@@ -191,6 +192,8 @@ impl<'a> View<'a> {
             transaction: segment.root,
             begins: self.begins(index),
             thread_until: None,
+            // A root has one thread; the others have as many as a lane needs.
+            may_be_overtaken: segment.priority_of != segment.root && self.waits_amid(segment),
         }
     }
 
@@ -238,13 +241,19 @@ impl<'a> View<'a> {
         let Some(before) = before.filter(|_| segments[index].begins_early) else {
             return Begins::AtEnd;
         };
-        // A thread of a lane with levels performs such calls itself, and nothing as urgent begins while it waits for a mutex.
-        let policy = self.composition.processors[before.processor].scheduling;
-        let may_wait = before.calls_here || !before.sections.is_empty();
-        match policy {
-            SchedulingPolicy::FixedPriority if may_wait => Begins::MeanwhileIfAsUrgent,
-            _ => Begins::Meanwhile,
+        if self.waits_amid(before) {
+            Begins::MeanwhileIfAsUrgent
+        } else {
+            Begins::Meanwhile
         }
+    }
+
+    /// Returns whether the thread of a segment may wait in its middle, so that what is as urgent goes first. A thread of a lane with levels
+    /// performs calls on its CPU itself, and nothing as urgent begins while it waits for a mutex.
+    fn waits_amid(&self, segment: &Segment) -> bool {
+        let policy = self.composition.processors[segment.processor].scheduling;
+        policy == SchedulingPolicy::FixedPriority
+            && (segment.calls_here || !segment.sections.is_empty())
     }
 
     /// Returns the blocking of a segment by the kernel and by sections.

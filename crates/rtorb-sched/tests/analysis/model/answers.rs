@@ -522,6 +522,31 @@ fn a_more_urgent_callee_of_a_sender_without_execution_executes_itself() {
     }
 }
 
+/// Messages that wait together for `busy` come together. While a job waits for its servant, the next one begins with another thread, and
+/// its servant may run first. A job that locks nothing and calls nobody is not overtaken.
+#[test]
+fn the_next_job_may_overtake_one_that_waits_for_a_servant() {
+    let serving = [
+        &called("act", 1, "priority = 30\ncalls = [{ to = \"d.serve\" }]"),
+        &called("serve", 3, ""),
+    ];
+    for (serving, bound_ms) in [
+        (serving.map(String::as_str).concat(), 28),
+        (called("act", 4, "priority = 30"), 20),
+    ] {
+        let send =
+            "deadline = \"40ms\"\npriority = 50\ncalls = [{ to = \"d.act\", way = \"one-way\" }]";
+        let text = format!(
+            "name = \"plant\"\nstrategy = \"dms\"\n[[node]]\nname = \"n\"\ncpus = 2\n[[component]]\nname = \"c\"\n{}{}\
+             [[component]]\nname = \"d\"\ncpu = 1\n{serving}",
+            periodic("busy", 100, 15, "priority = 60"),
+            periodic("main", 10, 1, send),
+        );
+        let bounds = bounds_ms(&checked(&text), &["c.main", "d.act"]);
+        assert_eq!(bounds, [Some(16), Some(bound_ms)]);
+    }
+}
+
 /// A CPU by deadline: two components in one process, called from a CPU with priorities in all ways.
 const BY_DEADLINE: &str = r#"
 name = "plant"

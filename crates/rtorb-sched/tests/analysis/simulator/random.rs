@@ -89,6 +89,7 @@ fn place(
                 Begins::AtEnd
             },
             thread_until: None,
+            may_be_overtaken: false,
         });
     }
     // Some roots have a thread that also waits for what follows.
