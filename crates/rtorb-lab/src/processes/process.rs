@@ -241,7 +241,8 @@ impl Process {
             }
         }
         let printed = String::from_utf8_lossy(&std::mem::take(&mut self.buffer)).into_owned();
-        let status = self.child().and_then(|child| exited_within(child, POLITE));
+        let left = Duration::from_nanos(deadline_ns.saturating_sub(monotonic_ns()));
+        let status = self.child().and_then(|child| exited_within(child, left));
         match status {
             Some(status) if status.success() => Ok(printed),
             Some(status) => {
