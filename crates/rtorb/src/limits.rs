@@ -82,7 +82,8 @@ pub struct Limits {
     pub collocated_depth_max: usize,
     /// How long a connection may be silent and keep its receive buffer. Then the buffer goes to the pool of `spare_buffers_max`, and
     /// comes from there with the next request; a new connection has none until its first request. Without its buffer, a connection
-    /// costs less than 2 KiB, and with `thread_per_connection` its thread's stack; over TLS it keeps the state of its session too, in all
+    /// costs less than 2 KiB, and with `thread_per_connection` its thread's stack and, at a TCP or UNIX socket, 1 KiB: messages of up to
+    /// 1 KiB need no other buffer there. Over TLS it keeps the state of its session too, in all
     /// about 4 KiB. It is taken away when the connection has been silent for this time, and not within the first quarter of it; later by as
     /// long as servants occupy all threads of the lane, or the reactive thread. A look at the connections takes a millisecond for each 64 of
     /// them. From 10 ms to a day.

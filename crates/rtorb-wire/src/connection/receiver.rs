@@ -84,6 +84,9 @@ pub enum ReceiveError {
 /// The first size of the buffer in bytes: large enough for nearly all messages, and small enough for a thousand connections.
 const BUFFER_BYTES_MIN: usize = 8 << 10;
 
+/// The size of a small buffer in bytes: large enough for most messages, and for a silent connection to keep.
+const SMALL_BUFFER_BYTES: usize = 1 << 10;
+
 /// The most bytes that [`Receiver::free_ahead`] offers behind an incomplete message, whatever the size of the buffer. After so
 /// many, a thread that reads several connections turns to the next one. Moving up the rest after each message stays cheap.
 const AHEAD_BYTES: usize = 64 << 10;
@@ -124,6 +127,30 @@ impl Receiver {
     /// A buffer as large as a new receiver's.
     pub fn new_buffer() -> Vec<u8> {
         vec![0; BUFFER_BYTES_MIN]
+    }
+
+    /// A buffer for messages of up to 1 KiB, of a connection that may be silent for long. [`exchange`](Self::exchange) it for one that grows
+    /// once a message [needs](Self::needs_larger_buffer) that.
+    pub fn new_small_buffer() -> Vec<u8> {
+        vec![0; SMALL_BUFFER_BYTES]
+    }
+
+    /// True if the message that is incomplete does not fit into its [small](Self::new_small_buffer) buffer.
+    pub fn needs_larger_buffer(&self) -> bool {
+        self.has_small_buffer() && self.expected > SMALL_BUFFER_BYTES
+    }
+
+    fn has_small_buffer(&self) -> bool {
+        self.buffer.len() == SMALL_BUFFER_BYTES
+    }
+
+    /// Goes on with another buffer, which has room for all bytes that have been received; returns its own one.
+    ///
+    /// # Panics
+    /// If `buffer` is too small.
+    pub fn exchange(&mut self, mut buffer: Vec<u8>) -> Vec<u8> {
+        buffer[..self.end].copy_from_slice(&self.buffer[..self.end]);
+        core::mem::replace(&mut self.buffer, buffer)
     }
 
     /// True if it has a buffer.
@@ -394,7 +421,7 @@ impl Receiver {
     #[cold]
     fn make_room(&mut self, message_bytes: usize) {
         self.expected = message_bytes;
-        if self.end == self.buffer.len() {
+        if self.end == self.buffer.len() && !self.has_small_buffer() {
             let size = message_bytes.min(2 * self.buffer.len()).max(self.end + 1);
             self.buffer.resize(size, 0);
         }
@@ -742,5 +769,35 @@ mod tests {
         assert!(connection.look_at_partial(), "the rest has not come");
         assert_eq!(receive_at(&mut receiver, &connection, &cancel(2)), 1);
         assert!(!connection.look_at_partial(), "it was given up");
+    }
+
+    #[test]
+    fn a_small_buffer_does_not_grow_and_another_one_goes_on() {
+        for bytes in [100, SMALL_BUFFER_BYTES, 3 * BUFFER_BYTES_MIN] {
+            let sent = request(1, bytes);
+            let mut receiver = Receiver::without_buffer(Side::Server, LIMITS);
+            let none = receiver.exchange(Receiver::new_small_buffer());
+            assert!(none.is_empty() && receiver.has_small_buffer());
+            let mut left = &sent[..];
+            let mut exchanged = 0;
+            let whole = loop {
+                if let Some(message) = receiver.next().expect("a request") {
+                    break message.bytes.to_vec();
+                }
+                if receiver.needs_larger_buffer() {
+                    let small = receiver.exchange(Receiver::new_buffer());
+                    assert_eq!(small.len(), SMALL_BUFFER_BYTES);
+                    exchanged += 1;
+                }
+                let free = receiver.free();
+                let count = free.len().min(left.len());
+                assert!(count > 0, "there is room");
+                free[..count].copy_from_slice(&left[..count]);
+                receiver.advance(count);
+                left = &left[count..];
+            };
+            assert_eq!(whole, sent);
+            assert_eq!(exchanged, usize::from(bytes > 100));
+        }
     }
 }

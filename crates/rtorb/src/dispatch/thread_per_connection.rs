@@ -48,9 +48,8 @@ pub(super) fn run(
             };
             let session = Arc::clone(&connection.session);
             let stream = &session.stream;
-            let silence = orb.limits.idle_buffer_time / 2;
             if orb.client.core.watchdog.watch_peer(stream).is_err()
-                || stream.set_receive_timeout(silence).is_err()
+                || connection.begin_watching_silence().is_err()
             {
                 refuse(&session);
                 continue;
@@ -128,8 +127,11 @@ impl ConnectionScan {
             if look.is_for_partial {
                 session.look_at_partial();
             }
-            if let Some(memory) = session.stream.memory().filter(|_| look.is_silent) {
-                memory.interrupt();
+            if look.is_silent {
+                session.trim();
+                if let Some(memory) = session.stream.memory() {
+                    memory.interrupt();
+                }
             }
         };
         let mut next = Some(0);

@@ -171,7 +171,8 @@ mod tests {
             let clients = addresses.each_ref().map(|_| Orb::builder().build());
             for (address, client) in addresses.iter().zip(&clients) {
                 let client = client.as_ref().expect("an ORB");
-                let url = format!("corbaloc:{address}nobody");
+                // A request that does not fit into a small buffer.
+                let url = format!("corbaloc:{address}{}", "nobody".repeat(300));
                 let object = client.string_to_object(&url).expect("a reference");
                 for round in 0..3 {
                     assert_eq!(object.non_existent(), Ok(true), "{name}, {url}, {round}");
@@ -183,5 +184,31 @@ mod tests {
             let served = thread.join().expect("no panic");
             assert!(served.is_ok(), "{name}: {served:?}");
         }
+    }
+
+    #[test]
+    fn small_messages_at_a_socket_take_no_buffer_from_the_pool() {
+        let server = Orb::builder().listen("iiop://127.0.0.1:0").build();
+        let server = server.expect("an ORB");
+        server.root_poa().expect("it listens");
+        let serving = server.clone();
+        let thread = std::thread::spawn(move || serving.run());
+        let buffers = &server.core.adapters.server.buffers;
+        buffers.give_back(Receiver::new_buffer());
+        let endpoints = server.endpoints();
+        let Some(Endpoint::Tcp { host, port }) = endpoints.first() else {
+            panic!("the endpoint is TCP");
+        };
+        let client = Orb::builder().build().expect("an ORB");
+        for (key, spare) in [("nobody", 1), (&*"nobody".repeat(300), 0)] {
+            let url = format!("corbaloc:iiop:1.2@{host}:{port}/{key}");
+            let object = client.string_to_object(&url).expect("a reference");
+            for _ in 0..3 {
+                assert_eq!(object.non_existent(), Ok(true));
+                assert_eq!(buffers.spare.lock().len(), spare, "{key}");
+            }
+        }
+        server.shutdown();
+        thread.join().expect("no panic").expect("it served");
     }
 }

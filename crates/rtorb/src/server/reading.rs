@@ -65,6 +65,21 @@ impl Reading {
         lacks_buffer
     }
 
+    pub(super) fn has_buffer(&self) -> bool {
+        self.receiver.has_buffer()
+    }
+
+    /// True if the next message does not fit into the small buffer.
+    pub(super) fn needs_larger_buffer(&self) -> bool {
+        self.receiver.needs_larger_buffer()
+    }
+
+    /// Goes on with another buffer; returns its own one.
+    #[cold]
+    pub(super) fn exchange_buffer(&mut self, buffer: Vec<u8>) -> Vec<u8> {
+        self.receiver.exchange(buffer)
+    }
+
     /// Gives the buffer of a silent connection back, unless a part of a message is in it.
     #[cold]
     pub(crate) fn give_buffer_back(&mut self, session: &Session) {
