@@ -97,8 +97,7 @@ impl Receiving {
             "0".to_owned()
         };
         for queue in [URGENT_QUEUE, FLOOD_QUEUE] {
-            set(device, &format!("queues/rx-{queue}/rps_cpus"), &steered)
-                .map_err(of_isolated)?;
+            set(device, &format!("queues/rx-{queue}/rps_cpus"), &steered).map_err(of_isolated)?;
         }
         let Some(priorities) = priorities else {
             return Ok(());
