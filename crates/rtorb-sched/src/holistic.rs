@@ -41,8 +41,8 @@
 //!    the end of `i`. That is not so if a message in the middle of `i` begins the way to the successor, and `i` does not keep the
 //!    processor from it ([`Begins`]): then as many run, and at least one.
 //! 4. Later jobs arrive at `a + T`, `a + 2 T` or after. Their successors of `i` wait for `i`. Of a predecessor at most `ceil((w -
-//!    a) / T) - 1` jobs begin before `w`: none, if `i` ends within the period. If `i` waits in its middle, and its next job has a
-//!    thread of its own, that one may run meanwhile: then so many later jobs count of `i` itself, and of its successors, too.
+//!    a) / T) - 1` jobs begin before `w`: none, if `i` ends within the period. If `i` waits in its middle, its next job may run
+//!    meanwhile, because it has a thread of its own. Then the same number of later jobs counts for `i` itself and for its successors.
 //!
 //! The bound is the largest `w - a`. Between two values of `a` at which a count of 3 grows, `w` does not grow. So only those
 //! values are analysed, from `-J` of `i` (released at 0, as late as possible) to the end of the longest busy period. The analysis

@@ -88,7 +88,7 @@ impl Drop for Strace {
 /// Whether strace is installed and may trace what it did not start, which Yama refuses on many hosts.
 #[must_use]
 pub fn is_usable(folder: &Path) -> bool {
-    // It waits until nobody can write to it any more.
+    // It ends when its standard input does.
     let waiting = Command::new("cat")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
