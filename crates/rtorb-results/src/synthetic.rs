@@ -39,18 +39,23 @@ pub fn results(experiment: &str, series: Vec<Series>) -> Results {
 pub fn of_system(preempt: &str, mut results: Results) -> OfSystem {
     results.host.preempt_rt = preempt == "full";
     OfSystem {
-        system: System {
-            kernel: Kernel {
-                name: "6.12".to_owned(),
-                release: String::new(),
-                image: "vmlinuz".into(),
-                sha256: String::new(),
-                package: None,
-                board: None,
-            },
-            preempt: preempt.to_owned(),
-        },
+        system: system(preempt),
         results: vec![results],
+    }
+}
+
+/// A system of a campaign.
+pub fn system(preempt: &str) -> System {
+    System {
+        kernel: Kernel {
+            name: "6.12".to_owned(),
+            release: String::new(),
+            image: "vmlinuz".into(),
+            sha256: String::new(),
+            package: None,
+            board: None,
+        },
+        preempt: preempt.to_owned(),
     }
 }
 

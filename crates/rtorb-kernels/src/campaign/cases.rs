@@ -439,24 +439,12 @@ const NEVER_BEGUN: &str = "it was not begun";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::campaign::System;
     use crate::campaign::plan::{self, Selection};
-    use crate::catalogue::Kernel;
     use rtorb_results::synthetic;
 
     fn identity(parts: &[plan::Part]) -> Identity {
         Identity {
-            systems: vec![System {
-                kernel: Kernel {
-                    name: "6.12".to_owned(),
-                    release: String::new(),
-                    image: "vmlinuz".into(),
-                    sha256: String::new(),
-                    package: None,
-                    board: None,
-                },
-                preempt: String::new(),
-            }],
+            systems: vec![synthetic::system("")],
             asked: vec![None],
             boots: parts
                 .iter()
