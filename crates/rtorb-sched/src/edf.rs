@@ -190,10 +190,14 @@ impl DemandTest<'_> {
         }
     }
 
-    /// Returns a task whose jitter leaves no time to execute.
+    /// Returns a task whose jitter leaves no time to wait or to execute.
     fn hopeless(&self) -> Option<(usize, &Task)> {
         let mut all = self.tasks.iter().enumerate();
-        all.find(|(_, task)| task.worst_ns > 0 && task.deadline_ns <= task.jitter_ns)
+        all.find(|(_, task)| {
+            let needs_time = task.worst_ns > 0 || task.blocking_ns > 0;
+            let needed_ns = task.jitter_ns.saturating_add(u64::from(needs_time));
+            task.deadline_ns < needed_ns
+        })
     }
 
     /// Returns the length of the longest busy period.
@@ -319,11 +323,22 @@ mod tests {
                 interval_ns: 5
             }
         );
-        let jittery = [Task::periodic(10, 1).with_jitter(10)];
-        let missed = demand(&jittery, SearchLimits::default());
-        assert!(
-            matches!(missed, DemandResult::Misses { task: 0, .. }),
-            "{missed:?}"
+        let none = Task::periodic(10, 0);
+        for jittery in [
+            Task::periodic(10, 1).with_jitter(10),
+            none.with_jitter(10).with_blocking(1),
+            none.with_jitter(11),
+        ] {
+            let missed = demand(&[jittery], SearchLimits::default());
+            assert!(
+                matches!(missed, DemandResult::Misses { task: 0, .. }),
+                "{missed:?}"
+            );
+        }
+        let at_once = [none.with_jitter(10)];
+        assert_eq!(
+            demand(&at_once, SearchLimits::default()),
+            DemandResult::Meets
         );
     }
 

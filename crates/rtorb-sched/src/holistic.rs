@@ -33,7 +33,8 @@
 //!
 //! 1. Let 0 be the last moment before the release of `i` at which no step that precedes `i` in priority was waiting on its
 //!    processor. From 0 to `f` the processor executes only jobs that were released from 0 on, and at most one blocking. So `f` is
-//!    at most the least `w` that holds all of it. A job that arrived at `x` was released from 0 on only if `x + J >= 0`.
+//!    at most the least `w` that holds all of it. A job that arrived at `x` was released from 0 on only if `x + J >= 0`. If `i` has no
+//!    execution, it ends at the first moment at which no other waits: then the counts of (6) are those of a window of `w + 1`.
 //! 2. Steps of other transactions have at most `ceil((w + J) / T)` jobs each. So have steps on parallel branches of the same
 //!    transaction.
 //! 3. Earlier jobs of the transaction arrived at `a - T`, `a - 2 T` or before. So `floor((a + J) / T) + 1` jobs of `i` itself
@@ -95,8 +96,8 @@ pub struct Step {
     /// Of a root whose jobs have one thread: the step with whose end the thread becomes free for the next job. `None` for a root
     /// whose next job needs no more than the processor.
     pub thread_until: Option<usize>,
-    /// Whether a job of the step waits in its middle, for what it calls on its processor or for a mutex, while its next jobs have threads of
-    /// their own: they may run before it ends. Unused under earliest deadline first.
+    /// Whether a job of the step, or of a predecessor, waits in its middle, for what it calls on its processor or for a mutex, while its next
+    /// jobs have threads of their own: they may run before it ends. Unused under earliest deadline first.
     pub may_be_overtaken: bool,
 }
 

@@ -11,7 +11,7 @@
 //!
 //! `A_j` is the arrival curve of equation (1), `ceil(s / T_j)` without bursts, and `t(q)` the least time from the first to the job
 //! with this number, `q T` without bursts. (2) is that of Audsley et al. 1993, with the jobs of Lehoczky 1990;
-//! (3) that of Tindell, Burns and Wellings 1994.
+//! (3) that of Tindell, Burns and Wellings 1994. If `C` is 0, what arrives at `w(q)` delays the job too: then (2) has `A_j(w(q) + J_j + 1)`.
 //!
 //! Tasks of one level interfere with each other in full. So the result bounds every work-conserving order among them that keeps
 //! each task's own jobs in order: first come first served (SCHED_FIFO), by deadline or by laxity, preemptive or not.
@@ -176,11 +176,11 @@ impl Interference {
     /// Analyses each job of the longest busy period; `None` if the search ended early.
     fn over_busy_period(&self, task: &Task, search: &mut ResponseSearch) -> Option<()> {
         let mut base = task.blocking_ns.checked_add(task.worst_ns)?;
-        let mut window = base.max(1);
+        let mut window = base;
         for number in 0.. {
             let arrived_ns = task.arrivals().arrival_ns(number)?;
-            window =
-                self.fixed_point(base, window, |window| search.note(task, window, arrived_ns))?;
+            let note = |window| search.note(task, window, arrived_ns);
+            window = self.fixed_point(base, window, task.tail_ns(), note)?;
             search.note(task, window, arrived_ns)?;
             let next_ns = task.arrivals().arrival_ns(number + 1)?;
             if window.checked_add(task.jitter_ns)? <= next_ns {
@@ -192,16 +192,18 @@ impl Interference {
         None
     }
 
-    /// Returns the least window that holds `base` and all that arrives in it, searching upwards from `window`.
+    /// Returns the least window that holds `base` and all that arrives in it and its tail, searching upwards from `window`.
     fn fixed_point(
         &self,
         base: u64,
         mut window: u64,
+        tail_ns: u64,
         mut step: impl FnMut(u64) -> Option<()>,
     ) -> Option<u64> {
         loop {
             step(window)?;
-            let needed = demand_in(&self.streams, window)?.checked_add(base)?;
+            let arriving_ns = window.checked_add(tail_ns)?;
+            let needed = demand_in(&self.streams, arriving_ns)?.checked_add(base)?;
             if needed <= window {
                 return Some(needed);
             }
@@ -222,12 +224,7 @@ impl ResponseSearch {
         let response = window
             .checked_add(task.jitter_ns)?
             .saturating_sub(arrived_ns);
-        // The first guess of 1 ns is too long for a job without execution time.
-        if window > 1 || task.worst_ns > 0 {
-            self.worst_ns = self.worst_ns.max(response);
-        } else {
-            self.worst_ns = self.worst_ns.max(response - window);
-        }
+        self.worst_ns = self.worst_ns.max(response);
         Some(())
     }
 }

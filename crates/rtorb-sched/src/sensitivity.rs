@@ -305,14 +305,15 @@ impl GrowthAnalysis<'_> {
                 .checked_sub(self.now.jitter_ns(index))?,
             spare_ns: 0,
         };
-        let asked_ns = self.asked_ns(index, alone, alone.until_ns)?;
+        let arriving_ns = alone.until_ns.checked_add(step.task.tail_ns())?;
+        let asked_ns = self.asked_ns(index, alone, arriving_ns)?;
         Some(LocalSlack {
             spare_ns: alone.until_ns.saturating_sub(asked_ns),
             ..alone
         })
     }
 
-    /// Returns the demand of a step's window before its job ends.
+    /// Returns the demand of a step's window before its job ends. For a job without execution the window includes its tail.
     fn asked_ns(&self, index: usize, alone: LocalSlack, window_ns: u64) -> Option<u64> {
         let task = &self.steps[index].task;
         let mut asked_ns = demand_in(&self.above[alone.above], window_ns)?;
@@ -398,24 +399,33 @@ impl GrowthAnalysis<'_> {
     /// Returns a lower bound of the growth that a step tolerates, from its deadline alone.
     fn surely_ns(&self, index: usize, growing: &[usize]) -> u64 {
         let bears = |alone: LocalSlack| {
-            let jobs = self.growing_jobs(index, alone.until_ns, growing)?;
+            let tail_ns = self.steps[index].task.tail_ns();
+            let arriving_ns = alone.until_ns.checked_add(tail_ns)?;
+            let jobs = self.growing_jobs(index, arriving_ns, growing)?;
             Some(alone.spare_ns / jobs.max(1))
         };
         self.alone[index].and_then(bears).unwrap_or(0)
     }
 
-    /// Returns whether a step meets its deadline with this growth.
+    /// Returns whether a step meets its deadline with this growth, which is not 0.
     fn bears(&self, index: usize, growing: &[usize], by_ns: u64) -> bool {
         let Some(alone) = self.alone[index] else {
             return false;
         };
+        // A growing job has execution.
+        let tail_ns = if growing.contains(&index) {
+            0
+        } else {
+            self.steps[index].task.tail_ns()
+        };
         let asked = |window_ns: u64| {
-            let jobs = self.growing_jobs(index, window_ns, growing)?;
-            let asked_ns = self.asked_ns(index, alone, window_ns)?;
+            let arriving_ns = window_ns.checked_add(tail_ns)?;
+            let jobs = self.growing_jobs(index, arriving_ns, growing)?;
+            let asked_ns = self.asked_ns(index, alone, arriving_ns)?;
             asked_ns.checked_add(jobs.checked_mul(by_ns)?)
         };
         // The jobs in the present worst window also run in a longer one.
-        let now_ns = self.now.window_ns(index).max(1);
+        let now_ns = self.now.window_ns(index);
         let grown = self
             .growing_jobs(index, now_ns, growing)
             .and_then(|jobs| jobs.checked_mul(by_ns));

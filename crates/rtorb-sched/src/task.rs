@@ -157,6 +157,12 @@ impl Task {
         self
     }
 
+    /// Returns how much longer than its window the time is in which jobs arrive that delay a job, in ns. A job without execution ends at
+    /// the first moment at which no other waits, so what arrives at the end of its window delays it too.
+    pub(crate) const fn tail_ns(&self) -> u64 {
+        if self.worst_ns == 0 { 1 } else { 0 }
+    }
+
     pub(crate) const fn arrivals(&self) -> Arrivals {
         Arrivals {
             period_ns: self.period_ns,

@@ -1,6 +1,6 @@
 //! The number of jobs of each step in a window.
 
-use super::relatives::{Relation, relation};
+use super::relatives::{Relation, relatives};
 use super::search::LatestJob;
 use super::{FIRST_NS, SchedulingPolicy, Step, StepResponse};
 use crate::arrivals::Arrivals;
@@ -24,25 +24,27 @@ pub fn interference(
     let own = &steps[of];
     let policy = processors[own.processor];
     let window = found[of].worst(own.task.period_ns);
+    let window_ns = window.window_ns.saturating_add(own.task.tail_ns());
+    let relatives = &relatives(steps, processors)[of];
     let goes_before = |index: &usize| {
         let other = &steps[*index];
         let urgent = policy == SchedulingPolicy::EarliestDeadline || other.level <= own.level;
         *index != of && other.processor == own.processor && urgent && other.task.worst_ns > 0
     };
     let jobs = |index: usize| {
-        let relation = relation(steps, policy, of, index);
+        let relation = relatives.relation(index);
         let interferer = Interferer {
             relation,
-            has_later: relation.has_later(own),
+            has_later: relation.has_later(steps, of),
             arrivals: steps[index].task.arrivals(),
             jitter_ns: found[index].release_ns,
             lag: Lag::between(&own.task, &steps[index].task, relation),
         };
         match policy {
-            SchedulingPolicy::FixedPriority => interferer.jobs(window.arrival_ns, window.window_ns),
+            SchedulingPolicy::FixedPriority => interferer.jobs(window.arrival_ns, window_ns),
             SchedulingPolicy::EarliestDeadline => {
                 let lead_ns = lead_ns(own, &steps[index]);
-                interferer.jobs_due(lead_ns, window.arrival_ns, window.window_ns)
+                interferer.jobs_due(lead_ns, window.arrival_ns, window_ns)
             }
         }
     };

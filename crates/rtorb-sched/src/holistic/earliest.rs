@@ -139,6 +139,8 @@ struct DeadlineSearch<'a> {
     lane: &'a DeadlineDemand,
     deadline_ns: u64,
     jitter_ns: u64,
+    /// [`Task::tail_ns`](crate::Task::tail_ns) of the step.
+    tail_ns: u64,
     /// The step, its relatives, and then the steps with a lag.
     family: Vec<Relative>,
     /// The number of steps before those with a lag.
@@ -168,6 +170,7 @@ impl<'a> DeadlineSearch<'a> {
             lane,
             deadline_ns: own.task.deadline_ns,
             jitter_ns: subject.own_jitter_ns(),
+            tail_ns: own.task.tail_ns(),
             related: 1 + subject.relatives.each().count(),
             family,
             growths: Vec::new(),
@@ -246,7 +249,7 @@ impl<'a> DeadlineSearch<'a> {
         budget: &mut StepBudget,
         latest: &mut LatestJob,
     ) -> Option<u64> {
-        let mut window_ns = 1;
+        let mut window_ns = 1 - self.tail_ns;
         let complete = self.fill_window(&mut window_ns, arrival_ns, &self.family, budget);
         let worst = LatestJob {
             arrival_ns,
@@ -277,6 +280,7 @@ impl<'a> DeadlineSearch<'a> {
         let jobs_due: Vec<u64> = self.lane.streams.iter().map(due).collect();
         let blocking_ns = self.lane.blocking_ns(due_ns);
         fixed_point(window_ns, budget, |window| {
+            let window = window.checked_add(self.tail_ns)?;
             let asked_ns = self.lane.asked_ns(&jobs_due, window)?;
             with_family(family, asked_ns, arrival_ns, window)?.checked_add(blocking_ns)
         })

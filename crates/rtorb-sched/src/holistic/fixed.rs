@@ -60,6 +60,8 @@ impl LinearDemand {
 struct FixedSearch<'a> {
     streams: &'a [Stream],
     blocking_ns: u64,
+    /// [`Task::tail_ns`] of the step.
+    tail_ns: u64,
     /// The step and its relatives, with the execution time of one job of each. The streams contain all of them too, so their
     /// share is subtracted.
     family: Vec<(Interferer, u64)>,
@@ -75,9 +77,11 @@ impl<'a> FixedSearch<'a> {
             linear.add(task, interferer.jitter_ns, -1.0);
             (interferer, task.worst_ns)
         });
+        let own = &subject.steps[subject.index].task;
         Self {
             streams: &demand.set.streams,
-            blocking_ns: subject.steps[subject.index].task.blocking_ns,
+            blocking_ns: own.blocking_ns,
+            tail_ns: own.tail_ns(),
             family: family.collect(),
             linear,
         }
@@ -116,6 +120,7 @@ impl<'a> FixedSearch<'a> {
 
     /// Returns the demand of a window before the job with this arrival ends.
     fn needed(&self, arrival_ns: i128, window_ns: u64) -> Option<u64> {
+        let window_ns = window_ns.checked_add(self.tail_ns)?;
         let mut sum = demand_in(self.streams, window_ns)?;
         for (interferer, worst_ns) in &self.family {
             sum -= interferer.unrelated().jobs(arrival_ns, window_ns) * worst_ns;
@@ -143,8 +148,6 @@ impl<'a> FixedSearch<'a> {
         for (interferer, worst_ns) in self.family.iter().filter(sure) {
             base_ns = base_ns.checked_add(interferer.until(arrival_ns).checked_mul(*worst_ns)?)?;
         }
-        // A job without execution time still begins together with others.
-        let base_ns = base_ns.max(1);
         let left = 1.0 - self.linear.of_each;
         if left < LEFT_MIN {
             return Some(base_ns);

@@ -19,7 +19,24 @@ impl Relatives {
     }
 
     pub(crate) fn contains(&self, index: usize) -> bool {
-        self.each().any(|(relative, _)| relative == index)
+        self.relation(index) != Relation::Stranger
+    }
+
+    /// Returns the relation of another step to the one that has these relatives.
+    pub(super) fn relation(&self, index: usize) -> Relation {
+        let found = self.each().find(|&(relative, _)| relative == index);
+        found.map_or(Relation::Stranger, |(_, relation)| relation)
+    }
+
+    /// Returns the steps, of `follower` and those that follow it, that may run before the end of the step that has these relatives. Then its
+    /// response has at least one job of each, which is no part of the time until the follower is released.
+    pub(crate) fn overlapping(
+        &self,
+        steps: &[Step],
+        follower: usize,
+    ) -> impl Iterator<Item = usize> {
+        let meanwhile = self.meanwhile.iter().copied();
+        meanwhile.filter(move |&step| follows(steps, follower, step))
     }
 
     pub(super) fn each(&self) -> impl Iterator<Item = (usize, Relation)> {
@@ -50,17 +67,27 @@ pub(super) enum Relation {
 }
 
 impl Relation {
-    /// Returns whether jobs of the related step that arrive after the analysed one of `own` may run before that one ends.
-    pub(super) fn has_later(self, own: &Step) -> bool {
-        self == Self::Before || own.may_be_overtaken
+    /// Returns whether jobs of the related step that arrive after the analysed one of the step `own` may run before that one ends.
+    pub(super) fn has_later(self, steps: &[Step], own: usize) -> bool {
+        steps[own].may_be_overtaken || self == Self::Before && !keeps_thread(steps, own)
     }
+}
+
+/// Returns whether the thread of a step's root performs no later job before the step has ended.
+fn keeps_thread(steps: &[Step], step: usize) -> bool {
+    let before = |index: &usize| steps[*index].after;
+    let mut way = core::iter::successors(Some(step), before).take(steps.len());
+    way.any(|index| {
+        let done = steps[index].thread_until;
+        done.is_some_and(|done| follows(steps, step, done))
+    })
 }
 
 /// Returns the relatives of every step.
 ///
 /// # Panics
 /// If the order of steps has a cycle or names a missing step.
-pub(super) fn relatives(steps: &[Step], processors: &[SchedulingPolicy]) -> Vec<Relatives> {
+pub(crate) fn relatives(steps: &[Step], processors: &[SchedulingPolicy]) -> Vec<Relatives> {
     let mut all = vec![Relatives::default(); steps.len()];
     for (index, step) in steps.iter().enumerate() {
         let (mut next, mut first) = (step.after, index);
@@ -85,52 +112,8 @@ pub(super) fn relatives(steps: &[Step], processors: &[SchedulingPolicy]) -> Vec<
     all
 }
 
-/// Returns the relation of `other` to `of`; both run on the same processor.
-pub(super) fn relation(
-    steps: &[Step],
-    policy: SchedulingPolicy,
-    of: usize,
-    other: usize,
-) -> Relation {
-    // The step on the way from `earlier` to `later` that `earlier` releases.
-    let first = |earlier: usize, later: usize| {
-        let before = |index: &usize| steps[*index].after;
-        let mut chain = core::iter::successors(Some(later), before).take(steps.len());
-        chain.find(|&index| steps[index].after == Some(earlier))
-    };
-    if of == other {
-        return Relation::Itself;
-    }
-    if !counts(steps, policy, of, other) {
-        return Relation::Stranger;
-    }
-    if first(other, of).is_some() {
-        return Relation::Before;
-    }
-    match first(of, other) {
-        Some(first) if waits(steps, policy, (of, first), other) => Relation::After,
-        Some(_) => Relation::Meanwhile,
-        None => Relation::Stranger,
-    }
-}
-
-/// Returns whether `step`, which is `follower` or follows it, may run before the end of the follower's predecessor. Then that one's
-/// response has at least one job of it, which is no part of the time until the follower is released.
-pub(crate) fn overlaps(
-    steps: &[Step],
-    processors: &[SchedulingPolicy],
-    follower: usize,
-    step: usize,
-) -> bool {
-    steps[follower].after.is_some_and(|before| {
-        let policy = processors[steps[before].processor];
-        relation(steps, policy, before, step) == Relation::Meanwhile
-            && follows(steps, follower, step)
-    })
-}
-
 /// Returns whether a step is another one, or follows it.
-pub(super) fn follows(steps: &[Step], earlier: usize, step: usize) -> bool {
+fn follows(steps: &[Step], earlier: usize, step: usize) -> bool {
     let before = |index: &usize| steps[*index].after;
     let mut way = core::iter::successors(Some(step), before).take(steps.len());
     way.any(|index| index == earlier)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::counts::Interferer;
 use super::earliest::DeadlineDemand;
 use super::fixed::LevelDemand;
-use super::relatives::{Relation, Relatives, follows, relatives};
+use super::relatives::{Relation, Relatives, relatives};
 use super::search::{LatestJob, StepBudget, Subject};
 use super::{FIRST_NS, SchedulingPolicy, Step, StepResponse};
 use crate::limits::SearchLimits;
@@ -343,8 +343,7 @@ impl<'a> Rounds<'a> {
     /// Returns how much of a step's response is execution that an early follower begins. The message that releases the follower is
     /// sent without it.
     fn overlap_ns(&self, index: usize, follower: usize) -> u64 {
-        let meanwhile = self.layout.relatives[index].meanwhile.iter().copied();
-        let its = meanwhile.filter(|&step| follows(self.steps, follower, step));
+        let its = self.layout.relatives[index].overlapping(self.steps, follower);
         its.fold(0, |sum, step| {
             sum.saturating_add(self.steps[step].task.worst_ns)
         })
@@ -379,7 +378,7 @@ impl<'a> Rounds<'a> {
         let (step, worst) = (&self.steps[index], self.worst[index]);
         let own = Interferer {
             relation: Relation::Itself,
-            has_later: Relation::Itself.has_later(step),
+            has_later: Relation::Itself.has_later(self.steps, index),
             arrivals: step.task.arrivals(),
             jitter_ns: self.seen_ns[index],
             lag: None,

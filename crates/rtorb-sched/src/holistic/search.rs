@@ -48,7 +48,7 @@ impl Subject<'_> {
         all.map(move |(index, relation)| {
             let interferer = Interferer {
                 relation,
-                has_later: relation.has_later(&self.steps[self.index]),
+                has_later: relation.has_later(self.steps, self.index),
                 arrivals: self.steps[index].task.arrivals(),
                 jitter_ns: self.jitter_ns[index],
                 lag: lag(index, relation),

@@ -163,16 +163,19 @@ fn processor(system: &System, place: Placement, costs: &mut Costs<'_>) -> Proces
         interrupts.push(Interrupt {
             period_ns: costs.tick_period(node),
             burst: Burst::NONE,
+            jitter_ns: 0,
             cost: interrupt("tick".to_owned(), tick_ns),
         });
     }
     for (root, period_ns) in roots(system).filter(|(root, _)| system.placement(*root) == place) {
         let release_ns = costs.release_interrupt(node);
         if release_ns > 0 {
-            let what = format!("release of {}", system.behaviours[root].name);
+            let root = &system.behaviours[root];
+            let what = format!("release of {}", root.name);
             interrupts.push(Interrupt {
                 period_ns,
-                burst: system.behaviours[root].trigger.burst(),
+                burst: root.trigger.burst(),
+                jitter_ns: root.jitter_ns,
                 cost: interrupt(what, release_ns),
             });
         }

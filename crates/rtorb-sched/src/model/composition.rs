@@ -42,6 +42,8 @@ pub struct Interrupt {
     pub period_ns: u64,
     /// The interrupts within a period.
     pub burst: Burst,
+    /// The longest time from the arrival of what it releases to the interrupt, in ns.
+    pub jitter_ns: u64,
     /// The cost of one interrupt.
     pub cost: Part,
 }

@@ -477,12 +477,20 @@ impl System {
             && self.scheduling(self.placement(behaviour)) == SchedulingPolicy::FixedPriority
     }
 
-    /// Returns true if others wait for no demoted job of a behaviour: it [has its own thread](Self::has_own_thread), and locks nothing, nor do
-    /// those that it waits for. With a mutex, a demoted job runs at the priority of whoever waits for it.
+    /// Returns true if others wait for no demoted job of a behaviour: it [has its own thread](Self::has_own_thread), and neither it nor those that
+    /// it waits for lock anything, send oneways or events, or execute on another CPU. With a mutex, a demoted job runs at the priority of whoever
+    /// waits for it. What it sends comes late, closer to what the next job sends than the period.
     #[must_use]
     pub fn is_bounded_by_demotion(&self, behaviour: usize) -> bool {
-        let locks = |&one: &usize| !self.behaviours[one].sections.is_empty();
-        self.has_own_thread(behaviour) && !self.with_awaited([behaviour]).iter().any(locks)
+        let here = self.placement(behaviour);
+        let disturbs = |&one: &usize| {
+            let Behaviour {
+                sections, calls, ..
+            } = &self.behaviours[one];
+            let sends = calls.iter().any(|call| call.way != CallWay::TwoWay);
+            sends || !sections.is_empty() || self.placement(one) != here
+        };
+        self.has_own_thread(behaviour) && !self.with_awaited([behaviour]).iter().any(disturbs)
     }
 
     /// Returns these behaviours and all that they wait for, by two-way calls.

@@ -3,14 +3,16 @@
 //! The analysis checks one system that is at least as demanding as both at any time: each behaviour has the shorter period and
 //! deadline, the longer execution and jitter, and the calls and sections of both. Each thread changes its priority at a time of its own, so
 //! behaviours whose ranges from the old to the new priority overlap share one priority, and bounds hold for any order of equal
-//! priorities. On a CPU that schedules by deadline, jobs of both modes compete by their deadlines, none of which is shorter than the one
-//! that is analysed. The costs are those of the new platforms. Two things are assumed. A behaviour keeps the shorter of its two periods
+//! priorities. On a CPU that schedules by deadline, each behaviour keeps the deadline that orders its jobs: a later one would delay what
+//! they release, and another one take a level more. The costs are those of the new platforms. Two things are assumed. A behaviour keeps the shorter of its two periods
 //! between the last arrival of the old mode and the first of the new one. A request finds a thread of its lane, which has the larger
 //! number of both modes meanwhile.
 
 mod bands;
 mod merge;
 mod worse;
+
+use std::collections::HashSet;
 
 use thiserror::Error;
 
@@ -68,9 +70,12 @@ impl SystemTransition {
             limits,
             strategy: None,
         };
+        let report = check(&system, &platforms, &options)?;
+        check_deadlines(old.report, &report)?;
+        check_deadlines(new.report, &report)?;
         let behaviours = old.system.behaviours.iter();
         Ok(Self {
-            report: check(&system, &platforms, &options)?,
+            report,
             old: behaviours.map(|one| one.name.clone()).collect(),
         })
     }
@@ -95,6 +100,23 @@ impl SystemTransition {
             Some(longest.max((*bound_ns)?))
         })
     }
+}
+
+/// Checks that the deadlines that order the jobs of a mode are those in the report of both.
+fn check_deadlines(mode: &CheckReport, both: &CheckReport) -> Result<(), TransitionError> {
+    let known: HashSet<&(String, u64)> = deadlines(both).collect();
+    match deadlines(mode).find(|one| !known.contains(one)) {
+        None => Ok(()),
+        Some((name, _)) => Err(fixed(
+            &format!("the deadline of {name}, which orders its jobs,"),
+            "no analysis covers jobs of both deadlines",
+        )),
+    }
+}
+
+fn deadlines(report: &CheckReport) -> impl Iterator<Item = &(String, u64)> {
+    let components = report.loading.components.iter();
+    components.flat_map(|component| &component.deadlines)
 }
 
 fn fixed(what: &str, because: &str) -> TransitionError {

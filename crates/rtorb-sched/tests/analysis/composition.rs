@@ -104,16 +104,19 @@ jitter = "1us"
     let [processor] = &composed.processors[..] else {
         panic!("{composed:?}")
     };
-    let interrupts: Vec<(u64, &str, u64)> = processor
+    let interrupts: Vec<(u64, u64, &str, u64)> = processor
         .interrupts
         .iter()
-        .map(|one| (one.period_ns, one.cost.what.as_str(), one.cost.ns))
+        .map(|one| {
+            let what = one.cost.what.as_str();
+            (one.period_ns, one.jitter_ns, what, one.cost.ns)
+        })
         .collect();
     assert_eq!(
         interrupts,
         [
-            (4_000_000, "tick", 5_000),
-            (10_000_000, "release of a.run", 3_000)
+            (4_000_000, 0, "tick", 5_000),
+            (10_000_000, 1_000, "release of a.run", 3_000)
         ]
     );
     assert_eq!(ends(&system, &composed, "a.run"), [(vec!["a.run"], 0)]);

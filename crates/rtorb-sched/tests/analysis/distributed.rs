@@ -11,7 +11,7 @@ use crate::simulator::random::{
 use crate::simulator::sets::check;
 use proptest::prelude::*;
 use rtorb_sched::holistic::{Begins, SchedulingPolicy, Step, StepResponse, holistic, interference};
-use rtorb_sched::{Phase, Response, SearchLimits, Task};
+use rtorb_sched::{Burst, Phase, Response, SearchLimits, Task};
 
 /// Possible runs: worst-case runs from various beginnings, and arbitrary ones.
 fn courses(set: &Transactions, found: &[StepResponse]) -> Vec<Course> {
@@ -113,6 +113,40 @@ fn offsets_never_lengthen_a_bound() {
         Ok(())
     });
     assert!(shorter.get() > 0, "offsets shortened {shorter:?} bounds");
+}
+
+/// The second job of a burst arrives when the first one ends, and goes first: a step without execution needs the processor for a moment too.
+#[test]
+fn a_step_without_execution_waits_for_what_arrives_when_the_processor_becomes_free() {
+    let step = |transaction: usize, task: Task| Step {
+        task: task.with_blocking(1),
+        processor: 0,
+        level: u32::try_from(transaction).expect("few"),
+        after: None,
+        delay_ns: 0,
+        transaction,
+        begins: Begins::AtEnd,
+        thread_until: None,
+        may_be_overtaken: false,
+    };
+    let burst = Burst { jobs: 2, gap_ns: 2 };
+    let steps = [
+        step(0, Task::periodic(10, 1).with_deadline(5).with_burst(burst)),
+        step(1, Task::periodic(20, 0)),
+    ];
+    for policy in [FIXED, EARLIEST] {
+        let found = holistic(&steps, policy, LIMITS);
+        let bounds = found.iter().map(|found| found.response.bound_ns());
+        assert_eq!(bounds.collect::<Vec<_>>(), [Some(2), Some(3)]);
+        assert_eq!(interference(&steps, policy, &found, 1), [(0, 2)]);
+        let course = Course {
+            chances: Chances(0),
+            offsets_ns: vec![0, 0],
+            at_worst: true,
+            horizon_ns: 10,
+        };
+        assert_eq!(longest_responses(&steps, policy, course), [2, 3]);
+    }
 }
 
 /// Three jobs of 30 in 100, a third of the period apart: none meets another, although unrelated ones would be busy for 90.

@@ -303,6 +303,23 @@ fn single_steps_have_the_responses_of_tasks() {
     });
 }
 
+/// A task without execution needs the processor for a moment: it waits for what is there, and for what arrives until it is free.
+#[test]
+fn a_task_without_execution_waits_like_others() {
+    let burst = Burst { jobs: 2, gap_ns: 2 };
+    for (above, blocking_ns, bound_ns) in [
+        (Task::periodic(10, 0), 0, 0),
+        (Task::periodic(10, 0), 1, 1),
+        (Task::periodic(10, 1), 0, 1),
+        (Task::periodic(10, 1), 9, 11),
+        (Task::periodic(10, 1).with_burst(burst), 1, 3),
+    ] {
+        let tasks = [above, Task::periodic(100, 0).with_blocking(blocking_ns)];
+        let bounds = response_times(&tasks, &[0, 1], SearchLimits::default());
+        assert_eq!(bounds[1], Response::Bounded { ns: bound_ns }, "{above:?}");
+    }
+}
+
 #[test]
 fn audsley_finds_an_order_whenever_there_is_one() {
     check(&task_sets(1..6), |tasks| {

@@ -24,7 +24,7 @@
 use std::collections::BTreeSet;
 
 use super::super::composition::{Composition, sum_ns};
-use super::super::system::{Locking, Section, System};
+use super::super::system::{Locking, Section, System, Trigger};
 use super::goals::Goals;
 use crate::holistic::SchedulingPolicy;
 
@@ -129,7 +129,7 @@ impl<'a> Lockers<'a> {
     }
 
     /// Returns whether a less urgent segment holds a resource that an equally or more urgent one locks. A job that was demoted is less
-    /// urgent than all others but the next one of its thread, which comes later.
+    /// urgent than all others but the next one of its thread, which comes later. The next one of a called behaviour has another thread.
     fn below(&self, segment: usize, wait: &BlockingSection, level: Levels<'_>) -> bool {
         let mine = level(segment);
         let owner = |segment: usize| self.composition.segments[segment].priority_of;
@@ -140,7 +140,11 @@ impl<'a> Lockers<'a> {
             };
             owner(wait.holder) != owner(segment) && sections.any(may_be)
         };
-        let wants = |&locker: &usize| level(locker) <= mine && owner(locker) != owner(wait.holder);
+        let is_called = |owner: usize| self.system.behaviours[owner].trigger == Trigger::Called;
+        let wants = |&locker: &usize| {
+            let is_later = owner(locker) == owner(wait.holder) && !is_called(owner(locker));
+            level(locker) <= mine && !is_later
+        };
         (level(wait.holder) > mine || is_demoted())
             && self.of_resource[wait.resource].iter().any(wants)
     }

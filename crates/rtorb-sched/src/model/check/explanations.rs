@@ -95,8 +95,8 @@ fn why(view: &View<'_>, analysis: &Analysis, target: MissedDeadline, shares: &[S
             },
             |overload| format!("It has no bound.{overload} So response times grow without bound."),
         ),
-        Response::Undecided { .. } if late_thread(view, analysis, activation.root).is_some() => {
-            late_thread(view, analysis, activation.root).unwrap_or_default()
+        Response::Undecided { .. } if late_thread(view, analysis, activation.done).is_some() => {
+            late_thread(view, analysis, activation.done).unwrap_or_default()
         }
         Response::Undecided { at_least_ns } => format!(
             "The search ended undecided: the response takes at least {} from the arrival of {root}, and the deadline is {deadline}. \
@@ -107,11 +107,19 @@ fn why(view: &View<'_>, analysis: &Analysis, target: MissedDeadline, shares: &[S
     }
 }
 
-/// Says which root has no bound, because its thread may be busy when its next job arrives: this one, or else another one.
-fn late_thread(view: &View<'_>, analysis: &Analysis, root: usize) -> Option<String> {
+/// Says which root has no bound, because its thread may be busy when its next job arrives: that of this segment, or else another one that
+/// may delay it.
+fn late_thread(view: &View<'_>, analysis: &Analysis, done: usize) -> Option<String> {
+    let segments = &view.composition.segments;
+    let root = segments[done].root;
     let late = view.late_threads(analysis);
-    let own = late.iter().find(|(other, _)| *other == root);
-    let &(at, busy_ns) = own.or(late.first())?;
+    let own = late.iter().find(|(first, _)| segments[*first].root == root);
+    let delaying = || {
+        late.iter()
+            .find(|(first, _)| delays(analysis, *first, done))
+    };
+    let &(first, busy_ns) = own.or_else(delaying)?;
+    let at = segments[first].root;
     let one = &view.system.behaviours[at];
     let name = &one.name;
     let whose = if at == root {
@@ -133,6 +141,27 @@ fn late_thread(view: &View<'_>, analysis: &Analysis, root: usize) -> Option<Stri
          it waits for shorter, or call it oneway.",
         text_of_ns(gap_ns)
     ))
+}
+
+/// Returns true if a step has no bound because the release of another one has none.
+fn delays(analysis: &Analysis, late: usize, step: usize) -> bool {
+    let steps = &analysis.steps;
+    let level = |step: usize| match analysis.policies[steps[step].processor] {
+        SchedulingPolicy::FixedPriority => u64::from(steps[step].level),
+        SchedulingPolicy::EarliestDeadline => 0,
+    };
+    // The most urgent level of each processor that has such a release.
+    let mut from = vec![u64::MAX; analysis.policies.len()];
+    let has_no_bound = |from: &[u64], step: usize| level(step) >= from[steps[step].processor];
+    let mut next = Some(late);
+    while let Some(released) = next {
+        from[steps[released].processor] = level(released);
+        next = (0..steps.len()).find(|&index| {
+            let before = steps[index].after;
+            before.is_some_and(|before| has_no_bound(&from, before)) && !has_no_bound(&from, index)
+        });
+    }
+    has_no_bound(&from, step)
 }
 
 /// Formats the largest shares.

@@ -6,7 +6,7 @@ use super::super::system::System;
 use super::blocking::{BlockingSection, Levels, Lockers};
 use super::goals::{Goals, period_ns};
 use crate::edf;
-use crate::holistic::relatives::overlaps;
+use crate::holistic::relatives::relatives;
 use crate::holistic::{
     Begins, FIRST_NS, SchedulingPolicy, Step, StepResponse, holistic, interference,
 };
@@ -52,9 +52,10 @@ impl Analysis {
     /// Returns the interference in a step's window until it releases a follower.
     pub(super) fn interference_before(&self, step: usize, follower: usize) -> Vec<(usize, u64)> {
         let mut all = self.interference(step);
+        let relatives = &relatives(&self.steps, &self.policies)[step];
+        let early: Vec<usize> = relatives.overlapping(&self.steps, follower).collect();
         for (other, times) in &mut all {
-            let overlaps = overlaps(&self.steps, &self.policies, follower, *other);
-            *times -= u64::from(overlaps);
+            *times -= u64::from(early.contains(other));
         }
         all.retain(|&(_, times)| times > 0);
         all
@@ -143,12 +144,19 @@ impl<'a> View<'a> {
     pub(super) fn steps(&self, level: Levels<'_>) -> Vec<Step> {
         let segments = 0..self.composition.segments.len();
         let mut steps: Vec<Step> = segments.map(|index| self.step(index, level)).collect();
+        // What a job releases before the last one ends may come first too. Predecessors come first.
+        for index in 0..steps.len() {
+            let before = steps[index].after;
+            steps[index].may_be_overtaken |=
+                before.is_some_and(|before| steps[before].may_be_overtaken);
+        }
         self.add_level_blocking(&mut steps);
         self.add_threads(&mut steps);
         for (index, &(processor, place)) in self.interrupts.iter().enumerate() {
             let interrupt = &self.composition.processors[processor].interrupts[place];
-            let task =
-                Task::periodic(interrupt.period_ns, interrupt.cost.ns).with_burst(interrupt.burst);
+            let task = Task::periodic(interrupt.period_ns, interrupt.cost.ns)
+                .with_burst(interrupt.burst)
+                .with_jitter(interrupt.jitter_ns);
             let task = match self.composition.processors[processor].scheduling {
                 SchedulingPolicy::FixedPriority => task,
                 SchedulingPolicy::EarliestDeadline => task.with_deadline(FIRST_NS),
@@ -219,18 +227,18 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns the roots whose thread is not proven to be free when the next job arrives, each with the time for which a job keeps it at
-    /// least, if that is known.
+    /// Returns the first segments of the roots whose thread is not proven to be free when the next job arrives, each with the time for which a
+    /// job keeps it at least, if that is known.
     pub(super) fn late_threads(&self, analysis: &Analysis) -> Vec<(usize, Option<u64>)> {
-        let steps = analysis.steps.iter().zip(&self.composition.segments);
-        let late = steps.filter_map(|(step, segment)| {
+        let steps = analysis.steps.iter().enumerate();
+        let late = steps.filter_map(|(index, step)| {
             let response = analysis.found[step.thread_until?].response;
             let busy_ns = match response {
                 Response::Bounded { ns } | Response::Undecided { at_least_ns: ns } => Some(ns),
                 Response::Unbounded => None,
             };
             let is_late = busy_ns.is_none_or(|ns| ns > step.task.arrivals().gap_ns());
-            is_late.then_some((segment.root, busy_ns))
+            is_late.then_some((index, busy_ns))
         });
         late.collect()
     }

@@ -91,7 +91,8 @@ fn response_ns(view: &View<'_>, analysis: &Analysis, step: usize) -> u64 {
             if before.is_some_and(|response| response.bound_ns().is_none()) {
                 return None;
             }
-            let span_ns = busy_ns.checked_add(found.release_ns)?;
+            let arriving_ns = busy_ns.checked_add(own.task.tail_ns())?;
+            let span_ns = arriving_ns.checked_add(found.release_ns)?;
             let jobs = other.task.arrivals().jobs_in(span_ns.into());
             sum.checked_add(jobs.checked_mul(other.task.worst_ns)?)
         })

@@ -194,25 +194,33 @@ fn what_cannot_change_is_named() {
 
 #[test]
 fn jobs_by_deadline_of_both_modes_compete() {
-    let plant = |period: &str, execution: &str| {
+    let plant = |period: &str, execution: &str, deadline: &str| {
         format!(
             "name = \"plant\"\n[[node]]\nname = \"n\"\nscheduling = \"edf\"\n[[component]]\nname = \"c\"\n\
-             [[component.behaviour]]\nname = \"a\"\nperiod = \"{period}\"\nexecution = \"{execution}\"\n\
-             [[component.behaviour]]\nname = \"b\"\nperiod = \"14ms\"\nexecution = \"7ms\"\n"
+             [[component.behaviour]]\nname = \"a\"\nperiod = \"{period}\"\nexecution = \"{execution}\"\ndeadline = \"{deadline}\"\n\
+             [[component.behaviour]]\nname = \"b\"\nperiod = \"14ms\"\nexecution = \"5ms\"\n"
         )
     };
-    let (frequent, long) = (plant("10ms", "5ms"), plant("20ms", "10ms"));
-    // 50 % each, and 100 % during a change from 5 ms in 10 ms to 10 ms in 20 ms if `a` had nothing else.
+    let frequent = plant("10ms", "4ms", "10ms");
+    let long = plant("20ms", "8ms", "10ms");
+    for text in [&frequent, &long] {
+        assert_eq!(Owned::new(text).report.refusal(), None);
+    }
+    // 76 % each, and 116 % during the change.
     let refused = between(&frequent, &long).expect("an analysis").refusal();
     assert!(refused.is_some());
     let same = between(&frequent, &frequent).expect("an analysis");
     assert_eq!(same.refusal(), None);
     // One deadline needs one level, and two need two.
-    match between(&plant("14ms", "5ms"), &frequent) {
-        Err(TransitionError::Fixed(part)) => {
-            assert!(part.contains("the levels of the lane of c"), "{part}");
+    // A job with a deadline of 20 ms would take a third one.
+    for (old, said) in [
+        (plant("14ms", "4ms", "14ms"), "the levels of the lane of c"),
+        (plant("20ms", "4ms", "20ms"), "the deadline of c.a"),
+    ] {
+        match between(&old, &frequent) {
+            Err(TransitionError::Fixed(part)) => assert!(part.contains(said), "{part}"),
+            other => panic!("{said}: {other:?}"),
         }
-        other => panic!("{other:?}"),
     }
 }
 

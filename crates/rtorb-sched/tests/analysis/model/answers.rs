@@ -547,6 +547,26 @@ fn the_next_job_may_overtake_one_that_waits_for_a_servant() {
     }
 }
 
+/// A job of `act` may end after later ones, which had not to wait, so what it releases comes 28 ms after its root, and behind that of five later
+/// roots.
+#[test]
+fn what_an_overtaken_job_releases_may_come_last() {
+    let send = "priority = 50\ncalls = [{ to = \"d.act\", way = \"one-way\" }]";
+    let calls =
+        "priority = 30\ncalls = [{ to = \"d.serve\" }, { to = \"e.last\", way = \"one-way\" }]";
+    let text = format!(
+        "name = \"plant\"\nstrategy = \"dms\"\n[[node]]\nname = \"n\"\ncpus = 3\n[[component]]\nname = \"c\"\n{}{}\
+         [[component]]\nname = \"d\"\ncpu = 1\n{}{}[[component]]\nname = \"e\"\ncpu = 2\n{}",
+        periodic("busy", 100, 15, "priority = 60"),
+        periodic("main", 10, 1, send),
+        called("act", 1, calls),
+        called("serve", 3, ""),
+        called("last", 5, "priority = 20"),
+    );
+    let bounds = bounds_ms(&checked(&text), &["d.act", "e.last"]);
+    assert_eq!(bounds, [Some(28), Some(28 + 6 * 5)]);
+}
+
 /// A CPU by deadline: two components in one process, called from a CPU with priorities in all ways.
 const BY_DEADLINE: &str = r#"
 name = "plant"
@@ -817,6 +837,29 @@ fn a_demoted_job_that_holds_a_mutex_counts_as_a_whole_and_blocks() {
     ));
 }
 
+/// The message of a demoted job would come just before that of the next one, also a request to another CPU.
+#[test]
+fn a_demoted_job_that_sends_a_message_counts_as_a_whole() {
+    let send = "calls = [{ to = \"c.note\", way = \"one-way\" }]";
+    let ask = "calls = [{ to = \"d.note\" }]";
+    let demote = "enforcement = { policy = \"demote\", budget = \"4ms\", granularity = \"1ms\" }";
+    for (high, low, bound_ms) in [("", send, 5 + 5), (send, "", 20 + 5), (ask, send, 20 + 5)] {
+        let text = plant(
+            "rms",
+            &[
+                &periodic("high", 100, 20, &format!("priority = 50\n{demote}\n{high}")),
+                &periodic("low", 50, 5, &format!("priority = 10\n{low}")),
+                &called("note", 1, "priority = 5"),
+                "[[component]]\nname = \"d\"\ncpu = 1\n",
+                &called("note", 1, ""),
+                &periodic("other", 50, 1, ask),
+            ],
+        );
+        let text = text.replace("name = \"n\"\n", "name = \"n\"\ncpus = 2\n");
+        assert_eq!(bounds_ms(&checked(&text), &["c.low"]), [Some(bound_ms)]);
+    }
+}
+
 /// The job of `p` is demoted after 10 ms of `ask`. The section of `tell`, of 10 ms, then may begin just before a job of `low`, whose window has
 /// the whole next job of `p` too.
 #[test]
@@ -834,6 +877,24 @@ fn a_section_of_what_a_demoted_job_waits_for_blocks_as_one_of_the_job_itself() {
         ],
     ));
     assert_eq!(bounds_ms(&answer, &["c.low"]), [Some(37)]);
+}
+
+/// A demoted job of `act` holds the mutex when the next one comes, which has another thread of the lane: both keep `low` from the CPU.
+#[test]
+fn a_demoted_job_that_keeps_the_next_one_of_its_lane_waiting_blocks_others() {
+    let act = "priority = 50\nsections = [{ resource = \"t\", length = \"10ms\" }]\n\
+               enforcement = { policy = \"demote\", budget = \"4ms\", granularity = \"1ms\" }";
+    let send = "priority = 60\ncalls = [{ to = \"c.act\", way = \"one-way\" }]";
+    let answer = checked(&plant(
+        "rms",
+        &[
+            "[[component.resource]]\nname = \"t\"\n",
+            &periodic("main", 100, 1, send),
+            &called("act", 20, act),
+            &periodic("low", 100, 5, "priority = 10"),
+        ],
+    ));
+    assert_eq!(bounds_ms(&answer, &["c.low"]), [Some(1 + 20 + 5 + 10)]);
 }
 
 /// The jobs of a CPU are ordered by a deadline of 30 ms, which is that of a servant elsewhere. The ticks after it count too.
@@ -862,6 +923,7 @@ fn interrupts_after_the_deadline_that_orders_a_job_delay_it_too() {
     composition.processors[0].interrupts.push(Interrupt {
         period_ns: MS,
         burst: Burst::NONE,
+        jitter_ns: 0,
         cost: tick,
     });
     let answer = check_composed(&system, &composition, &CheckOptions::default()).expect("a report");
@@ -870,6 +932,29 @@ fn interrupts_after_the_deadline_that_orders_a_job_delay_it_too() {
     let times: u64 = ticks.map(|share| share.times).sum();
     assert!(times >= 115, "{times}: {shares:?}");
     assert_eq!(answer.standing, Standing::Holds);
+}
+
+/// A job that arrived 8 ms ago comes now, and the next one 2 ms later.
+#[test]
+fn interrupts_of_releases_have_the_jitter_of_the_root() {
+    let text = plant("rms", &[&periodic("one", 100, 2, "")]);
+    let system = system(&text);
+    let mut composition = compose(&system, &[Platform::ideal()]).expect("it composes");
+    let release = Part {
+        layer: Layer::OperatingSystem,
+        what: "release".to_owned(),
+        code_of: None,
+        times: 1,
+        ns: MS,
+    };
+    composition.processors[0].interrupts.push(Interrupt {
+        period_ns: 10 * MS,
+        burst: Burst::NONE,
+        jitter_ns: 8 * MS,
+        cost: release,
+    });
+    let answer = check_composed(&system, &composition, &CheckOptions::default()).expect("a report");
+    assert_eq!(bounds_ms(&answer, &["c.one"]), [Some(2 + 2)]);
 }
 
 /// The set of Joseph and Pandya again: the slowest ends at its deadline, so no execution may grow. With 4 instead of 5 the slack

@@ -166,6 +166,7 @@ pub(crate) fn composed(draw: &mut Draw, system: &System) -> Composition {
             processor.interrupts.push(Interrupt {
                 period_ns,
                 burst: Burst::NONE,
+                jitter_ns: 0,
                 cost,
             });
         }

@@ -1,11 +1,12 @@
 //! The thread of a root begins no job before the last one has ended, also while that one waits for another CPU.
 
-use super::{behaviour, bounds_ms, checked};
-use rtorb_sched::model::{CheckReport, Standing};
+use super::{behaviour, bounds_ms, checked, on_ideal, system};
+use rtorb_sched::SearchLimits;
+use rtorb_sched::model::{CheckOptions, Standing};
 
 /// A root on node `a` that waits for node `b`, 8 ms away: 19 ms in all. More and less urgent work is beside it, and behind a oneway call.
-fn plant(arrivals: &str) -> CheckReport {
-    checked(&format!(
+fn plant(arrivals: &str) -> String {
+    format!(
         r#"
 name = "plant"
 [[node]]
@@ -42,14 +43,14 @@ name = "serve"
 execution = "1ms"
 deadline = "30ms"
 "#
-    ))
+    )
 }
 
 const ALL: [&str; 4] = ["c.above", "c.ask", "d.serve", "c.below"];
 
 #[test]
 fn a_root_that_ends_before_its_next_job_arrives_has_bounds() {
-    let report = plant("period = \"20ms\"\ndeadline = \"30ms\"");
+    let report = checked(&plant("period = \"20ms\"\ndeadline = \"30ms\""));
     assert_eq!(report.standing, Standing::Holds);
     assert_eq!(
         bounds_ms(&report, &ALL),
@@ -66,7 +67,7 @@ fn a_root_whose_thread_may_be_busy_has_no_bounds_and_says_why() {
         ("period = \"10ms\"\ndeadline = \"30ms\"", "10ms"),
         (burst, "1ms"),
     ] {
-        let report = plant(arrivals);
+        let report = checked(&plant(arrivals));
         assert_eq!(report.standing, Standing::NotProven, "{arrivals}");
         assert_eq!(bounds_ms(&report, &ALL), [Some(1), None, None, None]);
         for (name, begins) in [
@@ -95,4 +96,26 @@ fn a_root_whose_thread_may_be_busy_has_no_bounds_and_says_why() {
             Some(None)
         );
     }
+}
+
+/// A search on a third node ends early, where nothing waits for the late root.
+#[test]
+fn a_late_thread_is_no_reason_on_a_cpu_that_it_does_not_delay() {
+    let beside = "[[node]]\nname = \"e\"\n[[component]]\nname = \"f\"\nnode = \"e\"\n\
+                  [[component.behaviour]]\nname = \"often\"\nperiod = \"10ms\"\nexecution = \"5ms\"\n\
+                  [[component.behaviour]]\nname = \"long\"\nperiod = \"100ms\"\nexecution = \"40ms\"\n";
+    let options = CheckOptions {
+        limits: SearchLimits {
+            steps_max: 1,
+            ..SearchLimits::default()
+        },
+        ..CheckOptions::default()
+    };
+    let text = plant("period = \"10ms\"\ndeadline = \"30ms\"") + beside;
+    let report = on_ideal(&system(&text), &options);
+    let words = |name: &str| &behaviour(&report, name).explanation;
+    let (ask, long) = (words("c.ask"), words("f.long"));
+    assert!(ask.starts_with("The thread of c.ask"), "{ask}");
+    let begins = "The search ended undecided: the response takes at least 80";
+    assert!(long.starts_with(begins), "{long}");
 }
