@@ -247,20 +247,20 @@ mod tests {
                 number,
                 level: (number + 1) % 2,
             };
-            let before_ns = monotonic_ns();
+            sent.push(monotonic_ns());
             sender.send(&signal.octets()).unwrap();
-            sent.push((before_ns, monotonic_ns()));
             stranger
                 .send_to(&signal.octets(), (loopback, port))
                 .unwrap();
         }
         let found = seen(&oscilloscope, 0, 3);
         assert_eq!(found.len(), 3, "those of strangers are ignored");
-        for (seen, (before_ns, after_ns)) in found.iter().zip(sent) {
-            // Over the loopback device, what is sent has arrived. Two clocks are compared, each read within less than a millisecond.
+        let found_ns = monotonic_ns();
+        for (seen, sent_ns) in found.iter().zip(sent) {
+            // A busy host delivers late, also over the loopback device. Two clocks are compared, each read within less than a millisecond.
             let slack_ns = 1_000_000;
-            assert!(seen.edge.at_ns + slack_ns >= before_ns);
-            assert!(seen.edge.at_ns <= after_ns + slack_ns);
+            assert!(seen.edge.at_ns + slack_ns >= sent_ns);
+            assert!(seen.edge.at_ns <= found_ns + slack_ns);
         }
         let levels: Vec<u64> = found.iter().map(|seen| seen.edge.level).collect();
         assert_eq!(levels, [1, 0, 1]);
