@@ -82,6 +82,14 @@ pub fn spawn<T: Send + 'static>(
     Ok(thread)
 }
 
+/// Waits until a thread has ended. On that thread itself it returns at once: what a thread runs may drop the last user of the thread.
+pub fn join_unless_own<T>(thread: JoinHandle<T>) {
+    if thread.thread().id() != std::thread::current().id() {
+        // A panic has been reported.
+        let _ = thread.join();
+    }
+}
+
 /// The kernel's number for the calling thread.
 pub fn thread_id() -> u32 {
     thread_local! {

@@ -5,7 +5,7 @@ use super::invocation::{Arguments, Invocation};
 pub(crate) use super::multiplexed::RETRIES_MAX;
 use super::multiplexed::{self, may_retry};
 use super::reply::{CallError, Outcome, Results, read_whole_reply};
-use crate::exception::{SystemException, local};
+use crate::exception::{CompletionStatus, SystemException, local};
 use crate::wait::WatchError;
 use crate::wait::call_table::{CallPlace, CallTable};
 use crate::wait::pending_call::PendingCall;
@@ -42,7 +42,9 @@ pub(crate) fn start<'a>(
     if let Err(refused) = watch(invocation, place, &started) {
         place.note_unwatched();
         started.abandon();
-        return Err(refused.at(&invocation.route.endpoint.endpoint));
+        let refused = refused.at(&invocation.route.endpoint.endpoint);
+        // The request was sent.
+        return Err(refused.with_completion(CompletionStatus::Maybe));
     }
     Ok(started)
 }

@@ -323,9 +323,16 @@ impl InFlight {
         while !self.object.end_interception(interception, ending)? {
             self.object.start_interception(interception)?;
             let known = self.object.inner.forward();
+            self.is_at_known = known.is_some();
             let target = known.unwrap_or_else(|| self.object.clone());
-            self.is_at_known = false;
-            match self.send_again(target, Some(&interception.added)) {
+            let mut sent = self.send_again(target, Some(&interception.added));
+            if let Err(exception) = &sent
+                && self.leaves_known(exception)
+            {
+                let original = self.back_to_original();
+                sent = self.send_again(original, Some(&interception.added));
+            }
+            match sent {
                 Ok(()) => return Ok(false),
                 Err(exception) if self.steps_left == 0 => {
                     let ending = Ending::SystemException(exception);
@@ -349,6 +356,8 @@ impl InFlight {
             }
             Ok(Outcome::Readdress(mode)) if !self.is_readdressed => {
                 self.is_readdressed = true;
+                // It is no forward.
+                self.steps_left = self.steps_left.saturating_add(1);
                 let next = self.target.object.inner.readdressed(mode);
                 self.object.follow(&next);
                 self.send_again(next, None)

@@ -6,7 +6,8 @@ use rtorb_os::sched::current_policy;
 use rtorb_os::sync::Mutex;
 use rtorb_wire::connection::Receiver;
 
-/// A bounded pool of receive buffers. A connection gets one with its first request, and gives it back when it has been silent.
+/// A bounded pool of receive buffers. A connection gets one with its first request, or with the first one that does not fit into its own small
+/// buffer, and gives it back when it has been silent.
 #[derive(Debug)]
 pub(crate) struct Buffers {
     spare: Mutex<Vec<Vec<u8>>>,

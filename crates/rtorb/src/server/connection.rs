@@ -80,7 +80,6 @@ impl ServedConnection {
     fn give_memory_back(&mut self, small: &mut Vec<u8>) {
         if self.session.is_silent() {
             self.reading.give_buffer_back(&self.session);
-            self.session.trim();
             self.await_bytes(small);
         }
     }

@@ -34,7 +34,7 @@ pub(crate) enum Next {
 }
 
 impl Reading {
-    /// Creates the state of a new connection. It gets its buffer with its first request.
+    /// Creates the state of a new connection, which has no buffer yet.
     pub(super) fn new(session: &Session) -> Self {
         let limits = session.orb.limits.receive();
         Self {

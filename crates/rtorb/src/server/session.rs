@@ -306,9 +306,11 @@ impl Session {
         looked_at && self.state.is_idle()
     }
 
-    /// Frees the memory of the outbox.
+    /// Frees the memory of the outbox, unless a thread is sending: it may wait for the client.
     pub(crate) fn trim(&self) {
-        self.sending.lock().outbox.trim(0);
+        if let Some(mut sending) = self.sending.try_lock() {
+            sending.outbox.trim(0);
+        }
     }
 
     /// Returns the number of accepted connections when bytes last arrived; `None` while a request is in progress or a reply is

@@ -10,7 +10,7 @@ use crate::transport::Stream;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rtorb_os::sync::Mutex;
-use rtorb_os::thread::JoinHandle;
+use rtorb_os::thread::{JoinHandle, join_unless_own};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use std::sync::{Arc, Weak};
@@ -111,8 +111,7 @@ impl Drop for StartedThread {
     fn drop(&mut self) {
         self.signal.end();
         if let Some(thread) = self.thread.take() {
-            // The thread does not panic, and returns nothing.
-            let _ = thread.join();
+            join_unless_own(thread);
         }
     }
 }

@@ -77,11 +77,9 @@ impl PendingCall {
         if self.waiter.has_reply() {
             return;
         }
-        if self.source.give_up(self.request_id) {
-            self.source.cancel(&self.cancel_request());
-        } else {
-            self.waiter.await_delivery();
-        }
+        self.source.cancel(&self.cancel_request());
+        // It has ended the wait, unless the reply is being delivered.
+        self.waiter.await_delivery();
     }
 
     fn cancel_request(&self) -> CancelRequest {

@@ -20,7 +20,7 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::Mutex;
-use rtorb_os::thread::JoinHandle;
+use rtorb_os::thread::{JoinHandle, join_unless_own};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use std::os::fd::AsFd;
@@ -290,8 +290,7 @@ impl Drop for Watchdog {
         self.shared.stop.store(true, Ordering::Release);
         self.shared.wake();
         if let Some(thread) = self.thread.get_mut().take() {
-            // The thread does not panic, and returns nothing.
-            let _ = thread.join();
+            join_unless_own(thread);
         }
     }
 }

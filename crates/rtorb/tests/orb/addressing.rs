@@ -3,7 +3,7 @@
 use crate::started_calls::LEADING;
 use rtorb::cdr::Decode as _;
 use rtorb::exception::Phase;
-use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, Orb, SystemException};
+use rtorb::{CompletionStatus, ExceptionKind, Limits, ObjectRef, Orb, SystemException};
 use rtorb_tests::fake::{FakeServer, Peer, reply, yes};
 use rtorb_tests::raw::{LOCATE_REQUEST, Stream};
 use rtorb_wire::giop::{Header, LocateRequestHeader, RequestHeader, Target};
@@ -70,8 +70,10 @@ fn addressed(message: &[u8]) -> (u32, u16, bool) {
     (id, form, is_locate)
 }
 
+/// A reference of an ORB that follows no forward.
 fn object(server: &FakeServer) -> ObjectRef {
-    let orb = Orb::builder().connection(LEADING);
+    let limits = Limits::with(|limits| limits.forwards_max = 0);
+    let orb = Orb::builder().connection(LEADING).limits(limits);
     let orb = orb.build().expect("the ORB can be built");
     orb.string_to_object(&server.reference())
         .expect("a reference")

@@ -1013,7 +1013,7 @@ fn started_calls_follow_interceptors_and_servers() {
 }
 
 #[test]
-fn a_started_call_is_forwarded_once_more_if_the_first_place_is_down() {
+fn a_call_whose_interceptor_forwards_it_to_a_place_that_is_down_goes_back_to_the_original_one() {
     // Nothing listens there any more.
     let silent = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
     let silent = silent.expect("a free port");
@@ -1022,24 +1022,30 @@ fn a_started_call_is_forwarded_once_more_if_the_first_place_is_down() {
     let down = (ours.orb).string_to_object(&format!("corbaloc:iiop:1.2@{silent}/Desk"));
     let down = down.expect("a reference").ior().clone();
     let places = [down, elsewhere.desk.as_object().ior().clone()];
-    let (log, next) = (Log::default(), AtomicUsize::new(0));
-    let seer = Seer::acting("f", &log, move |point| {
-        let is_failed = point == "receive_exception";
-        let place = is_failed.then(|| places.get(next.fetch_add(1, Ordering::SeqCst)));
-        place.flatten().cloned().map(Intervention::Forward)
-    });
-    let client = build(shared(WaitStrategy::LeaderFollowers).client_interceptor(seer));
-    let object = seen_by(&client, &nobody(&ours));
-    let started = object.start("_get_level", |_| Ok(()), |r| r.primitive::<i32>());
-    assert_eq!(started.wait(), Ok(5));
-    let seen = of_level(&log);
-    let failed = seen.iter().filter(|it| it.contains("receive_exception"));
-    let failed: Vec<_> = failed.map(String::as_str).collect();
-    let expected = [
-        "f receive_exception OBJECT_NOT_EXIST",
-        "f receive_exception TRANSIENT",
-    ];
-    assert_eq!(failed, expected, "{seen:?}");
+    let nobody = nobody(&ours);
+    for is_started in [false, true] {
+        let (log, next, places) = (Log::default(), AtomicUsize::new(0), places.clone());
+        let seer = Seer::acting("f", &log, move |point| {
+            let is_failed = point == "receive_exception";
+            let place = is_failed.then(|| places.get(next.fetch_add(1, Ordering::SeqCst)));
+            place.flatten().cloned().map(Intervention::Forward)
+        });
+        let client = build(shared(WaitStrategy::LeaderFollowers).client_interceptor(seer));
+        let object = seen_by(&client, &nobody);
+        let (operation, read) = ("_get_level", |r: &mut Reader<'_>| r.primitive::<i32>());
+        let level = if is_started {
+            object.start(operation, |_| Ok(()), read).wait()
+        } else {
+            object.invoke(operation, |_| Ok(()), read)
+        };
+        assert_eq!(level, Ok(5), "started: {is_started}");
+        let seen = of_level(&log);
+        let failed = seen.iter().filter(|it| it.contains("receive_exception"));
+        let failed: Vec<_> = failed.map(String::as_str).collect();
+        // Both from the original place: the second one after the place that is down.
+        let expected = ["f receive_exception OBJECT_NOT_EXIST"; 2];
+        assert_eq!(failed, expected, "started: {is_started}, {seen:?}");
+    }
 }
 
 /// Adds the context [`TRACE`] to requests to one location.

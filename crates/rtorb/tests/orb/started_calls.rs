@@ -517,6 +517,74 @@ fn a_dropped_call_is_cancelled_and_its_place_is_free() {
 }
 
 #[test]
+fn a_call_that_is_dropped_while_it_is_sent_disturbs_no_other() {
+    let (opened, (begun, has_begun)) = (Arc::new(AtomicUsize::new(0)), channel());
+    let (release, order) = channel::<()>();
+    let (order, counted) = (Arc::new(Mutex::new(order)), Arc::clone(&opened));
+    let server = FakeServer::new(move |_, mut peer: Peer| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        peer.await_bytes();
+        let _ = begun.send(());
+        let _ = order.lock().expect("nobody panics").recv();
+        while let Some(asked) = peer.message() {
+            peer.send(&echoed(&asked));
+        }
+    });
+    let limits = Limits::with(|limits| limits.message_bytes_max = 128 << 20);
+    let sending = ConnectionStrategy::Multiplexed {
+        wait: WaitStrategy::ConnectionThread,
+    };
+    let object = object_of(&with(sending, Orb::builder().limits(limits)), &server);
+    let large = vec![0_u8; 64 << 20];
+    let taken = object.start(
+        "take",
+        |w| rtorb::cdr::Encode::encode(&large, w),
+        |_| Ok(()),
+    );
+    has_begun.recv_timeout(LONG).expect("it is sent");
+    let behind = echo(&object, 1);
+    taken.cancel();
+    drop(release);
+    assert_eq!(behind.wait(), Ok(1));
+    assert_eq!(opened.load(Ordering::SeqCst), 1, "it has not moved");
+}
+
+/// A task that its waker owns, with all that it uses. Once it is woken, it ends.
+struct Last {
+    uses: Mutex<Option<(Call<u32>, ObjectRef, Orb)>>,
+    ended: Mutex<Sender<()>>,
+}
+
+impl Wake for Last {
+    fn wake(self: Arc<Self>) {
+        drop(self.uses.lock().expect("nobody panics").take());
+        let _ = self.ended.lock().expect("nobody panics").send(());
+    }
+}
+
+#[test]
+fn a_task_may_be_the_last_user_of_the_orb_whose_thread_wakes_it() {
+    for connection in supporting() {
+        let (server, _came) = silent();
+        let orb = with(connection, Orb::builder());
+        let object = object_of(&orb, &server).with_timeout(20 * SHORT);
+        let mut call = echo(&object, 1);
+        let (ended, has_ended) = channel();
+        let last = Arc::new(Last {
+            uses: Mutex::default(),
+            ended: Mutex::new(ended),
+        });
+        let waker = Waker::from(Arc::clone(&last));
+        // On a busy host the deadline may have passed.
+        if poll(&mut call, &waker).is_pending() {
+            *last.uses.lock().expect("nobody panics") = Some((call, object, orb));
+            drop((last, waker));
+            assert_eq!(has_ended.recv_timeout(LONG), Ok(()), "{connection}");
+        }
+    }
+}
+
+#[test]
 fn one_call_more_than_the_limit_ends_at_once() {
     let (server, _) = reversing(2);
     let limits = Limits::with(|limits| limits.started_calls_max = 2);

@@ -42,6 +42,8 @@ pub(crate) struct ConnectionReader {
     reading: Reading,
     /// Requests in a row that were taken out while no other was in progress.
     alone: u32,
+    /// Nothing more is received, although events may still come.
+    is_over: bool,
 }
 
 /// The number of requests served one by one after which a connection is served in place again.
@@ -97,6 +99,7 @@ impl Connection {
             lock: RecheckLock::new(ConnectionReader {
                 reading: connection.reading,
                 alone: 0,
+                is_over: false,
             }),
         }
     }
@@ -288,7 +291,7 @@ impl ConnectionReader {
                     .serve_next::<{ site::LANE }>(&of.session, workspace)
                 {
                     Next::Over => {
-                        self.reading.end_buffer(&of.session);
+                        self.end(of);
                         return Served::Over;
                     }
                     Next::Incomplete => break,
@@ -326,7 +329,7 @@ impl ConnectionReader {
                 Next::Incomplete if received == Received::All => return (Next::Incomplete, false),
                 Next::Incomplete => {}
                 Next::Over => {
-                    self.reading.end_buffer(&of.session);
+                    self.end(of);
                     return (Next::Over, false);
                 }
                 next @ Next::Done => {
@@ -353,10 +356,10 @@ impl ConnectionReader {
         }
     }
 
-    /// The end, unless there was no buffer to receive into.
+    /// The end, unless there was no buffer to receive into because the connection was silent.
     #[cold]
     fn received_nothing(&mut self, of: &Connection) -> Received {
-        if self.reading.get_buffer(&of.session) {
+        if !self.is_over && self.reading.get_buffer(&of.session) {
             // The caller receives again. A call of `receive` here would keep it from being inlined there.
             Received::More
         } else {
@@ -367,8 +370,15 @@ impl ConnectionReader {
     /// The end.
     #[cold]
     fn received_end(&mut self, of: &Connection) -> Received {
-        self.reading.end_buffer(&of.session);
+        self.end(of);
         Received::End
+    }
+
+    /// Gives the buffer back. Bytes that follow have no meaning, although the connection is watched until the lane has removed it.
+    #[cold]
+    fn end(&mut self, of: &Connection) {
+        self.is_over = true;
+        self.reading.end_buffer(&of.session);
     }
 
     /// Notes how many other requests are in progress when one is taken out.
@@ -516,6 +526,12 @@ mod tests {
         let mut workspace = Workspace::new(ThreadPriority::keeping());
         let mut request = TakenRequest::with_room();
         let mut reader = connection.enter(Readiness::Readable).expect("nobody reads");
+        let taken = reader.take_one::<false>(&mut workspace, &mut request, &connection);
+        assert_eq!(taken, (Next::Over, false));
+        // Another thread may have an event for what follows, before the lane has removed the connection.
+        let later = Request::two_way(b"unknown", "unknown").empty();
+        let sent = client.send_message_now(&later, &[]);
+        assert_eq!(sent.expect("it is open"), later.len());
         let taken = reader.take_one::<false>(&mut workspace, &mut request, &connection);
         assert_eq!(taken, (Next::Over, false));
         assert_eq!(core.buffers.take()[8000], 7, "the same buffer");
