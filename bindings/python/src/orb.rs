@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rtorb::{ConnectionStrategy, ExceptionKind, ObjectRef, Orb, ReplyDriver, WaitStrategy};
 use rtorb_dynamic::search::Search;
-use rtorb_dynamic::{activate, with_object_key};
+use rtorb_dynamic::activate;
 use rtorb_os::Refused;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{ThreadConfig, spawn};
@@ -195,7 +195,7 @@ impl NativeOrb {
         });
         bound.map_err(|error| PyValueError::new_err(format!("name={key:?}: {error}")))?;
         // Clients must not see two references that they cannot know to be of one object.
-        let ior = with_object_key(object.ior(), key).to_string();
+        let ior = object.ior().with_object_key(key.as_bytes()).to_string();
         let reference = self.string_to_object(py, &ior, None)?;
         let key = key.to_owned();
         self.named.lock().push(NamedObject { key, ior, object });

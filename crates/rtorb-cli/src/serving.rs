@@ -9,7 +9,7 @@ use rtorb::recorder::ReadError;
 use rtorb::{ObjectRef, Orb, Poa, PoaError, PoaPolicies};
 use rtorb_dynamic::recording::{Log, Record, Recording};
 use rtorb_dynamic::search::FoundInterface;
-use rtorb_dynamic::{OwnReference, Servant, activate, standing_for, with_object_key};
+use rtorb_dynamic::{OwnReference, Servant, activate, standing_for};
 use rtorb_services::recorder::{self, RecorderError};
 
 use crate::named_file;
@@ -66,7 +66,7 @@ impl ServingOptions {
             let bound = orb.bind_object_key(key, &object);
             bound.map_err(|error| usage(format!("--key {key}: {error}")))?;
             // The client must not see two references that it cannot know to be of one object.
-            ior = with_object_key(&ior, key);
+            ior = ior.with_object_key(key.as_bytes());
         }
         if let Some(target) = &served.target {
             ior = standing_for(&ior, target);

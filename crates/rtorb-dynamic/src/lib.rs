@@ -50,7 +50,7 @@ pub mod walk;
 
 pub use call::ArgumentError;
 pub use interface::{Interface, Operation};
-pub use own_reference::{OwnReference, standing_for, with_object_key};
+pub use own_reference::{OwnReference, standing_for};
 pub use proxy::Proxy;
 pub use request::{Deferred, Failure, Request, Results};
 pub use rtorb::any::Value;

@@ -40,13 +40,6 @@ impl OwnReference {
     }
 }
 
-/// The reference `ior` with the object key `key`, which must be bound to the object.
-pub fn with_object_key(ior: &Ior, key: &str) -> Ior {
-    changed(ior, |profile| {
-        *profile.object_key = key.as_bytes().to_vec();
-    })
-}
-
 /// The reference `ior` of a proxy with the GIOP version and the code sets of `target`, so that clients use the same ones as without
 /// the proxy.
 ///
@@ -77,7 +70,6 @@ pub fn standing_for(ior: &Ior, target: &Ior) -> Ior {
 /// The parts that all profiles have.
 struct Parts<'p> {
     version: &'p mut Version,
-    object_key: &'p mut Vec<u8>,
     components: &'p mut Vec<TaggedComponent>,
 }
 
@@ -87,7 +79,6 @@ fn changed(ior: &Ior, mut change: impl FnMut(Parts<'_>)) -> Ior {
         ($profile:ident) => {{
             change(Parts {
                 version: &mut $profile.version,
-                object_key: &mut $profile.object_key,
                 components: &mut $profile.components,
             });
             $profile.to_tagged().ok()

@@ -37,23 +37,22 @@ pub fn interface_of(
     })?;
     let found = full_description(results.returns).ok_or(NO_DESCRIPTION)?;
     let id = found.repository_id.clone();
-    for operation in &found.operations {
-        operation
-            .parameters
-            .iter()
-            .for_each(|it| add_parts(types, &it.type_code));
-        operation.raises.iter().for_each(|it| add_parts(types, it));
-        add_parts(types, &operation.returns);
-    }
-    found
-        .attributes
-        .iter()
-        .for_each(|it| add_parts(types, &it.type_code));
+    type_codes(&found).for_each(|it| add_parts(types, it));
     types.add_interface(found);
     types
         .interface_by_id(&id)
         .cloned()
         .ok_or_else(no_repository)
+}
+
+/// The types in the declarations of an interface.
+fn type_codes(interface: &Interface) -> impl Iterator<Item = &TypeCode> {
+    let of_operations = interface.operations.iter().flat_map(|it| {
+        let parameters = it.parameters.iter().map(|it| &it.type_code);
+        parameters.chain(&it.raises).chain([&it.returns])
+    });
+    let of_attributes = interface.attributes.iter().map(|it| &it.type_code);
+    of_operations.chain(of_attributes)
 }
 
 /// The IDL of the repository, as far as a client needs it.
@@ -165,10 +164,9 @@ fn name(value: Value) -> Option<String> {
     text(value).filter(|it| is_identifier(it))
 }
 
-/// A type, if all names of members and enumerators in it are identifiers.
 fn type_code(value: Value) -> Option<TypeCode> {
     match value {
-        Value::TypeCode(type_code) if has_identifiers(&type_code) => Some(type_code),
+        Value::TypeCode(type_code) => Some(type_code),
         _ => None,
     }
 }
@@ -185,7 +183,7 @@ fn has_identifiers(type_code: &TypeCode) -> bool {
     if let Shape::Enum(made) = type_code.shape() {
         return made.enumerators.iter().all(|it| is_right(it));
     }
-    // A reader bounds the depth of a type, and the count of the types in it.
+    // A reader bounds the depth of a type.
     let mut parts = parts(type_code).into_iter();
     parts.all(|(name, part)| is_right(name) && has_identifiers(part))
 }
@@ -193,7 +191,7 @@ fn has_identifiers(type_code: &TypeCode) -> bool {
 fn full_description(value: Value) -> Option<Interface> {
     let [own_name, id, _, _, operations, attributes, bases, _] = members(value)?;
     let repository_id = text(id)?;
-    Some(Interface {
+    let found = Interface {
         name: scoped_name(&repository_id, &name(own_name)?),
         repository_id,
         ancestors: elements(bases)?
@@ -208,7 +206,10 @@ fn full_description(value: Value) -> Option<Interface> {
             .into_iter()
             .map(attribute)
             .collect::<Option<_>>()?,
-    })
+    };
+    let nodes: u64 = type_codes(&found).map(|it| u64::from(it.nodes())).sum();
+    let is_right = nodes <= NODES_MAX && type_codes(&found).all(has_identifiers);
+    is_right.then_some(found)
 }
 
 fn operation(value: Value) -> Option<Operation> {
@@ -276,6 +277,10 @@ const READONLY: u32 = 1;
 
 const INTERFACE_DEF: &str = "Repository::InterfaceDef";
 const DESCRIBE: &str = "describe_interface";
+
+/// The most types in all types of a description, each counted as often as it occurs. Types of a few bytes can refer to each other so that each
+/// of them has thousands.
+const NODES_MAX: u64 = 1 << 24;
 
 /// The exception for a malformed description.
 const NO_DESCRIPTION: SystemException = SystemException::from_decode(DecodeError::UnknownValue);
@@ -352,6 +357,19 @@ mod tests {
                 assert_eq!(read.is_some(), is_read, "{name:?} in {type_code}");
             }
         }
+    }
+
+    #[test]
+    fn a_description_has_a_bounded_number_of_types() {
+        let twice = |levels| {
+            (0..levels).fold(TypeCode::LONG, |inner, level| {
+                let id = format!("IDL:S{level}:1.0");
+                TypeCode::structure(&id, "S", [("a", inner.clone()), ("b", inner)])
+            })
+        };
+        let read = |levels| full_description(description("turn", "to", "speed", &twice(levels)));
+        assert!(read(10).is_some());
+        assert!(read(24).is_none());
     }
 
     #[test]

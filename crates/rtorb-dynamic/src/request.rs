@@ -1,5 +1,6 @@
 //! Requests that are made at run time: two-way, one-way, and deferred.
 
+use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -158,7 +159,7 @@ impl Request {
         let inputs = self.operation.inputs().zip(&self.inputs).enumerate();
         let places = inputs.filter_map(|(place, (parameter, value))| {
             let whole = Part::whole(&self.types, value, &parameter.type_code);
-            let path = path_to(&whole, &is_it)?;
+            let path = path_to(&whole, &is_it, &mut BTreeSet::new())?;
             Some(format!("argument {} ({}){path}", place + 1, parameter.name))
         });
         places.into_iter().next()
@@ -176,13 +177,23 @@ impl Request {
     }
 }
 
-/// The path to the first part for which `is_wanted` returns true: `.stops[2].name`.
-fn path_to(part: &Part<'_>, is_wanted: &impl Fn(&Value) -> bool) -> Option<String> {
+/// The path to the first part for which `is_wanted` returns true: `.stops[2].name`. `searched` has the addresses of the valuetypes in which
+/// there is none: a few that are shared could make the search endless.
+fn path_to(
+    part: &Part<'_>,
+    is_wanted: &impl Fn(&Value) -> bool,
+    searched: &mut BTreeSet<usize>,
+) -> Option<String> {
     if is_wanted(part.value()) {
         return Some(String::new());
     }
+    if let Value::Valuetype(Some(state)) = part.value()
+        && !searched.insert(Arc::as_ptr(state).addr())
+    {
+        return None;
+    }
     part.parts().iter().find_map(|inner| {
-        let rest = path_to(inner, is_wanted)?;
+        let rest = path_to(inner, is_wanted, searched)?;
         let dot = if inner.name().starts_with('[') {
             ""
         } else {
@@ -310,5 +321,30 @@ impl Future for Deferred {
                 |id, r| read_exception(operation, types, id, r).map(Some),
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rtorb::any::State;
+
+    #[test]
+    fn a_shared_valuetype_is_searched_once() {
+        let mut types = Types::default();
+        let idl = "valuetype Twice { public Twice one; public Twice other; };";
+        types.add_text("twice.idl", idl).expect("the IDL is right");
+        let twice = types.by_id("IDL:Twice:1.0").expect("it is declared");
+        let value = (0..40).fold(Value::Valuetype(None), |inner, _| {
+            let state = State {
+                repository_id: "IDL:Twice:1.0".into(),
+                members: vec![inner.clone(), inner],
+            };
+            Value::Valuetype(Some(Arc::new(state)))
+        });
+        let mut searched = BTreeSet::new();
+        let whole = Part::whole(&types, &value, twice);
+        assert_eq!(path_to(&whole, &|_| false, &mut searched), None);
+        assert_eq!(searched.len(), 40);
     }
 }

@@ -321,21 +321,29 @@ mod tests {
             recursive(type_code, &mut ids);
             assert_eq!(ids, ["IDL:Element:1.0"], "{name}");
         }
-        let aliases: String = (1..200)
-            .map(|it| format!("typedef A{} A{it};\n", it - 1))
-            .collect();
-        let error = of(&format!("typedef long A0;\n{aliases}")).expect_err("it is too deep");
-        assert!(error.to_string().contains("128 levels"), "{error}");
+    }
+
+    /// Structs, each of which has the one before as these members.
+    fn chain(members: &str, length: usize) -> Result<Types, IdlError> {
+        let structs =
+            (1..=length).map(|it| format!("struct S{it} {{ S{} {members}; }};\n", it - 1));
+        of(&("struct S0 { long x; };\n".to_owned() + &structs.collect::<String>()))
     }
 
     #[test]
-    fn aliases_that_contain_each_other_too_often_are_refused() {
-        let aliases: String = (1..=40)
-            .map(|it| format!("typedef map<A{0},A{0}> A{it};\n", it - 1))
-            .collect();
-        let error = of(&format!("typedef map<long, long> A0;\n{aliases}"));
-        let error = error.expect_err("it is too large").to_string();
-        assert!(error.contains("65536 types"), "{error}");
+    fn a_type_that_occurs_in_others_too_often_or_too_deep_is_refused() {
+        let types = chain("a, b", 18).expect("it is small enough");
+        let outermost = types.by_id("IDL:S18:1.0").expect("it is added");
+        assert_eq!(outermost.nodes(), (3 << 18) - 1);
+        let error = chain("a, b", 40).expect_err("it is too large").to_string();
+        assert!(error.contains("TypeCode of `S19`"), "{error}");
+        assert!(error.contains("1048576 types"), "{error}");
+        let types = chain("a", 127).expect("it is not too deep");
+        let outermost = types.by_id("IDL:S127:1.0").expect("it is added");
+        assert_eq!(outermost.depth(), 129);
+        let error = chain("a", 1000).expect_err("it is too deep").to_string();
+        assert!(error.contains("TypeCode of `S128`"), "{error}");
+        assert!(error.contains("128 levels"), "{error}");
     }
 
     #[test]

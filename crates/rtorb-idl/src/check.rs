@@ -60,6 +60,7 @@ pub(crate) fn check(
         incomplete: specification.incomplete,
         included_twice: HashSet::new(),
         case_reported: HashSet::new(),
+        inherited: 0,
     };
     checker.definitions(&specification.definitions);
     checker.check_annotations(&specification.annotations);
@@ -93,6 +94,8 @@ struct Checker<'c> {
     included_twice: HashSet<Position>,
     /// Declarations that differ in case only from a used name, and have been reported.
     case_reported: HashSet<Location>,
+    /// The number of members that structs have inherited.
+    inherited: usize,
 }
 
 /// The checker's facts about an item, which the tree does not contain.
@@ -109,6 +112,8 @@ struct Facts {
     local: bool,
     /// The length of the longest chain of bases of an interface or valuetype.
     generation: u32,
+    /// The number of types that a typedef stands for, counted as in [`Checker::types_in`]; 0 for other items.
+    aliased: usize,
 }
 
 impl Checker<'_> {
@@ -272,6 +277,7 @@ impl Checker<'_> {
             open: false,
             local: false,
             generation: 0,
+            aliased: 0,
         });
         match scope {
             Some(owner) => self.item_mut(owner).items.push(id),

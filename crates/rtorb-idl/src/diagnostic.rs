@@ -279,6 +279,10 @@ impl Diagnostics {
         self.push(Diagnostic::error(message).at(at, label));
     }
 
+    pub(crate) fn shows_more_errors(&self) -> bool {
+        self.errors.len() < DIAGNOSTICS_MAX
+    }
+
     pub(crate) fn has_errors(&self) -> bool {
         !self.errors.is_empty()
     }

@@ -1,5 +1,6 @@
 //! `any`: a value with its type.
 
+mod compare;
 mod layout;
 mod state;
 mod transcode;

@@ -68,6 +68,7 @@ pub(crate) const fn aligned<const N: usize>(at: usize) -> usize {
 pub use bits::{BitField, OverWidth, bit_field, fmt_flags, with_bit_field};
 pub use bounded::{BoundedMap, BoundedSequence, BoundedString, BoundedWString, OverBound};
 pub use context::ContextValues;
+pub(crate) use decimal::DIGITS_MAX;
 pub use decimal::Fixed;
 pub use fixed_layout::{FixedLayout, Form};
 pub use long_double::LongDouble;

@@ -239,6 +239,12 @@ pub enum EncodeError {
     /// A recursive TypeCode outside of the type that it names (BAD_TYPECODE 1).
     #[error("a TypeCode refers to a type that does not enclose it")]
     IncompleteTypeCode,
+    /// A TypeCode with more types than are sent, each counted as often as it occurs (IMP_LIMIT).
+    #[error("a TypeCode has more than {max} types")]
+    TypeCodeTooLarge {
+        /// The bound.
+        max: u32,
+    },
     /// A value that is not of the type of its TypeCode (BAD_PARAM).
     #[error("the value is not of the type of its TypeCode")]
     WrongType,

@@ -34,9 +34,9 @@ pub const fn of_decoding(error: DecodeError) -> (ExceptionKind, u32) {
 /// The exception and the minor code for an error of encoding.
 pub const fn of_encoding(error: EncodeError) -> (ExceptionKind, u32) {
     match error {
-        EncodeError::TooLarge { .. } | EncodeError::CountTooLarge { .. } => {
-            (ExceptionKind::ImpLimit, 0)
-        }
+        EncodeError::TooLarge { .. }
+        | EncodeError::CountTooLarge { .. }
+        | EncodeError::TypeCodeTooLarge { .. } => (ExceptionKind::ImpLimit, 0),
         EncodeError::BeyondLargest { .. } => (ExceptionKind::ImpLimit, BEYOND_LARGEST),
         EncodeError::NoMemory { .. } => (ExceptionKind::NoMemory, 0),
         EncodeError::NotInCodeSet { .. } | EncodeError::FixedOverflow { .. } => {

@@ -64,6 +64,30 @@ impl Ior {
         Ok(())
     }
 
+    /// The reference to another object at the same addresses, by its object key. Profiles of unknown protocols stay as they are.
+    #[must_use]
+    pub fn with_object_key(&self, key: &[u8]) -> Self {
+        macro_rules! with_key {
+            ($profile:ident) => {{
+                $profile.object_key = key.to_vec();
+                $profile.to_tagged().ok()
+            }};
+        }
+        let changed = |profile: &TaggedProfile| match ProfileBody::from_tagged(profile).ok()? {
+            ProfileBody::Iiop(mut it) => with_key!(it),
+            ProfileBody::Uiop(mut it) => with_key!(it),
+            ProfileBody::Shmiop(mut it) => with_key!(it),
+            ProfileBody::Components(_) | ProfileBody::Other(_) => None,
+        };
+        let profiles = self.profiles.iter();
+        Self {
+            type_id: self.type_id.clone(),
+            profiles: profiles
+                .map(|it| changed(it).unwrap_or_else(|| it.clone()))
+                .collect(),
+        }
+    }
+
     /// The readable IIOP profiles, best first.
     pub fn iiop_profiles(&self) -> impl Iterator<Item = IiopProfile> {
         self.profiles

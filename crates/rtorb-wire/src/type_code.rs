@@ -203,6 +203,21 @@ impl TypeCode {
         Self { shape, summary }
     }
 
+    /// The most types in a TypeCode that is sent: more than any real one has, and no more than can be walked through. A received one has at
+    /// most 65,536.
+    pub const NODES_MAX: u32 = 1 << 20;
+
+    /// The number of types in it, itself included, each counted as often as it occurs; `u32::MAX` for all that are more. Types are shared, so
+    /// that few can stand for more than any memory holds.
+    pub const fn nodes(&self) -> u32 {
+        self.summary.nodes
+    }
+
+    /// The most types in each other in it, itself included.
+    pub const fn depth(&self) -> u32 {
+        self.summary.depth
+    }
+
     /// The properties of the type and all types inside it.
     pub(crate) const fn summary(&self) -> Summary {
         self.summary

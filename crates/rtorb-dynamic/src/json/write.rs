@@ -21,8 +21,10 @@ pub enum WriteError {
     /// The value is not of the type.
     #[error("the value is not of its type")]
     WrongType,
-    /// The value has too many parts. A shared value counts each time that it occurs.
-    #[error("the value has more than {VALUES_MAX} parts")]
+    /// The value has too many parts. A shared value counts each time that it occurs, and a long text as several.
+    #[error(
+        "the value has more than {VALUES_MAX} parts, where {PART_BYTES} bytes of a text are one"
+    )]
     TooLarge,
     /// The value of an any cannot be decoded.
     #[error(transparent)]
@@ -39,7 +41,8 @@ pub fn to_json(types: &Types, value: &Value, type_code: &TypeCode) -> Result<Jso
 
 struct Writer<'t> {
     types: &'t Types,
-    /// The values written so far. Shared values could make a short message endless.
+    /// The values written so far, and parts of texts. Shared values could make a short message endless, and each element of a sequence can
+    /// repeat long names of a peer's type.
     values: usize,
 }
 
@@ -49,17 +52,26 @@ impl Writer<'_> {
         if self.values > VALUES_MAX {
             return Err(WriteError::TooLarge);
         }
-        let type_code = scope.type_code;
-        if let Some(bits) = self.types.bits(type_code) {
+        if let Some(bits) = self.types.bits(scope.type_code) {
             let json = bits::number(value).and_then(|number| bits::write(bits, number));
             return json.ok_or(WriteError::WrongType);
         }
-        Ok(match (value, type_code.shape()) {
-            (value, Shape::Alias(alias)) => self.value(value, &scope.inside(&alias.content))?,
-            (value, Shape::Recursive(id)) => {
-                let found = scope.enclosing(id).ok_or(WriteError::WrongType)?;
-                self.value(value, found)?
-            }
+        let json = self.uncounted(value, scope)?;
+        if let Json::String(text) = &json {
+            self.count(text);
+        }
+        Ok(json)
+    }
+
+    /// Counts a text that is written besides a value.
+    fn count(&mut self, text: &str) {
+        self.values += text.len() / PART_BYTES;
+    }
+
+    fn uncounted(&mut self, value: &Value, scope: &Scope<'_>) -> Result<Json, WriteError> {
+        // A peer's type may have many aliases between two levels of a value.
+        let scope = &scope.resolved().ok_or(WriteError::WrongType)?;
+        Ok(match (value, scope.type_code.shape()) {
             (Value::Fixed(unscaled), Shape::Fixed { scale, .. }) => {
                 json!(fixed_text(*unscaled, *scale))
             }
@@ -78,7 +90,9 @@ impl Writer<'_> {
                 Shape::Union(union),
             ) => {
                 let mut object = Map::new();
-                object.insert("d".to_owned(), label(*discriminator, &union.discriminator)?);
+                let label = label(*discriminator, &union.discriminator)?;
+                self.count(label.as_str().unwrap_or_default());
+                object.insert("d".to_owned(), label);
                 if let (Some(value), Some(member)) = (value, union.select(*discriminator)) {
                     let value = self.value(value, &scope.inside(&member.type_code))?;
                     object.insert("v".to_owned(), value);
@@ -125,6 +139,7 @@ impl Writer<'_> {
             } else {
                 &member.name
             };
+            self.count(key);
             object.insert(key.to_owned(), value);
         }
         Ok(Json::Object(object))
@@ -163,7 +178,9 @@ impl Writer<'_> {
             return Ok(Json::Null);
         }
         let value = self.value(&value, &Scope::new(any.type_code()))?;
-        Ok(json!({ "type": self.types.text(any.type_code()), "value": value }))
+        let type_text = self.types.text(any.type_code());
+        self.count(&type_text);
+        Ok(json!({ "type": type_text, "value": value }))
     }
 
     fn state(&mut self, state: &State, scope: &Scope<'_>) -> Result<Json, WriteError> {
@@ -190,6 +207,7 @@ impl Writer<'_> {
             scope.each_state_member(&mut |member, scope| {
                 let value = members.next().ok_or(WriteError::WrongType)?;
                 let value = self.member(value, &member.name, scope, &member.type_code)?;
+                self.count(&member.name);
                 object.insert(member.name.to_string(), value);
                 Ok::<(), WriteError>(())
             })?;
@@ -268,3 +286,37 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 /// The most parts of a value. A shared value counts each time that it occurs.
 const VALUES_MAX: usize = 4_000_000;
+/// The bytes of a text that count as one part.
+const PART_BYTES: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_counts_as_several_parts() {
+        let types = Types::default();
+        let long = "x".repeat(10 * PART_BYTES);
+        let count = |value: &Value, type_code: &TypeCode| {
+            let mut writer = Writer {
+                types: &types,
+                values: 0,
+            };
+            let json = writer.value(value, &Scope::new(type_code));
+            assert!(json.is_ok(), "{json:?}");
+            writer.values
+        };
+        assert_eq!(count(&Value::String(long.clone()), &TypeCode::STRING), 11);
+        let named = TypeCode::structure("IDL:S:1.0", "S", [(&*long, TypeCode::OCTET)]);
+        assert_eq!(count(&Value::Members(vec![Value::Octet(1)]), &named), 12);
+        let names = TypeCode::enumeration("IDL:E:1.0", "E", [&*long]);
+        assert_eq!(count(&Value::Enum(0), &names), 11);
+        let members = [(0, "u", TypeCode::OCTET)];
+        let union = TypeCode::union("IDL:U:1.0", "U", names, None, members);
+        let value = Value::Union {
+            discriminator: 0,
+            value: Some(Box::new(Value::Octet(1))),
+        };
+        assert_eq!(count(&value, &union), 12);
+    }
+}

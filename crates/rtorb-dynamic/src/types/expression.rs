@@ -61,7 +61,7 @@ impl<'t> Rest<'t> {
         let element = self.element()?;
         let mut lengths = Vec::new();
         while self.take("[") {
-            lengths.push(self.number()?);
+            lengths.push(self.size()?);
             self.expect("]", "`]`")?;
             if lengths.len() > DEPTH_MAX {
                 return Err(TypeError::TooDeep);
@@ -84,7 +84,7 @@ impl<'t> Rest<'t> {
             "sequence" => {
                 self.expect("<", "`<`")?;
                 let element = self.type_code()?;
-                let bound = if self.take(",") { self.number()? } else { 0 };
+                let bound = if self.take(",") { self.size()? } else { 0 };
                 self.expect(">", "`>`")?;
                 Ok(TypeCode::sequence(element, bound))
             }
@@ -155,9 +155,21 @@ impl<'t> Rest<'t> {
         if !self.take("<") {
             return Ok(0);
         }
-        let bound = self.number()?;
+        let bound = self.size()?;
         self.expect(">", "`>`")?;
         Ok(bound)
+    }
+
+    /// A bound or the length of an array. Neither is 0, as in IDL.
+    fn size(&mut self) -> Result<u32, TypeError> {
+        let before = self.text;
+        match self.number()? {
+            0 => {
+                self.text = before;
+                Err(self.expected("a number that is not 0"))
+            }
+            size => Ok(size),
+        }
     }
 
     fn number(&mut self) -> Result<u32, TypeError> {
@@ -307,6 +319,9 @@ mod tests {
             told("string<99999999999>"),
             "a number up to 4294967295 is expected at `99999999999>`"
         );
+        for zero in ["string<0>", "wstring<0>", "sequence<long, 0>", "long[2][0]"] {
+            assert!(told(zero).contains("not 0 is expected at `0"), "{zero}");
+        }
         assert!(told("fixed<40, 2>").contains("31"));
         assert!(told(&"sequence<".repeat(1000)).contains("64"));
         assert!(told(&("long".to_owned() + &"[1]".repeat(1000))).contains("64"));

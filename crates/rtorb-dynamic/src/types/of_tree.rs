@@ -22,6 +22,9 @@ pub(super) fn add(types: &mut Types, tree: &Tree) -> Result<(), IdlError> {
         let item = tree.item(id);
         if is_type(&item.kind) {
             let type_code = builder.item(id);
+            // Finished types in it count as one while it is made.
+            builder.is_too_large |= type_code.nodes() > TypeCode::NODES_MAX
+                || type_code.depth() as usize > TYPE_CODE_LEVELS_MAX + 1;
             builder.check(id)?;
             types.add_type(&tree.full_name(id), type_code);
             if let Some(bits) = Bits::of(&item.kind) {
@@ -70,6 +73,8 @@ struct Builder<'t> {
     enclosing: Vec<ItemId>,
     /// The number of aliases around it, which are not among these.
     aliases: usize,
+    /// The number of sequences, arrays and maps around it.
+    unnamed: usize,
     /// The index of the outermost enclosing type to which the current type refers.
     reached: usize,
     /// The types in the TypeCode of the outermost type so far, in order; those that are not made again are not in it.
@@ -92,6 +97,7 @@ impl<'t> Builder<'t> {
             made: BTreeMap::new(),
             enclosing: Vec::new(),
             aliases: 0,
+            unnamed: 0,
             reached: usize::MAX,
             inside: Vec::new(),
             types: 0,
@@ -106,7 +112,8 @@ impl<'t> Builder<'t> {
         }
         let name = self.tree.full_name(id);
         Err(IdlError(format!(
-            "a TypeCode of `{name}` would have more than {TYPE_CODE_TYPES_MAX} types or {TYPE_CODE_LEVELS_MAX} levels: let fewer types contain each other"
+            "a TypeCode of `{name}` would have more than {} types, {TYPE_CODE_TYPES_MAX} types that contain each other, or {TYPE_CODE_LEVELS_MAX} levels: let fewer types contain others",
+            TypeCode::NODES_MAX
         )))
     }
 
@@ -115,13 +122,13 @@ impl<'t> Builder<'t> {
         let tree = self.tree;
         let item = tree.item(id);
         let depth = self.enclosing.len();
-        let levels = depth + self.aliases;
-        if levels == 0 {
+        let levels = depth + self.aliases + self.unnamed;
+        if depth + self.aliases == 0 {
             self.types = 0;
             self.inside.clear();
         }
         self.types += 1;
-        let is_beyond = levels == TYPE_CODE_LEVELS_MAX || self.types > TYPE_CODE_TYPES_MAX;
+        let is_beyond = levels >= TYPE_CODE_LEVELS_MAX || self.types > TYPE_CODE_TYPES_MAX;
         // No type refers to an alias around it: code that reads values looks behind aliases.
         if matches!(item.kind, ItemKind::Alias { .. }) && !is_beyond {
             self.aliases += 1;
@@ -279,18 +286,19 @@ impl<'t> Builder<'t> {
             Type::WString { bound } => TypeCode::wstring(bound.unwrap_or(0)),
             Type::Fixed { digits, scale } => TypeCode::fixed(*digits, scale.cast_signed()),
             Type::Sequence { element, bound } => {
-                TypeCode::sequence(self.used(element), bound.unwrap_or(0))
+                TypeCode::sequence(self.inner(element, 1), bound.unwrap_or(0))
             }
             Type::Array {
                 element,
                 dimensions,
             } => {
-                let element = self.used(element);
+                let element = self.inner(element, dimensions.len());
                 let lengths = dimensions.iter().rev();
                 lengths.fold(element, |element, length| TypeCode::array(element, *length))
             }
             Type::Map { key, value, bound } => {
-                map_type_code(self.used(key), self.used(value), bound.unwrap_or(0))
+                let [key, value] = [key, value].map(|ty| self.inner(ty, 2));
+                map_type_code(key, value, bound.unwrap_or(0))
             }
             Type::Any => TypeCode::ANY,
             Type::TypeCode => TypeCode::TYPE_CODE,
@@ -300,6 +308,14 @@ impl<'t> Builder<'t> {
             // A native type has no values on the wire, and neither has this.
             Type::FixedConstant => named(Kind::Native, "", "fixed"),
         }
+    }
+
+    /// The TypeCode of a type inside that many levels of sequences, arrays and maps.
+    fn inner(&mut self, ty: &Type, levels: usize) -> TypeCode {
+        self.unnamed += levels;
+        let type_code = self.used(ty);
+        self.unnamed -= levels;
+        type_code
     }
 
     fn interface(&mut self, id: ItemId, interface: &'t IdlInterface) -> Interface {

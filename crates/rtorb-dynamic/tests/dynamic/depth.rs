@@ -135,6 +135,30 @@ fn types_of_a_peer_do_not_use_up_a_stack() {
     run(4 * STACK_SMALL, Box::new(to_text));
 }
 
+#[test]
+fn aliases_of_a_peer_do_not_use_up_a_stack() {
+    // A type that encloses itself with fifty aliases between.
+    let recursive = TypeCode::sequence(TypeCode::recursive("IDL:S:1.0"), 0);
+    let aliases = (0..50).fold(recursive, |inner, place| {
+        TypeCode::alias(&format!("IDL:A{place}:1.0"), "A", inner)
+    });
+    let type_code = TypeCode::structure("IDL:S:1.0", "S", [("m", aliases)]);
+    let mut octets = 1u32.to_le_bytes().repeat(DEPTH_MAX - 1);
+    octets.extend(0u32.to_le_bytes());
+    let to_text_and_bytes = move || {
+        let mut r = Reader::new(&octets, ByteOrder::Little);
+        let value = Value::decode(&type_code, &mut r).unwrap();
+        let json = nested(DEPTH_MAX, r#"{"m":["#, "]}", r#"{"m":[]}"#);
+        let shown = to_json(&types(), &value, &type_code).unwrap();
+        assert_eq!(shown.to_string(), json);
+        let mut w = Writer::new(Vec::new(), 1 << 20).with_order(ByteOrder::Little);
+        value.encode(&type_code, &mut w).unwrap();
+        assert_eq!(w.to_bytes(), octets);
+    };
+    let thread = std::thread::Builder::new().stack_size(4 * STACK_SMALL);
+    thread.spawn(to_text_and_bytes).unwrap().join().unwrap();
+}
+
 /// The stack on which types of a peer are read.
 const STACK_SMALL: usize = 256 << 10;
 

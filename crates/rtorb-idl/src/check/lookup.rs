@@ -1,5 +1,7 @@
 //! Name lookup: finds the declaration that a name refers to (CORBA 3.3 part 1, 7.20).
 
+use std::collections::HashSet;
+
 use crate::ast::{Name, ScopedName};
 use crate::diagnostic::Diagnostic;
 use crate::suggest;
@@ -103,7 +105,7 @@ impl Checker<'_> {
     /// The symbols for `key` of the bases of a scope.
     fn inherited_by(&self, scope: ScopeId, key: &str) -> Vec<Symbol> {
         let mut found = Vec::new();
-        let mut visited = Vec::new();
+        let mut visited = HashSet::new();
         for &base in &self.scopes[scope].bases {
             self.inherited(base, key, &mut visited, &mut found);
         }
@@ -305,7 +307,10 @@ impl Checker<'_> {
             None => format!("`{text}` is not declared"),
         };
         let mut diagnostic = Diagnostic::error(message).at(part.location, "unknown name");
-        diagnostic.help.extend(self.suggestion(text, scope, name));
+        // To compare all names takes long, and nobody sees the help of an error that is not shown.
+        if self.diagnostics.shows_more_errors() {
+            diagnostic.help.extend(self.suggestion(text, scope, name));
+        }
         self.diagnostics.push(diagnostic);
     }
 

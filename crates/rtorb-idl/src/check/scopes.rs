@@ -1,6 +1,6 @@
 //! Scopes: their names, and which names may be declared in them (CORBA 3.3 part 1, 7.20).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::ast::Name;
 use crate::diagnostic::Diagnostic;
@@ -224,7 +224,7 @@ impl Checker<'_> {
     fn check_inherited(&mut self, name: &Name, entity: Entity) {
         let bases = self.scopes[self.current].bases.clone();
         let mut found = Vec::new();
-        let mut visited = Vec::new();
+        let mut visited = HashSet::new();
         for base in bases {
             self.inherited(base, &name.text.to_lowercase(), &mut visited, &mut found);
         }
@@ -253,13 +253,12 @@ impl Checker<'_> {
         &self,
         scope: ScopeId,
         key: &str,
-        visited: &mut Vec<ScopeId>,
+        visited: &mut HashSet<ScopeId>,
         found: &mut Vec<Symbol>,
     ) {
-        if visited.contains(&scope) {
+        if !visited.insert(scope) {
             return;
         }
-        visited.push(scope);
         let Some(symbol) = self.scopes[scope]
             .names
             .get(key)
@@ -280,13 +279,12 @@ impl Checker<'_> {
     /// All operations and attributes of `scope` and its bases, each once.
     pub(super) fn callables(&self, scope: ScopeId) -> Vec<Symbol> {
         let mut found: Vec<Symbol> = Vec::new();
-        let mut visited = Vec::new();
+        let mut visited = HashSet::new();
         let mut pending = vec![scope];
         while let Some(scope) = pending.pop() {
-            if visited.contains(&scope) {
+            if !visited.insert(scope) {
                 continue;
             }
-            visited.push(scope);
             let own = self.scopes[scope].names.values();
             found.extend(
                 own.filter(|s| matches!(s.entity, Entity::Operation(_) | Entity::Attribute(_)))

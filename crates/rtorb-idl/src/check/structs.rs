@@ -161,18 +161,21 @@ impl Checker<'_> {
         let id = self.behind_aliases(entity);
         match id.map(|id| (id, &self.tree.item(id).kind)) {
             Some((id, ItemKind::Struct { members })) if !self.facts[id.0 as usize].open => {
-                members.clone()
+                self.inherited += members.len();
+                if self.inherited <= INHERITED_MAX {
+                    return members.clone();
+                }
+                let message = format!("structs inherit more than {INHERITED_MAX} members");
+                self.error(base.location(), message, "its members are too many");
             }
-            _ => {
-                self.unfit(
-                    base,
-                    entity,
-                    "cannot be the base of a struct",
-                    "a defined struct",
-                );
-                Vec::new()
-            }
+            _ => self.unfit(
+                base,
+                entity,
+                "cannot be the base of a struct",
+                "a defined struct",
+            ),
         }
+        Vec::new()
     }
 
     /// Members in the current scope.
@@ -258,6 +261,9 @@ impl Checker<'_> {
     }
 }
 
+/// The most members that all structs of a specification inherit: each has a copy of them.
+const INHERITED_MAX: usize = 200_000;
+
 /// The member that a declarator declares.
 pub(super) fn tree_member(preamble: &Preamble, declarator: &ast::Declarator, ty: Type) -> Member {
     Member {
@@ -267,5 +273,27 @@ pub(super) fn tree_member(preamble: &Preamble, declarator: &ast::Declarator, ty:
         annotations: [preamble.annotations.clone(), declarator.annotations.clone()].concat(),
         ty,
         is_optional: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Options;
+
+    #[test]
+    fn structs_that_inherit_from_each_other_have_a_bounded_number_of_members() {
+        let check = |length: usize| {
+            let line = (1..=length).map(|it| {
+                let base = it - 1;
+                format!("struct S{it} : S{base} {{ long x{it}; }};\n")
+            });
+            let text = "struct S0 { long x0; };\n".to_owned() + &line.collect::<String>();
+            crate::check_text("line.idl", &text, &Options::default())
+        };
+        assert!(check(600).tree.is_some());
+        let refused = check(650);
+        assert!(refused.tree.is_none());
+        let text = refused.render(false);
+        assert!(text.contains("inherit more than 200000 members"), "{text}");
     }
 }

@@ -1,6 +1,6 @@
 //! Types as they are used, typedefs, and natives.
 
-use crate::ast::{Declarator, Declarators, Expression, Preamble, TypeKind, TypeSpec};
+use crate::ast::{Declarator, Declarators, Expression, Name, Preamble, TypeKind, TypeSpec};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
 use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Type, Value};
@@ -297,17 +297,40 @@ impl Checker<'_> {
 
     /// `ty` with the dimensions of the declarator.
     pub(super) fn declarator_type(&mut self, ty: &Type, declarator: &Declarator) -> Option<Type> {
-        if declarator.dimensions.is_empty() {
-            return Some(ty.clone());
+        let mut ty = ty.clone();
+        if !declarator.dimensions.is_empty() {
+            let dimensions = declarator.dimensions.iter();
+            let sizes: Vec<Option<u32>> = dimensions
+                .map(|dimension| self.size(dimension, "the size of the array"))
+                .collect();
+            ty = Type::Array {
+                element: Box::new(ty),
+                dimensions: sizes.into_iter().collect::<Option<_>>()?,
+            };
         }
-        let dimensions = declarator.dimensions.iter();
-        let sizes: Vec<Option<u32>> = dimensions
-            .map(|dimension| self.size(dimension, "the size of the array"))
-            .collect();
-        Some(Type::Array {
-            element: Box::new(ty.clone()),
-            dimensions: sizes.into_iter().collect::<Option<_>>()?,
-        })
+        if self.types_in(&ty) > TYPES_MAX {
+            let Name { text, location } = &declarator.name;
+            let message = format!("the type of `{text}` is made of more than {TYPES_MAX} types");
+            let label = "each sequence, map, dimension and typedef counts as often as it occurs";
+            self.error(*location, message, label);
+            return None;
+        }
+        Some(ty)
+    }
+
+    /// The number of types that make up `ty`, each counted as often as it occurs: itself, elements, dimensions, keys and values, and what
+    /// typedefs stand for. Other declared types count as one.
+    fn types_in(&self, ty: &Type) -> usize {
+        match ty {
+            Type::Sequence { element, .. } => 1 + self.types_in(element),
+            Type::Array {
+                element,
+                dimensions,
+            } => dimensions.len() + self.types_in(element),
+            Type::Map { key, value, .. } => 1 + self.types_in(key) + self.types_in(value),
+            Type::Named(id) => 1 + self.facts[id.0 as usize].aliased,
+            _ => 1,
+        }
     }
 
     pub(super) fn typedef(&mut self, preamble: &Preamble, typedef: &Declarators) {
@@ -324,9 +347,12 @@ impl Checker<'_> {
             // A wrong type still declares the name, so that its uses are not reported as well.
             let local = declared.as_ref().is_some_and(|ty| self.is_local(ty));
             let ty = declared.unwrap_or(Type::Void);
+            let aliased = self.types_in(&ty);
             if let Some(id) = self.declare_item(&preamble, &declarator.name, ItemKind::Alias { ty })
             {
-                self.facts(id).local = local;
+                let facts = self.facts(id);
+                facts.local = local;
+                facts.aliased = aliased;
             }
         }
     }
@@ -353,5 +379,36 @@ impl Checker<'_> {
     }
 }
 
+/// The most types that make up one: far more than in real IDL. Code that reads the tree visits each where it occurs, by recursion, and a few
+/// typedefs of maps could stand for more than any memory holds.
+const TYPES_MAX: usize = 128;
+
 /// The result of an operation in messages.
 pub(super) const RESULT: &str = "the result";
+
+#[cfg(test)]
+mod tests {
+    use crate::Options;
+
+    #[test]
+    fn a_type_is_made_of_a_bounded_number_of_types() {
+        let aliases = |count: usize, of: fn(usize) -> String| {
+            let more = (1..=count).map(|it| format!("typedef {} A{it};\n", of(it - 1)));
+            "typedef long A0;\n".to_owned() + &more.collect::<String>()
+        };
+        let chain = |count| aliases(count, |it| format!("A{it}"));
+        let array = |dimensions| format!("struct S {{ long x{}; }};", "[1]".repeat(dimensions));
+        let check = |text: &str| crate::check_text("made_of.idl", text, &Options::default());
+        for right in [chain(127), array(127)] {
+            let outcome = check(&right);
+            assert!(outcome.tree.is_some(), "{}", outcome.render(false));
+        }
+        let maps = aliases(40, |it| format!("map<A{it}, A{it}>"));
+        for wrong in [chain(128), array(128), maps] {
+            let outcome = check(&wrong);
+            assert!(outcome.tree.is_none(), "{wrong} was accepted");
+            let text = outcome.render(false);
+            assert!(text.contains("made of more than 128 types"), "{text}");
+        }
+    }
+}

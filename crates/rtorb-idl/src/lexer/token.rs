@@ -78,6 +78,17 @@ impl Token {
             && self.location.column == end
     }
 
+    /// The bytes of its text; 0 for one without a text of its own.
+    pub(crate) fn text_bytes(&self) -> usize {
+        match &self.kind {
+            TokenKind::Word(text)
+            | TokenKind::Number(text)
+            | TokenKind::Char { text, .. }
+            | TokenKind::Text { text, .. } => text.len(),
+            _ => 0,
+        }
+    }
+
     /// The description of the token in `expected ..., found ...`.
     pub(crate) fn description(&self) -> String {
         match &self.kind {

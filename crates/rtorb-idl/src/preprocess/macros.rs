@@ -15,7 +15,7 @@ use expansion::Expansion;
 #[derive(Debug, Default)]
 pub(super) struct Macros {
     table: HashMap<Rc<str>, Rc<Macro>>,
-    /// The number of tokens that expansion has produced so far.
+    /// The number of tokens that expansion has produced so far. A long one counts as several.
     produced: usize,
     exhausted: bool,
 }

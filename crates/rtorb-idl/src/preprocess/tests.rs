@@ -165,6 +165,21 @@ fn exponential_macros_are_stopped() {
 }
 
 #[test]
+fn macros_that_double_a_token_are_stopped() {
+    let levels: String = (1..45)
+        .map(|level| format!("#define A{level} D(A{})\n", level - 1))
+        .collect();
+    for (first, doubled, expected) in [
+        ("q", "x##x", "`##` makes a token of more than 65536 bytes"),
+        (r#""\"""#, "#x", "macros expand to too many tokens"),
+    ] {
+        let macros = format!("#define E(x) {doubled}\n#define D(x) E(x)\n#define A0 {first}\n");
+        let (_, messages) = run(&format!("{macros}{levels}A44"));
+        assert!(messages.iter().any(|it| it == expected), "{messages:?}");
+    }
+}
+
+#[test]
 fn built_in_files_are_found() {
     expands("#include <orb.idl>\n#include \"TypeCode.idl\"\n", "");
     let (output, messages) = run("#include <IOP.idl>\n#include \"IOP.idl\"\n");

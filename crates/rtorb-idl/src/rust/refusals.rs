@@ -230,7 +230,6 @@ impl<'t> Search<'t, '_> {
                     let name = self.tree.full_name(self.id);
                     self.refuse(MAP_KEY, location, &name);
                 }
-                self.ty(key, reach, location);
                 self.ty(value, reach, location);
             }
             Type::Named(id) if reach == Reach::Wire => {

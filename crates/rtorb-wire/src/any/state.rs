@@ -17,7 +17,7 @@ pub type KnownTypes<'k> = &'k dyn Fn(&str) -> Option<TypeCode>;
 pub const NOTHING_KNOWN: KnownTypes<'static> = &|_| None;
 
 /// A value of a valuetype.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub struct State {
     /// The repository id of its type: the expected type, or one that derives from it.
     pub repository_id: Arc<str>,

@@ -20,19 +20,12 @@ pub(super) fn copy(
     r: &mut Reader<'_>,
     w: &mut Writer<'_>,
 ) -> Result<(), CopyError> {
-    value(type_code, None, r, w)
+    value(&Scope::new(type_code), r, w)
 }
 
-fn value(
-    type_code: &TypeCode,
-    outer: Option<&Scope<'_>>,
-    r: &mut Reader<'_>,
-    w: &mut Writer<'_>,
-) -> Result<(), CopyError> {
-    let scope = Scope { type_code, outer };
-    let scope = scope.resolved().ok_or(DecodeError::bad_type_code(0))?;
+fn value(scope: &Scope<'_>, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
+    let scope = &scope.resolved().ok_or(DecodeError::bad_type_code(0))?;
     let type_code = scope.type_code;
-    let inside = Some(&scope);
     match type_code.shape() {
         Shape::Plain(kind) => plain(*kind, r, w),
         Shape::String { bound } => string(*bound, r, w),
@@ -47,11 +40,11 @@ fn value(
             let count = r.count(1)?;
             check_bound(count, elements.count)?;
             w.count(count)?;
-            deeper(r, |r| run(&elements.element, count, inside, r, w))
+            deeper(r, |r| run(&scope.inside(&elements.element), count, r, w))
         }
         Shape::Array(elements) => {
             let count = elements.count as usize;
-            r.step(|r| run(&elements.element, count, inside, r, w))
+            r.step(|r| run(&scope.inside(&elements.element), count, r, w))
         }
         Shape::Struct(aggregate) | Shape::Except(aggregate) => {
             if let Shape::Except(_) = type_code.shape() {
@@ -60,14 +53,14 @@ fn value(
             }
             r.step(|r| {
                 let mut members = aggregate.members.iter();
-                members.try_for_each(|member| value(&member.type_code, inside, r, w))
+                members.try_for_each(|member| value(&scope.inside(&member.type_code), r, w))
             })
         }
         Shape::Union(union) => {
             let label = read_label(&union.discriminator, r)?;
             write_label(&union.discriminator, label, w)?;
             match union.select(label) {
-                Some(member) => r.step(|r| value(&member.type_code, inside, r, w)),
+                Some(member) => r.step(|r| value(&scope.inside(&member.type_code), r, w)),
                 None => Ok(()),
             }
         }
@@ -80,10 +73,10 @@ fn value(
             if is_reference {
                 reference(r, w)
             } else {
-                state(&scope, r, w)
+                state(scope, r, w)
             }
         }
-        Shape::ValueBox(_) | Shape::Value(_) | Shape::Event(_) => state(&scope, r, w),
+        Shape::ValueBox(_) | Shape::Value(_) | Shape::Event(_) => state(scope, r, w),
         Shape::Named(kind, _) => Err(unsupported(*kind).into()),
         // Aliases and recursive types are resolved above.
         Shape::Alias(_) | Shape::Recursive(_) => Err(DecodeError::bad_type_code(0).into()),
@@ -112,20 +105,20 @@ fn plain(kind: Kind, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyE
         Kind::Any => deeper(r, |r| {
             let inner = TypeCode::decode(r)?;
             inner.write(w)?;
-            value(&inner, None, r, w)
+            copy(&inner, r, w)
         }),
         other => Err(DecodeError::bad_type_code(other as u32).into()),
     }
 }
 
-/// Copies the elements of a sequence or array: numbers in one piece if they need no change.
+/// Copies the elements of a sequence or array: numbers in one piece if they need no change. `scope` is that of an element.
 fn run(
-    element: &TypeCode,
+    scope: &Scope<'_>,
     count: usize,
-    outer: Option<&Scope<'_>>,
     r: &mut Reader<'_>,
     w: &mut Writer<'_>,
 ) -> Result<(), CopyError> {
+    let element = scope.type_code;
     match element.unaliased().kind() {
         Kind::Octet => Ok(w.octets(r.take(count)?)?),
         Kind::Short | Kind::UShort => numbers::<u16>(count, r, w),
@@ -136,7 +129,7 @@ fn run(
             let bytes = r.take(length.unwrap_or(usize::MAX))?;
             Ok(w.octets(bytes)?)
         }
-        _ => (0..count).try_for_each(|_| value(element, outer, r, w)),
+        _ => (0..count).try_for_each(|_| value(scope, r, w)),
     }
 }
 

@@ -12,7 +12,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// A value of any IDL type.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Value {
     /// `null` or `void`
     Nothing,
@@ -254,6 +254,7 @@ pub(super) fn encode(
     known: KnownTypes<'_>,
     w: &mut Writer<'_>,
 ) -> Result<(), EncodeError> {
+    let scope = &scope.resolved().ok_or(EncodeError::IncompleteTypeCode)?;
     let type_code = scope.type_code;
     let part = |value, part, w: &mut Writer<'_>| encode(value, &scope.inside(part), known, w);
     match (type_code.shape(), value) {
@@ -275,7 +276,6 @@ pub(super) fn encode(
             }
             w.primitive(*ordinal)
         }
-        (Shape::Alias(alias), value) => part(value, &alias.content, w),
         (Shape::Sequence(elements), value) => {
             let count = value.elements().ok_or(EncodeError::WrongType)?;
             fits(count, elements.count)?;
@@ -308,15 +308,7 @@ pub(super) fn encode(
         (Shape::ValueBox(_) | Shape::Value(_) | Shape::Event(_), Value::Valuetype(state)) => {
             State::encode(state.as_ref(), scope, known, w)
         }
-        (Shape::Recursive(id), value) => {
-            let found = scope.enclosing(id);
-            encode(
-                value,
-                found.ok_or(EncodeError::IncompleteTypeCode)?,
-                known,
-                w,
-            )
-        }
+        // Aliases and recursive types are resolved above.
         _ => Err(EncodeError::WrongType),
     }
 }

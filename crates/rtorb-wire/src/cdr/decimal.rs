@@ -104,7 +104,7 @@ impl Reader<'_> {
 }
 
 /// The most digits of a `fixed` in IDL.
-const DIGITS_MAX: u16 = 31;
+pub(crate) const DIGITS_MAX: u16 = 31;
 
 //= GIOP 1.2 §15.3.2.8
 //# A fixed is one digit a nibble, most significant first; the last nibble is 0xc for zero or more, 0xd for less.

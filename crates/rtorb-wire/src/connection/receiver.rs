@@ -87,7 +87,7 @@ const BUFFER_BYTES_MIN: usize = 8 << 10;
 /// The size of a small buffer in bytes: large enough for most messages, and for a silent connection to keep.
 const SMALL_BUFFER_BYTES: usize = 1 << 10;
 
-/// The most bytes that [`Receiver::free_ahead`] offers behind an incomplete message, whatever the size of the buffer. After so
+/// The most bytes that [`Receiver::free`] offers behind an incomplete message, whatever the size of the buffer. After so
 /// many, a thread that reads several connections turns to the next one. Moving up the rest after each message stays cheap.
 const AHEAD_BYTES: usize = 64 << 10;
 
@@ -181,15 +181,14 @@ impl Receiver {
     }
 
     /// The free part of the buffer, for the bytes received next. It is not empty if there is a buffer and [`next`](Self::next) has
-    /// returned `None`.
+    /// returned `None`, unless the message [needs a larger one](Self::needs_larger_buffer). It has a bound on the bytes received ahead of the
+    /// next message.
     #[inline]
     pub fn free(&mut self) -> &mut [u8] {
-        self.release();
-        self.free_end = self.buffer.len();
-        &mut self.buffer[self.end..]
+        self.free_ahead()
     }
 
-    /// As [`free`](Self::free), with a bound on the bytes received ahead of the next message.
+    /// As [`free`](Self::free).
     #[inline]
     pub fn free_ahead(&mut self) -> &mut [u8] {
         self.release();
@@ -295,7 +294,7 @@ impl Receiver {
         self.end == self.used
     }
 
-    /// True if the received bytes filled the part that [`free_ahead`](Self::free_ahead) returned last: the transport may have more.
+    /// True if the received bytes filled the part that [`free`](Self::free) returned last: the transport may have more.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.end == self.free_end
@@ -642,6 +641,7 @@ mod tests {
     fn a_large_message_lets_no_flood_in_behind_it() {
         let mut receiver = Receiver::new(Side::Server, LIMITS);
         receive(&mut receiver, &request(2, 500_000), usize::MAX);
+        assert_eq!(receiver.free().len(), AHEAD_BYTES);
         assert_eq!(receiver.free_ahead().len(), AHEAD_BYTES);
         receiver.advance(AHEAD_BYTES);
         assert!(receiver.is_full());

@@ -7,7 +7,7 @@ use super::shape::{
     ValueAggregate, ValueMember, Visibility,
 };
 use super::{Kind, Label, Scope, TypeCode};
-use crate::cdr::{DEPTH_MAX, WChar};
+use crate::cdr::{DEPTH_MAX, DIGITS_MAX, WChar};
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -23,6 +23,10 @@ impl Encode for TypeCode {
 impl TypeCode {
     /// Writes the TypeCode without lending its bytes.
     pub(crate) fn write(&self, w: &mut Writer<'_>) -> Result<(), EncodeError> {
+        let max = Self::NODES_MAX;
+        if self.nodes() > max {
+            return Err(EncodeError::TypeCodeTooLarge { max });
+        }
         write(self, w, None)
     }
 }
@@ -45,10 +49,10 @@ impl Decode for TypeCode {
 
 const INDIRECTION: u32 = 0xffff_ffff;
 
-/// The most types in a type, each counted as often as it occurs.
+/// The most types in a received type, each counted as often as it occurs.
 ///
 /// With indirections, a few bytes can describe a type that is larger than memory.
-const NODES_MAX: u32 = 1 << 16;
+const RECEIVED_NODES_MAX: u32 = 1 << 16;
 
 /// A type that is being written. Its parts may refer to it.
 struct Enclosing<'e> {
@@ -271,10 +275,7 @@ impl Decoder {
             Kind::WString => Shape::WString {
                 bound: r.primitive()?,
             },
-            Kind::Fixed => Shape::Fixed {
-                digits: r.primitive()?,
-                scale: r.primitive()?,
-            },
+            Kind::Fixed => fixed(r)?,
             _ if is_plain(kind) => return Ok(TypeCode::from_shape(Shape::Plain(kind))),
             // The parameters of the other kinds are in an encapsulation.
             _ => {
@@ -294,7 +295,7 @@ impl Decoder {
         self.outermost = outermost.min(enclosed.map_or(NONE, |it| it.outermost));
         let type_code = TypeCode::from_shape(shape);
         let summary = type_code.summary();
-        if summary.nodes > NODES_MAX {
+        if summary.nodes > RECEIVED_NODES_MAX {
             return Err(DecodeError::bad_type_code(number));
         }
         // With indirections, a type can be nested deeper than its bytes.
@@ -532,6 +533,15 @@ impl Decoder {
         }
         .into())
     }
+}
+
+/// Reads the parameters of a `fixed`. With a larger scale, the text of one byte could be very long.
+fn fixed(r: &mut Reader<'_>) -> Result<Shape, DecodeError> {
+    let (digits, scale) = (r.primitive::<u16>()?, r.primitive::<i16>()?);
+    if digits.max(scale.unsigned_abs()) > DIGITS_MAX {
+        return Err(DecodeError::bad_type_code(Kind::Fixed as u32));
+    }
+    Ok(Shape::Fixed { digits, scale })
 }
 
 /// The fewest bytes of a member: the length of an empty name, and a kind.

@@ -2,6 +2,7 @@
 
 use super::TypeCode;
 use super::shape::{Aggregate, Elements, Shape, Union, ValueAggregate};
+use alloc::sync::Arc;
 
 impl TypeCode {
     /// True if both are the same type, including all names (`TypeCode::equal`).
@@ -67,8 +68,10 @@ impl Comparison {
                 },
             ) => (digits, scale) == (d, s),
             (Sequence(a), Sequence(b)) | (Array(a), Array(b)) => self.elements(a, b),
-            (Struct(a), Struct(b)) | (Except(a), Except(b)) => self.aggregates(a, b),
-            (Union(a), Union(b)) => self.unions(a, b),
+            (Struct(a), Struct(b)) | (Except(a), Except(b)) => {
+                Arc::ptr_eq(a, b) || self.aggregates(a, b)
+            }
+            (Union(a), Union(b)) => Arc::ptr_eq(a, b) || self.unions(a, b),
             (Enum(a), Enum(b)) => match self {
                 Self::Equal => a == b,
                 Self::Equivalent => a.enumerators.len() == b.enumerators.len(),
@@ -76,7 +79,7 @@ impl Comparison {
             (Alias(a), Alias(b)) | (ValueBox(a), ValueBox(b)) => {
                 self.same(&a.named, &b.named) && self.holds(&a.content, &b.content)
             }
-            (Value(a), Value(b)) | (Event(a), Event(b)) => self.values(a, b),
+            (Value(a), Value(b)) | (Event(a), Event(b)) => Arc::ptr_eq(a, b) || self.values(a, b),
             (Shape::Named(kind, a), Shape::Named(k, b)) => kind == k && self.same(a, b),
             _ => false,
         }

@@ -12,6 +12,8 @@ pub struct Scope<'t> {
     pub type_code: &'t TypeCode,
     /// The type around it.
     pub outer: Option<&'t Scope<'t>>,
+    /// The outermost of the aliases that [`resolved`](Self::resolved) has looked behind to find the type.
+    alias: Option<&'t TypeCode>,
 }
 
 impl<'t> Scope<'t> {
@@ -20,6 +22,7 @@ impl<'t> Scope<'t> {
         Self {
             type_code,
             outer: None,
+            alias: None,
         }
     }
 
@@ -29,33 +32,45 @@ impl<'t> Scope<'t> {
         Self {
             type_code,
             outer: Some(self),
+            alias: None,
         }
     }
 
     /// The scope of the enclosing type with that repository id.
     pub fn enclosing(&self, id: &str) -> Option<&'t Self> {
-        Self::find(self.outer, id)
+        let mut scopes = successors(self.outer, |scope| scope.outer);
+        scopes.find(|scope| scope.type_code.repository_id() == Some(id))
     }
 
-    /// The scope of the type behind aliases, and behind a reference to an enclosing type; `None` if that type does not enclose it.
-    pub(crate) fn resolved(&self) -> Option<Self> {
+    /// The scope of the type behind aliases, and behind a reference to an enclosing type; `None` if that type does not enclose it. A
+    /// reference inside the type may name one of these aliases.
+    pub fn resolved(&self) -> Option<Self> {
         let mut scope = *self;
         loop {
             scope = match scope.type_code.shape() {
                 Shape::Alias(alias) => Self {
                     type_code: &alias.content,
+                    alias: scope.alias.or(Some(scope.type_code)),
                     ..scope
                 },
-                Shape::Recursive(id) => *Self::find(scope.outer, id)?,
+                Shape::Recursive(id) => {
+                    let mut scopes = successors(scope.outer, |scope| scope.outer);
+                    scopes.find_map(|scope| scope.called(id))?
+                }
                 _ => return Some(scope),
             };
         }
     }
 
-    /// The nearest enclosing type with that id.
-    pub(crate) fn find(scope: Option<&'t Self>, id: &str) -> Option<&'t Self> {
-        let mut scopes = successors(scope, |scope| scope.outer);
-        scopes.find(|scope| scope.type_code.repository_id() == Some(id))
+    /// The scope of the type with that repository id: this one's, or an alias of it that was looked behind.
+    fn called(&self, id: &str) -> Option<Self> {
+        let outermost = self.alias.unwrap_or(self.type_code);
+        let mut types = successors(Some(outermost), |it| match it.shape() {
+            Shape::Alias(alias) => Some(&alias.content),
+            _ => None,
+        });
+        let type_code = types.find(|it| it.repository_id() == Some(id))?;
+        Some(Self { type_code, ..*self })
     }
 
     /// Calls `each` for every member of a valuetype: those of the bases first, then its own.

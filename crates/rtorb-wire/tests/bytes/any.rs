@@ -298,6 +298,11 @@ fn hostile_type_codes_are_refused() {
         octets.extend(offset.to_le_bytes());
         assert!(read::<TypeCode>(&octets, ByteOrder::Little).is_err());
     }
+    // Numbers of too many digits, and of one byte and a very long text.
+    for (digits, scale) in [(32, 0), (1, i16::MAX), (1, i16::MIN)] {
+        let fixed = octets(&TypeCode::fixed(digits, scale), ByteOrder::Little);
+        assert!(read::<TypeCode>(&fixed, ByteOrder::Little).is_err());
+    }
     // Nested without an end.
     let mut deep = TypeCode::LONG;
     for _ in 0..100 {
@@ -360,32 +365,41 @@ fn push_sequence(out: &mut Vec<u8>, element: impl FnOnce(&mut Vec<u8>)) -> usize
     at
 }
 
+/// A struct All of a struct A, and of `uses` members of a type in A. `members` appends the members of A, which gets the position of A, and
+/// returns the position of that type.
+fn uses_of_part(uses: u32, members: impl FnOnce(&mut Vec<u8>, usize) -> usize) -> Vec<u8> {
+    let mut octets = Vec::new();
+    push_named(Kind::Struct, "All", &mut octets, |out, _| {
+        push_count(1 + uses, out);
+        push_text("", out);
+        let mut part = 0;
+        push_named(Kind::Struct, "A", out, |out, a| part = members(out, a));
+        for _ in 0..uses {
+            push_text("", out);
+            push_indirection(part, out);
+        }
+    });
+    octets
+}
+
 #[test]
 fn a_part_of_a_recursive_type_is_a_type_outside_of_it() {
-    // struct Node { sequence<Node> kids; }; struct Pair { Node n; sequence<Node> more; }
-    let mut octets = Vec::new();
-    push_named(Kind::Struct, "Pair", &mut octets, |out, _| {
-        push_count(2, out);
+    // struct A { sequence<A> kids; }; struct All { A a; sequence<A> more; }
+    let mut octets = uses_of_part(1, |out, a| {
+        push_count(1, out);
         push_text("", out);
-        let mut kids = 0;
-        push_named(Kind::Struct, "Node", out, |out, node| {
-            push_count(1, out);
-            push_text("", out);
-            kids = push_sequence(out, |out| push_indirection(node, out));
-        });
-        push_text("", out);
-        push_indirection(kids, out);
+        push_sequence(out, |out| push_indirection(a, out))
     });
-    // A node without kids, and one more of those.
+    // An A without kids, and one more of those.
     for count in [0, 1, 0] {
         push_count(count, &mut octets);
     }
     let any: Any = read(&octets, ByteOrder::Little).unwrap();
-    let kids = TypeCode::sequence(TypeCode::recursive("Node"), 0);
-    let node = TypeCode::structure("Node", "", [("", kids)]);
-    let more = TypeCode::sequence(node.clone(), 0);
-    let pair = TypeCode::structure("Pair", "", [("", node), ("", more)]);
-    assert_eq!(any.type_code(), &pair);
+    let kids = TypeCode::sequence(TypeCode::recursive("A"), 0);
+    let a = TypeCode::structure("A", "", [("", kids)]);
+    let more = TypeCode::sequence(a.clone(), 0);
+    let all = TypeCode::structure("All", "", [("", a), ("", more)]);
+    assert_eq!(any.type_code(), &all);
     let leaf = Value::Members(vec![Value::Elements(vec![])]);
     let more = Value::Elements(vec![leaf.clone()]);
     assert_eq!(any.value(), Ok(Value::Members(vec![leaf, more])));
@@ -394,26 +408,20 @@ fn a_part_of_a_recursive_type_is_a_type_outside_of_it() {
 #[test]
 fn a_part_of_two_recursive_types_is_a_type_outside_of_them() {
     // struct A { sequence<struct B { sequence<A> a; sequence<B> b; }> bs; }; struct All { A a; sequence<B> more; }, which is the type of B::b.
-    let mut octets = Vec::new();
-    push_named(Kind::Struct, "All", &mut octets, |out, _| {
-        push_count(2, out);
-        push_text("", out);
+    let mut octets = uses_of_part(1, |out, a| {
         let mut in_b = 0;
-        push_named(Kind::Struct, "A", out, |out, a| {
-            push_count(1, out);
-            push_text("", out);
-            push_sequence(out, |out| {
-                push_named(Kind::Struct, "B", out, |out, b| {
-                    push_count(2, out);
-                    push_text("", out);
-                    push_sequence(out, |out| push_indirection(a, out));
-                    push_text("", out);
-                    in_b = push_sequence(out, |out| push_indirection(b, out));
-                });
+        push_count(1, out);
+        push_text("", out);
+        push_sequence(out, |out| {
+            push_named(Kind::Struct, "B", out, |out, b| {
+                push_count(2, out);
+                push_text("", out);
+                push_sequence(out, |out| push_indirection(a, out));
+                push_text("", out);
+                in_b = push_sequence(out, |out| push_indirection(b, out));
             });
         });
-        push_text("", out);
-        push_indirection(in_b, out);
+        in_b
     });
     // An A of no B, and one more B, which has no A and no B.
     for count in [0, 1, 0, 0] {
@@ -438,26 +446,16 @@ fn a_part_of_two_recursive_types_is_a_type_outside_of_them() {
 fn parts_of_a_recursive_type_are_not_copied_without_end() {
     let long = "x".repeat(1000);
     let read_uses = |uses: u32| {
-        let mut octets = Vec::new();
-        push_named(Kind::Struct, "All", &mut octets, |out, _| {
-            push_count(1 + uses, out);
+        let octets = uses_of_part(uses, |out, a| {
+            push_count(1, out);
             push_text("", out);
-            let mut part = 0;
-            push_named(Kind::Struct, "A", out, |out, a| {
-                push_count(1, out);
-                push_text("", out);
-                part = push_sequence(out, |out| {
-                    push_named(Kind::Struct, &long, out, |out, _| {
-                        push_count(1, out);
-                        push_text("", out);
-                        push_sequence(out, |out| push_indirection(a, out));
-                    });
+            push_sequence(out, |out| {
+                push_named(Kind::Struct, &long, out, |out, _| {
+                    push_count(1, out);
+                    push_text("", out);
+                    push_sequence(out, |out| push_indirection(a, out));
                 });
-            });
-            for _ in 0..uses {
-                push_text("", out);
-                push_indirection(part, out);
-            }
+            })
         });
         read::<TypeCode>(&octets, ByteOrder::Little)
     };
@@ -471,31 +469,23 @@ fn a_string_behind_a_recursive_type_refers_to_none() {
     // struct A { sequence<A> kids; string text; struct Long { string text; } part; }; struct All { A a; Long part; and so on; }
     let long = "x".repeat(1000);
     let uses = 200;
-    let mut octets = Vec::new();
-    push_named(Kind::Struct, "All", &mut octets, |out, _| {
-        push_count(1 + uses, out);
-        push_text("", out);
+    let octets = uses_of_part(uses, |out, a| {
         let mut part = 0;
-        push_named(Kind::Struct, "A", out, |out, a| {
-            push_count(3, out);
+        push_count(3, out);
+        push_text("", out);
+        push_sequence(out, |out| push_indirection(a, out));
+        push_text("", out);
+        push_count(Kind::String as u32, out);
+        let text = out.len() - 4;
+        push_count(0, out);
+        push_text("", out);
+        push_named(Kind::Struct, &long, out, |out, at| {
+            part = at;
+            push_count(1, out);
             push_text("", out);
-            push_sequence(out, |out| push_indirection(a, out));
-            push_text("", out);
-            push_count(Kind::String as u32, out);
-            let text = out.len() - 4;
-            push_count(0, out);
-            push_text("", out);
-            push_named(Kind::Struct, &long, out, |out, at| {
-                part = at;
-                push_count(1, out);
-                push_text("", out);
-                push_indirection(text, out);
-            });
+            push_indirection(text, out);
         });
-        for _ in 0..uses {
-            push_text("", out);
-            push_indirection(part, out);
-        }
+        part
     });
     // If it referred to A, each use of the part would be a copy, and so many are refused.
     let came: TypeCode = read(&octets, ByteOrder::Little).unwrap();
@@ -593,6 +583,49 @@ fn an_alias_that_leads_to_itself_is_refused() {
     let came = read::<TypeCode>(&legal, ByteOrder::Little).unwrap();
     let next = TypeCode::alias("A", "", TypeCode::recursive("S"));
     assert_eq!(came, TypeCode::structure("S", "", [("", next)]));
+}
+
+#[test]
+fn a_type_may_refer_to_an_alias_around_it() {
+    // typedef sequence<struct E { A inner; }> A;
+    let mut sent = Vec::new();
+    push_named(Kind::Alias, "A", &mut sent, |out, a| {
+        push_sequence(out, |out| {
+            push_named(Kind::Struct, "E", out, |out, _| {
+                push_count(1, out);
+                push_text("", out);
+                push_indirection(a, out);
+            });
+        });
+    });
+    // An E without any, and one with such an E.
+    for count in [2, 0, 1, 0] {
+        push_count(count, &mut sent);
+    }
+    let any: Any = read(&sent, ByteOrder::Little).unwrap();
+    let e = |inner| Value::Members(vec![Value::Elements(inner)]);
+    let value = Value::Elements(vec![e(vec![]), e(vec![e(vec![])])]);
+    assert_eq!(any.value(), Ok(value.clone()));
+    assert_eq!(octets(&any, ByteOrder::Little), sent);
+    let made = Any::from_parts(any.type_code().clone(), &value);
+    assert_eq!(made, Ok(any));
+}
+
+#[test]
+fn a_type_that_stands_for_too_many_is_not_sent() {
+    let type_code = (0..40).fold(TypeCode::LONG, |inner, level| {
+        let id = format!("IDL:S{level}:1.0");
+        TypeCode::structure(&id, "S", [("a", inner.clone()), ("b", inner)])
+    });
+    assert_eq!(type_code.nodes(), u32::MAX);
+    let refused = Err(EncodeError::TypeCodeTooLarge {
+        max: TypeCode::NODES_MAX,
+    });
+    let mut w = Writer::new(Vec::new(), usize::MAX >> 1);
+    assert_eq!(type_code.encode(&mut w), refused);
+    let any = Any::from_parts(TypeCode::TYPE_CODE, &Value::TypeCode(type_code.clone()));
+    assert_eq!(any.map(drop), refused);
+    assert!(type_code == type_code.clone() && type_code.equivalent(&type_code));
 }
 
 #[test]
@@ -702,6 +735,25 @@ fn state(id: &str, members: Vec<Value>) -> Arc<State> {
         repository_id: id.into(),
         members,
     })
+}
+
+#[test]
+fn a_shared_valuetype_is_compared_once() {
+    // Each has the one before twice.
+    let shared = |innermost| {
+        (0..60).fold(innermost, |inner: Value, _| {
+            Value::Valuetype(Some(state("IDL:Twice:1.0", vec![inner.clone(), inner])))
+        })
+    };
+    let null = || shared(Value::Valuetype(None));
+    let (one, same) = (null(), null());
+    assert_eq!(one, same);
+    assert_ne!(one, shared(Value::Long(1)));
+    let pair = Value::Elements(vec![one.clone(), one]);
+    assert_eq!(pair, Value::Elements(vec![same, null()]));
+    // A NaN does not equal itself, shared or not.
+    let not_equal = shared(Value::Double(f64::NAN));
+    assert_ne!(not_equal, not_equal.clone());
 }
 
 //= GIOP 1.2 §15.3.4

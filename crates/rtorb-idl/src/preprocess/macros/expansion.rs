@@ -8,8 +8,12 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::source::Location;
 
-/// The most tokens that expansion may produce in a run.
+/// The most tokens that expansion may produce in a run. A long one counts as several: `##` and `#` make tokens of any length.
 const PRODUCED_MAX: usize = 1_000_000;
+/// The bytes of a long token that count as one more.
+const COUNTED_BYTES: usize = 16;
+/// The most bytes that `##` joins. To join more and more of them copies all that is joined already.
+const JOINED_BYTES_MAX: usize = 1 << 16;
 /// The most levels of macro arguments within macro arguments.
 const DEPTH_MAX: usize = 50;
 
@@ -91,7 +95,7 @@ impl<'e> Expansion<'e> {
             Vec::new()
         };
         let body = self.substitute(&definition, &arguments, token.location);
-        self.macros.produced += body.len() + 1;
+        self.macros.produced += weight(&body) + 1;
         if self.macros.exhausted {
             return;
         }
@@ -240,6 +244,7 @@ impl<'e> Expansion<'e> {
         };
         let mut expanded: HashMap<usize, Vec<Token>> = HashMap::new();
         let mut output: Vec<Token> = Vec::new();
+        let mut produced = 0;
         let mut pasting = false;
         let mut left_is_empty = true;
         let mut body = definition.body.iter().enumerate().peekable();
@@ -269,6 +274,7 @@ impl<'e> Expansion<'e> {
                     None => vec![token.clone()],
                 },
             };
+            produced += weight(&made);
             let right_is_empty = made.is_empty();
             if std::mem::take(&mut pasting) && !left_is_empty {
                 left_is_empty = false;
@@ -277,7 +283,7 @@ impl<'e> Expansion<'e> {
                 left_is_empty = right_is_empty;
                 output.extend(made);
             }
-            if output.len() > PRODUCED_MAX {
+            if produced > PRODUCED_MAX {
                 return output;
             }
         }
@@ -306,6 +312,13 @@ impl<'e> Expansion<'e> {
         let mut made = made.into_iter();
         let Some(right) = made.next() else { return };
         let Some(left) = output.pop() else { return };
+        if left.text_bytes() + right.text_bytes() > JOINED_BYTES_MAX {
+            let message = format!("`##` makes a token of more than {JOINED_BYTES_MAX} bytes");
+            self.diagnostics.error(call, message, "in this macro");
+            output.extend([left, right]);
+            output.extend(made);
+            return;
+        }
         let text = format!("{}{}", left.spelling(), right.spelling());
         let mut lexer = Lexer::new(call.file, text.as_str().into());
         lexer.quiet = true;
@@ -324,6 +337,12 @@ impl<'e> Expansion<'e> {
         }
         output.extend(made);
     }
+}
+
+/// The number of tokens, where a long one counts as several.
+fn weight(tokens: &[Token]) -> usize {
+    let weights = tokens.iter();
+    weights.map(|it| 1 + it.text_bytes() / COUNTED_BYTES).sum()
 }
 
 /// `#parameter`: the argument's spelling as a string literal.
