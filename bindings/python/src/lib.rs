@@ -44,10 +44,4 @@ mod _native {
     fn union_member(name: &str) -> String {
         rtorb_idl::python::union_member(name)
     }
-
-    #[pymodule_init]
-    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
-        crate::reference::note_main_thread();
-        Ok(())
-    }
 }

@@ -1,6 +1,7 @@
 //! The types and interfaces that Python has classes for.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -22,6 +23,8 @@ use crate::type_code::PyTypeCode;
 pub(crate) struct Library {
     pub(crate) types: Arc<Types>,
     tree: Option<Tree>,
+    /// The files that were read, included ones too.
+    files: Vec<OsString>,
     /// The repository ids of bitmasks, which are aliases of integers on the wire.
     masks: BTreeSet<String>,
     /// The classes by repository id.
@@ -37,6 +40,7 @@ impl Library {
         Self {
             types,
             tree: None,
+            files: Vec::new(),
             masks: BTreeSet::new(),
             classes: PyDict::new(py).unbind(),
             others: PyDict::new(py).unbind(),
@@ -129,6 +133,11 @@ impl Library {
         Self::of_types(py, Arc::new(Types::standard()), make_class)
     }
 
+    /// The files that were read, included ones too.
+    fn files(&self) -> Vec<OsString> {
+        self.files.clone()
+    }
+
     /// Registers the class of a type by its repository id.
     fn register(&self, py: Python<'_>, id: &str, class: Bound<'_, PyAny>) -> PyResult<()> {
         self.classes.bind(py).set_item(id, class)
@@ -206,7 +215,10 @@ impl Library {
         types.add_standard();
         let masks = tree.items.iter();
         let masks = masks.filter(|it| matches!(it.kind, ItemKind::Bitmask(_)));
+        let files = outcome.sources.files().iter();
+        let files = files.filter_map(|file| Some(file.path()?.as_os_str().to_owned()));
         Ok(Self {
+            files: files.collect(),
             masks: masks.map(|it| it.repository_id.clone()).collect(),
             tree: outcome.tree,
             ..Self::of_types(py, Arc::new(types), make_class)

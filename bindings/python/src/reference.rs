@@ -1,7 +1,7 @@
 //! References to objects, and calls of them.
 
+use std::cell::Cell;
 use std::sync::Arc;
-use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyValueError;
@@ -9,7 +9,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rtorb::ObjectRef;
 use rtorb_dynamic::{Failure, Request, Results};
-use rtorb_os::set_once::SetOnce;
 
 use crate::exceptions::{raised, system};
 use crate::from_python;
@@ -53,8 +52,7 @@ impl Reference {
         request: &Request,
         left: Option<Duration>,
     ) -> PyResult<Result<Results, Failure>> {
-        let is_main = MAIN_THREAD.get() == Some(&thread::current().id());
-        if !is_main || !self.orb.starts_calls {
+        if !self.orb.starts_calls || !gets_signals(py)? {
             return Ok(py.detach(|| within(left, || request.invoke())));
         }
         let mut call = py.detach(|| within(left, || request.defer()));
@@ -153,9 +151,22 @@ impl Reference {
     }
 }
 
-/// Remembers the thread of the interpreter that gets signals.
-pub(crate) fn note_main_thread() {
-    MAIN_THREAD.get_or_make(|| thread::current().id());
+/// Returns true on the main thread of the interpreter, which handles signals. Any thread may have imported the package.
+fn gets_signals(py: Python<'_>) -> PyResult<bool> {
+    thread_local! {
+        static IS_MAIN: Cell<Option<bool>> = const { Cell::new(None) };
+    }
+    if let Some(is_main) = IS_MAIN.get() {
+        return Ok(is_main);
+    }
+    let threading = py.import("threading")?;
+    let main = threading.call_method0("main_thread")?.getattr("ident")?;
+    let (main, own): (usize, usize) = (
+        main.extract()?,
+        threading.call_method0("get_ident")?.extract()?,
+    );
+    IS_MAIN.set(Some(own == main));
+    Ok(own == main)
 }
 
 /// Runs something whose calls end within the time that is left.
@@ -183,6 +194,5 @@ fn duration(seconds: f64) -> PyResult<Duration> {
     })
 }
 
-static MAIN_THREAD: SetOnce<ThreadId> = SetOnce::new();
 /// The longest time until a signal ends a wait.
 const SIGNAL_PERIOD: Duration = Duration::from_millis(50);

@@ -12,6 +12,7 @@ import os
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -184,6 +185,18 @@ class Calls(Served):
         with self.assertRaises(rtorb.IdlError):
             rtorb.load("no/such.idl")
 
+    def test_a_changed_file_is_read_again_if_it_is_included_too(self):
+        with tempfile.TemporaryDirectory() as folder:
+            whole, part = Path(folder, "whole.idl"), Path(folder, "part.idl")
+            whole.write_text('#include "part.idl"\n')
+            part.write_text("const long LIMIT = 1;\n")
+            first = rtorb.load(whole)
+            self.assertEqual(first.LIMIT, 1)
+            self.assertIs(rtorb.load(whole), first)
+            part.write_text("const long LIMIT = 2;\n")
+            # A file system may give both the same time.
+            os.utime(part, ns=(1, 1))
+            self.assertEqual(rtorb.load(whole).LIMIT, 2)
 
     def test_objects_of_the_same_idl_in_another_file_fit(self):
         other = rtorb.load_text(IDL.read_text()).Robot
@@ -367,6 +380,13 @@ class Mistakes(Served):
         with self.assertRaises(rtorb.SystemException):
             rtorb.connect(reference.ior, idl=IDL).name
 
+    def test_an_orb_that_cannot_start_says_so_each_time(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            orb = rtorb.ORB(["-ORBListenEndpoints", f"iiop://127.0.0.1:{taken.getsockname()[1]}"])
+            for begin in (orb.start, orb.start, orb.run):
+                with self.assertRaises(rtorb.SystemException):
+                    begin()
+
     def test_the_options_of_an_orb_are_checked(self):
         with self.assertRaisesRegex(ValueError, "-ORBConnektion"):
             rtorb.ORB(["-ORBConnektion", "x"])
@@ -520,6 +540,24 @@ class Tasks(Served):
 
         asyncio.run(failing())
 
+    def test_a_time_bounds_the_wait_for_a_thread_that_connects(self):
+        async def late():
+            loop = asyncio.get_running_loop()
+            loop.set_default_executor(concurrent.futures.ThreadPoolExecutor(1))
+            released = threading.Event()
+            busy = loop.run_in_executor(None, released.wait, 60)
+            motor = rtorb.connect(self.motor.ior, idl=IDL)
+            with self.assertRaises(rtorb.CORBA.TIMEOUT) as raised, rtorb.timeout(0.02):
+                await motor.async_.turn(0)
+            self.assertFalse(busy.done())
+            self.assertEqual(raised.exception.completed, rtorb.CompletionStatus.NO)
+            released.set()
+            await busy
+            # The thread is free again.
+            await motor.async_.turn(0)
+
+        asyncio.run(late())
+
     def test_a_connection_that_broke_is_opened_beside_the_loop(self):
         server = rtorb.ORB()
         reference = server.serve(Motor(server), name="gone")
@@ -591,6 +629,35 @@ except KeyboardInterrupt:
 """
         done = self.run_program(text)
         self.assertEqual((done.stdout.split(), done.returncode), (["x", "interrupted"], 0), done.stderr)
+
+    def test_ctrl_c_ends_a_wait_if_another_thread_imported_the_package(self):
+        text = """
+import os, signal, threading
+importing = threading.Thread(target=__import__, args=("rtorb",))
+importing.start()
+importing.join()
+import rtorb
+idl = rtorb.load("robot.idl")
+released = threading.Event()
+class Part(idl.Robot.Part_skel):
+    is_over = False
+    @property
+    def name(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        released.wait(60)
+        Part.is_over = True
+        return "late"
+orb = rtorb.ORB()
+part = rtorb.connect(orb.serve(Part()).ior, interface=idl.Robot.Part)
+orb.start()
+try:
+    print(part.name)
+except KeyboardInterrupt:
+    print("late" if Part.is_over else "interrupted")
+released.set()
+"""
+        done = self.run_program(text)
+        self.assertEqual((done.stdout, done.returncode), ("interrupted\n", 0), done.stderr)
 
     def test_the_interpreter_ends_while_an_orb_serves(self):
         text = """

@@ -46,8 +46,15 @@ impl CurrentFiles {
 
     /// Reads the files again. If one is wrong, nothing changes.
     pub(crate) fn reload(&self) -> Result<(), TlsError> {
+        self.read_again(&mut self.seen.lock(), self.settings.stamps())
+    }
+
+    /// Reads the files, whose stamps were taken before. Two threads do not at once: what the first has read may be older.
+    fn read_again(&self, seen: &mut Seen, stamps: FileStamps) -> Result<(), TlsError> {
         let configs = Arc::new(self.settings.configs()?);
         *self.configs.lock() = configs;
+        seen.stamps = stamps;
+        seen.silent_until_ns = 0;
         Ok(())
     }
 
@@ -66,12 +73,8 @@ impl CurrentFiles {
         if stamps == seen.stamps {
             return Ok(());
         }
-        match self.reload() {
-            Ok(()) => {
-                seen.stamps = stamps;
-                seen.silent_until_ns = 0;
-                Ok(())
-            }
+        match self.read_again(&mut seen, stamps) {
+            Ok(()) => Ok(()),
             Err(_) if now_ns < seen.silent_until_ns => Ok(()),
             Err(error) => {
                 seen.silent_until_ns = now_ns.saturating_add(SILENT_NS);
@@ -87,5 +90,30 @@ impl CurrentFiles {
     /// Returns what the handshakes of a server use now.
     pub(crate) fn server(&self) -> Option<Arc<ServerConfig>> {
         self.configs().server.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Tls;
+    use crate::keys::{AUTHORITY, Authority, REVOCATIONS, Validity};
+    use std::fs;
+
+    #[test]
+    fn a_reload_has_seen_the_change() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let authority = Authority::create(folder.path(), "test authority", Validity::days(1));
+        authority.expect("the folder can be written");
+        let lists = folder.path().join(REVOCATIONS);
+        let settings = Tls::builder()
+            .authorities(folder.path().join(AUTHORITY))
+            .revocations(&lists);
+        let files = CurrentFiles::read(settings).expect("right files");
+        let mut text = fs::read(&lists).expect("it is there");
+        text.push(b'\n');
+        fs::write(&lists, text).expect("the folder can be written");
+        files.reload().expect("right files");
+        assert_eq!(files.seen.lock().stamps, files.settings.stamps());
     }
 }

@@ -9,11 +9,12 @@ use rcgen::{
     RevokedCertParams, SerialNumber,
 };
 use rustls::crypto::ring;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use time::{Duration, OffsetDateTime};
+use x509_parser::pem::parse_x509_pem;
 use x509_parser::prelude::{CertificateRevocationList, FromDer as _, X509Certificate};
 
 /// The file of the authority's certificate.
@@ -183,9 +184,18 @@ impl Authority {
         }
         let serial = parsed.raw_serial().to_vec();
         let list = self.folder.join(REVOCATIONS);
-        let der = read_pem(&list)?;
+        let _lock = self.lock()?;
+        let text = fs::read(&list).map_err(|error| in_file(&list, error))?;
+        let (behind, pem) = parse_x509_pem(&text).map_err(|_| not_readable(&list))?;
+        if String::from_utf8_lossy(behind).contains("-----BEGIN") {
+            return Err(KeysError::File {
+                file: list,
+                reason: "it has more than one list: leave only the newest of this authority in it"
+                    .to_owned(),
+            });
+        }
         let (_, parsed) =
-            CertificateRevocationList::from_der(&der).map_err(|_| not_readable(&list))?;
+            CertificateRevocationList::from_der(&pem.contents).map_err(|_| not_readable(&list))?;
         let revoked = parsed.iter_revoked_certificates();
         let mut revoked: Vec<_> = revoked
             .map(|it| entry(it.raw_serial().to_vec(), it.revocation_date.to_datetime()))
@@ -195,6 +205,16 @@ impl Authority {
             revoked.push(entry(serial.to_bytes(), OffsetDateTime::now_utc()));
         }
         self.write_revocations(revoked)
+    }
+
+    /// Keeps other processes from changing the list of revoked certificates until the file is dropped.
+    fn lock(&self) -> Result<File, KeysError> {
+        let key = files(&self.folder, AUTHORITY_NAME).key;
+        // NFS locks only what is open for writing. A key may be read-only.
+        let opened = OpenOptions::new().append(true).open(&key);
+        let opened = opened.or_else(|_| File::open(&key));
+        let locked = opened.and_then(|opened| opened.lock().map(|()| opened));
+        locked.map_err(|error| in_file(&key, error))
     }
 
     fn has_signed(&self, certificate: &X509Certificate<'_>) -> bool {
@@ -259,7 +279,7 @@ fn write_new(file: &Path, text: &str, mode: u32) -> Result<(), KeysError> {
 
 fn read_pem(file: &Path) -> Result<Vec<u8>, KeysError> {
     let text = fs::read(file).map_err(|error| in_file(file, error))?;
-    let (_, pem) = x509_parser::pem::parse_x509_pem(&text).map_err(|_| not_readable(file))?;
+    let (_, pem) = parse_x509_pem(&text).map_err(|_| not_readable(file))?;
     Ok(pem.contents)
 }
 

@@ -7,7 +7,7 @@ use rtorb::security::{PeerIdentity, SecureLink};
 use rtorb::thread::Errno;
 use rtorb_os::sync::Mutex;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sendmsg};
-use rustls::Connection;
+use rustls::{Connection, SupportedCipherSuite};
 use std::io::{self, IoSlice, Read as _, Write as _};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -30,10 +30,15 @@ struct State {
     ended: Option<Errno>,
     /// True once the peer has sent bytes.
     has_opened: bool,
+    /// The number of records that may be sealed yet.
+    records_left: u64,
 }
 
 /// The most bytes that are sealed at a time: one record. The lock is free between two of them.
 const SEALED_MAX: usize = 16 << 10;
+
+/// The records that a key of TLS 1.2 seals for the handshake and for alerts; there are few, of 2^24 at least.
+const OTHER_RECORDS: u64 = 256;
 
 /// The most bytes that a peer may send in a row without a byte of content.
 const EMPTY_MAX: usize = 64 << 10;
@@ -48,6 +53,7 @@ impl TlsLink {
         let peer = connection.peer_certificates();
         let peer = peer.and_then(|chain| certificate::identity(chain.first()?));
         let mut state = State {
+            records_left: records_max(&connection),
             connection,
             owed: 0,
             ended: None,
@@ -80,6 +86,8 @@ impl SecureLink for TlsLink {
             if parts.iter().all(|part| part.is_empty()) {
                 return Ok(sent);
             }
+            let left = state.records_left.checked_sub(1);
+            state.records_left = left.ok_or(Errno::PIPE)?;
             let sealed = state.connection.writer().write_vectored(parts);
             let sealed = sealed.map_err(|error| errno(&error))?;
             if !state.flush(socket)? {
@@ -247,9 +255,100 @@ impl io::Write for Socket<'_> {
     }
 }
 
+/// Returns the number of records that a connection may seal. TLS 1.3 changes its keys in time. A key of TLS 1.2 is used up: rustls would
+/// then count bytes as sealed that it drops.
+fn records_max(connection: &Connection) -> u64 {
+    match connection.negotiated_cipher_suite() {
+        Some(SupportedCipherSuite::Tls12(suite)) => {
+            let records = suite.common.confidentiality_limit;
+            records.saturating_sub(OTHER_RECORDS)
+        }
+        _ => u64::MAX,
+    }
+}
+
 const NOW: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
 
 /// Returns the error number of a system call of [`Socket`]; `PROTO` for an error that TLS itself found.
 pub(crate) fn errno(error: &io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::PROTO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Tls;
+    use crate::keys::{AUTHORITY, Authority, Purpose, Validity};
+    use rtorb::security::ClientCertificates;
+    use rustls::crypto::ring;
+    use rustls::pki_types::CertificateDer;
+    use rustls::pki_types::pem::PemObject as _;
+    use rustls::version::{TLS12, TLS13};
+    use rustls::{
+        ClientConfig, ClientConnection, RootCertStore, ServerConnection, SupportedProtocolVersion,
+    };
+    use std::os::fd::AsFd as _;
+    use std::os::unix::net::UnixStream;
+
+    /// Takes what one end has sealed to the other.
+    fn pass(from: &mut Connection, to: &mut Connection) {
+        let mut sealed = Vec::new();
+        while from.wants_write() {
+            from.write_tls(&mut sealed).expect("there is room");
+        }
+        let mut unread = sealed.as_slice();
+        while !unread.is_empty() {
+            to.read_tls(&mut unread).expect("it is in memory");
+            to.process_new_packets().expect("right certificates");
+        }
+    }
+
+    /// A client whose handshake of this version is over.
+    fn client(version: &'static SupportedProtocolVersion) -> Connection {
+        let folder = tempfile::tempdir().expect("a folder");
+        let authority = Authority::create(folder.path(), "test authority", Validity::days(1));
+        let hosts = ["localhost".to_owned()];
+        let authority = authority.expect("the folder can be written");
+        let files = authority.issue(Purpose::Server, "server", &hosts, Validity::days(1));
+        let files = files.expect("the folder can be written");
+        let settings = Tls::builder().certificate(files.certificate, files.key);
+        let configs = settings.clients(ClientCertificates::None).configs();
+        let server = configs.expect("right files").server;
+        let server = ServerConnection::new(server.expect("it has a certificate"));
+        let mut roots = RootCertStore::empty();
+        let root = CertificateDer::from_pem_file(folder.path().join(AUTHORITY));
+        roots
+            .add(root.expect("it is there"))
+            .expect("a certificate");
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(&[version])
+            .expect("right settings")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let name = "localhost".try_into().expect("a name");
+        let client = ClientConnection::new(Arc::new(config), name).expect("right settings");
+        let mut client = Connection::from(client);
+        let mut server = Connection::from(server.expect("right settings"));
+        for _ in 0..4 {
+            pass(&mut client, &mut server);
+            pass(&mut server, &mut client);
+        }
+        assert!(!client.is_handshaking());
+        client
+    }
+
+    /// After 2^24 records of TLS 1.2, rustls takes bytes and sends nothing but the end.
+    #[test]
+    fn nothing_counts_as_sent_that_a_used_up_key_does_not_seal() {
+        let (near, _far) = UnixStream::pair().expect("the host has descriptors");
+        let link = TlsLink::new(client(&TLS12));
+        let send = |bytes: &[u8]| link.send_now(near.as_fd(), &[IoSlice::new(bytes)]);
+        assert_eq!(send(b"first"), Ok(5));
+        let left = core::mem::replace(&mut link.state.lock().records_left, 1);
+        assert_eq!(left, (1 << 24) - OTHER_RECORDS - 1);
+        assert_eq!(send(b"last"), Ok(4));
+        assert_eq!(send(b"more"), Err(Errno::PIPE));
+        let link = TlsLink::new(client(&TLS13));
+        assert_eq!(link.state.lock().records_left, u64::MAX);
+    }
 }

@@ -9,10 +9,12 @@ use rustls::pki_types::pem::{Error as PemError, PemObject as _};
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use std::cmp::Reverse;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use x509_parser::prelude::{CertificateRevocationList, FromDer as _};
 
 /// Builds a [`Tls`](crate::Tls).
 #[derive(Clone, Debug)]
@@ -66,7 +68,8 @@ impl TlsBuilder {
         self
     }
 
-    /// The file with lists of revoked certificates, in PEM. A certificate whose authority has no list there is not revoked.
+    /// The file with lists of revoked certificates, in PEM. A certificate whose authority has no list there is not revoked. Of several lists of
+    /// one authority, the one that was made last counts.
     pub fn revocations(mut self, file: impl Into<PathBuf>) -> Self {
         self.files.revocations = Some(file.into());
         self
@@ -174,11 +177,27 @@ impl TlsBuilder {
         Ok(Some(Arc::new(store)))
     }
 
+    /// The lists of revoked certificates. Those that were made last are first, because rustls uses the first list of an authority.
     fn revocations_in_file(&self) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
-        match &self.files.revocations {
-            Some(file) => items(file, "list of revoked certificates"),
-            None => Ok(Vec::new()),
+        let Some(file) = &self.files.revocations else {
+            return Ok(Vec::new());
+        };
+        let mut lists = Vec::new();
+        for list in
+            items::<CertificateRevocationListDer<'static>>(file, "list of revoked certificates")?
+        {
+            let made = CertificateRevocationList::from_der(&list);
+            let made = made.map(|(_, list)| list.last_update());
+            let made = made.map_err(|error| TlsError::Wrong {
+                file: file.clone(),
+                reason: format!("a list of revoked certificates cannot be read: {error}"),
+            })?;
+            lists.push((made, list));
         }
+        // Of two that were made in the same second, the later one in the file.
+        lists.reverse();
+        lists.sort_by_key(|(made, _)| Reverse(*made));
+        Ok(lists.into_iter().map(|(_, list)| list).collect())
     }
 }
 
@@ -342,6 +361,10 @@ mod tests {
     use super::*;
     use crate::Tls;
     use crate::keys::{AUTHORITY, Authority, Purpose, Validity};
+    use rcgen::{
+        CertificateParams, CertificateRevocationListParams, Issuer, KeyIdMethod, KeyPair,
+        SerialNumber, date_time_ymd,
+    };
     use rustls::server::ServerSessionMemoryCache;
     use rustls::{ClientConnection, HandshakeKind, ServerConnection};
 
@@ -368,6 +391,34 @@ mod tests {
             }
         }
         client.handshake_kind().expect("the handshake is over")
+    }
+
+    #[test]
+    fn the_list_that_was_made_last_is_first() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let key = KeyPair::generate().expect("a key");
+        let issuer = Issuer::new(CertificateParams::default(), key);
+        let [old, new] = [2020, 2021].map(|year| {
+            let list = CertificateRevocationListParams {
+                this_update: date_time_ymd(year, 1, 1),
+                next_update: date_time_ymd(2099, 1, 1),
+                crl_number: SerialNumber::from(1_u64),
+                issuing_distribution_point: None,
+                revoked_certs: Vec::new(),
+                key_identifier_method: KeyIdMethod::Sha256,
+            };
+            list.signed_by(&issuer).expect("a list")
+        });
+        let file = folder.path().join("lists.pem");
+        for lists in [[&old, &new], [&new, &old]] {
+            let text = lists.map(|list| list.pem().expect("a list"));
+            std::fs::write(&file, text.concat()).expect("the folder can be written");
+            let read = Tls::builder().revocations(&file).revocations_in_file();
+            assert_eq!(
+                read.expect("right lists"),
+                [new.der().clone(), old.der().clone()]
+            );
+        }
     }
 
     #[test]

@@ -23,7 +23,8 @@ pub struct TaskLane {
 /// behind tasks of less urgent lanes.
 ///
 /// Dropping it ends the threads, after the step that each is in, and drops their tasks; each call that has no answer then gets
-/// NO_RESPONSE. Drop it after the end of the ORB, and not in a task.
+/// NO_RESPONSE. What a task has begun by `spawn_blocking` goes on, and nothing waits for it. Drop it after the end of the ORB, and not in a
+/// task.
 #[derive(Debug)]
 pub struct TaskLanes {
     lanes: Vec<RunningLane>,
@@ -78,6 +79,8 @@ impl RunningLane {
         let run = move || {
             // The sender is dropped, and sends nothing.
             let _ = runtime.block_on(ended);
+            // Blocking work of a task may not end.
+            runtime.shutdown_background();
         };
         let thread = spawn(&format!("rtorb-tasks-{priority}"), &thread, run);
         Ok(Self {

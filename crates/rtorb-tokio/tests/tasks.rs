@@ -3,8 +3,8 @@
 use rtorb::rt::{Policy, Priority, PriorityModel};
 use rtorb::thread::ThreadConfig;
 use rtorb::{
-    ConnectionStrategy, Deferring, DispatchStrategy, ExceptionKind, Limits, Orb, PoaPolicies,
-    SystemException, TaskServant, WaitStrategy,
+    ConnectionStrategy, Deferring, DispatchStrategy, ExceptionKind, Executor as _, Limits, Orb,
+    PoaPolicies, SystemException, TaskServant, WaitStrategy,
 };
 use rtorb_tests::crane::{
     AmiMachineHandler, Machine, MachineAsyncServant, Overload, Winch, WinchAsyncServant,
@@ -16,6 +16,7 @@ use rtorb_tests::running::until;
 use rtorb_tokio::{TaskExecutor, TaskLane, TaskLanes, read_replies};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -355,6 +356,26 @@ fn a_task_runs_on_the_thread_of_its_lane() {
 
 fn client_thread(machine: Machine) -> thread::JoinHandle<Result<i32, SystemException>> {
     thread::spawn(move || machine.hours())
+}
+
+#[test]
+fn the_end_of_lanes_does_not_wait_for_blocking_work() {
+    let lanes = TaskLanes::start(vec![lane(10)]).expect("a thread");
+    let (begin, begun) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let (end, ended) = mpsc::channel();
+    lanes.executor().spawn(None, async move {
+        let work = move || {
+            begin.send(()).expect("the test waits");
+            released.recv().expect("the test releases it");
+            end.send(()).expect("the test waits");
+        };
+        drop(tokio::task::spawn_blocking(work));
+    });
+    begun.recv().expect("it begins");
+    drop(lanes);
+    release.send(()).expect("it waits");
+    ended.recv().expect("it goes on");
 }
 
 #[test]

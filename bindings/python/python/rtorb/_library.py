@@ -55,17 +55,22 @@ def load(*files: _Path, include: typing.Iterable[_Path] = ()) -> Idl:
     """Reads IDL files as one specification. `include` are folders for included files."""
     paths = tuple(os.path.abspath(os.fspath(file)) for file in files)
     folders = tuple(os.fspath(folder) for folder in include) + _environment_folders()
-    key = (paths, tuple(_age(path) for path in paths), folders)
+    key = (paths, folders)
     with _LOADED_LOCK:
-        if key not in _LOADED:
+        kept = _LOADED.get(key)
+        if kept is None or any(_age(path) != age for path, age in kept[0].items()):
             if len(_LOADED) >= _LOADED_MAX:
                 del _LOADED[next(iter(_LOADED))]
+            # Before they are read: a later change is seen.
+            named = {path: _age(path) for path in paths}
             if paths:
                 library = _native.Library.load(list(paths), list(folders), _make_class)
             else:
                 library = _native.Library.standard(_make_class)
-            _LOADED[key] = Idl(library, ", ".join(os.path.basename(path) for path in paths) or "built in")
-        return _LOADED[key]
+            ages = {path: _age(path) for path in library.files()} | named
+            kept = ages, Idl(library, ", ".join(os.path.basename(path) for path in paths) or "built in")
+            _LOADED[key] = kept
+        return kept[1]
 
 
 def load_text(text: str, name: str = "text.idl") -> Idl:
@@ -288,7 +293,8 @@ _ANNOTATIONS: dict[str, type] = {
     "sequence": list,
 }
 _IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*")
-_LOADED: dict[typing.Any, Idl] = {}
+#: The age of each file that was read, and its declarations, by the named files and the folders.
+_LOADED: dict[typing.Any, tuple[dict[str, typing.Optional[int]], Idl]] = {}
 _LOADED_LOCK = threading.RLock()
 #: The most sets of files whose classes are kept.
 _LOADED_MAX = 64

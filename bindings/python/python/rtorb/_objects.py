@@ -16,7 +16,7 @@ import typing
 import weakref
 
 from . import CORBA, _native
-from ._exceptions import InterfaceNotFound
+from ._exceptions import CompletionStatus, InterfaceNotFound
 from ._library import Idl, Scope, _make_class, _names, _own_name, _Path, _python_name, _unknown, load
 
 _LOG = logging.getLogger("rtorb")
@@ -49,7 +49,10 @@ class timeout:
 
 
 def _left() -> typing.Optional[float]:
-    end = _END.get()
+    return _left_until(_END.get())
+
+
+def _left_until(end: typing.Optional[float]) -> typing.Optional[float]:
     return None if end is None else end - time.monotonic()
 
 
@@ -252,11 +255,14 @@ class ORB:
         self._native.withdraw(reference._rtorb_ref)
 
     def start(self) -> None:
-        """Serves on a thread of its own, and returns when clients find a server."""
-        if self._thread is not None:
-            return
-        self._thread = threading.Thread(target=self._serve, name="rtorb", daemon=True)
-        self._thread.start()
+        """Serves on a thread of its own, and returns when clients find a server.
+
+        An ORB starts once. If that failed, each further `start` or `run` raises the same exception.
+        """
+        if self._thread is None:
+            thread = threading.Thread(target=self._serve, name="rtorb", daemon=True)
+            thread.start()
+            self._thread = thread
         self._ready.wait()
         self._raise()
 
@@ -282,9 +288,8 @@ class ORB:
             self._ready.set()
 
     def _raise(self) -> None:
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+        if self._error is not None:
+            raise self._error
 
     def shutdown(self) -> None:
         """Ends the ORB. It does not wait, so that a servant may call it."""
@@ -526,7 +531,7 @@ async def _await(proxy: Object, operation: _native.Operation, arguments: tuple[t
     reference = proxy._rtorb_ref
     if not proxy._rtorb_open:
         # The start of a call waits for a connection if none is open: the loop must not.
-        await loop.run_in_executor(None, reference.connect, _left())
+        await _connected(loop, reference, _END.get())
         proxy._rtorb_open = True
     try:
         return await _started(loop, reference.start(operation, arguments, _left()))
@@ -534,6 +539,18 @@ async def _await(proxy: Object, operation: _native.Operation, arguments: tuple[t
         # The connection may be gone: the next call opens it beside the loop.
         proxy._rtorb_open = False
         raise
+
+
+async def _connected(loop: asyncio.AbstractEventLoop, reference: _native.Reference, end: typing.Optional[float]) -> None:
+    """Opens the connection beside the loop, until `end`: all threads of the loop's executor may be busy."""
+    opening = loop.run_in_executor(None, lambda: reference.connect(_left_until(end)))
+    try:
+        done, _ = await asyncio.wait([opening], timeout=_left_until(end))
+    finally:
+        opening.cancel()
+    if not done:
+        raise CORBA.TIMEOUT(0, CompletionStatus.NO, "TIMEOUT (minor 0x0, COMPLETED_NO): the connection was not open in time")
+    opening.result()
 
 
 async def _started(loop: asyncio.AbstractEventLoop, started: _native.Started) -> typing.Any:

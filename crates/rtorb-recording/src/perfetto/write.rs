@@ -162,7 +162,9 @@ impl Writer<'_> {
         process: &ProcessRecord,
         flows: &BTreeMap<CallPlace, u64>,
     ) -> u64 {
-        let uuid = identity(&("process", of_host(self.host), process.pid));
+        // Two recordings of one process have a track each.
+        let process_of_host = (of_host(self.host), process.pid, place.process);
+        let uuid = identity(&("process", process_of_host));
         self.track(TrackDescriptor {
             uuid: Some(uuid),
             process: Some(ProcessDescriptor {

@@ -105,6 +105,14 @@ fn files_of_one_host_are_one_after_another() {
     assert_eq!(sorted(read), sorted(both));
 }
 
+#[test]
+fn two_recordings_of_one_process_stay_two() {
+    let mut both = recording(Planted::Nothing);
+    both.add(recording(Planted::FullQueue));
+    assert_eq!(both.hosts.len(), 1);
+    assert_eq!(sorted(again(&both)), sorted(both));
+}
+
 /// What has no place in the file is counted there.
 #[test]
 fn calls_that_are_left_out_are_lost() {

@@ -9,6 +9,7 @@ use rtorb_tests::ours::Ours;
 use rtorb_tests::running::until;
 use rtorb_tls::TlsBuilder;
 use rtorb_tls::keys::{Purpose, Validity};
+use std::fs;
 use std::sync::{Arc, Mutex};
 
 const EXPIRED: Validity = Validity {
@@ -144,6 +145,24 @@ fn a_refused_client_learns_it_and_the_server_reports_why() {
             assert!(report.contains(word), "{report}");
         }
     }
+}
+
+/// As after `cat new.pem >> lists.pem`.
+#[test]
+fn a_list_that_is_appended_revokes() {
+    let pki = Pki::new();
+    let lost = pki.issue(Purpose::Client, "lost", &[]);
+    let mut text = fs::read(pki.revocations()).expect("it is there");
+    pki.authority
+        .revoke(&lost.certificate)
+        .expect("it is there");
+    text.extend(fs::read(pki.revocations()).expect("it is there"));
+    let lists = pki.folder.join("lists.pem");
+    fs::write(&lists, text).expect("the folder can be written");
+    let server = pki.server().revocations(lists);
+    let (exception, report) = refused_client(server, pki.with(&lost));
+    check(&exception, &local::OWN_CERTIFICATE_REFUSED, &[]);
+    assert!(report.contains("it is revoked"), "{report}");
 }
 
 #[test]
