@@ -29,6 +29,7 @@ mod keys;
 mod lab;
 #[cfg_attr(not(feature = "laboratory"), path = "no_laboratory.rs")]
 mod laboratory;
+mod locate;
 mod man;
 #[cfg(feature = "laboratory")]
 mod measure;
@@ -75,6 +76,7 @@ enum Subcommands {
     Record(record::Record),
     Ping(ping::Ping),
     Naming(naming::Naming),
+    Locate(locate::Locate),
     Scheduling(scheduling::Scheduling),
     Events(events::Events),
     Keys(keys::Keys),
@@ -99,6 +101,7 @@ fn main() -> ExitCode {
         Subcommands::Record(record) => record.run(),
         Subcommands::Ping(ping) => ping.run(),
         Subcommands::Naming(naming) => naming.run(),
+        Subcommands::Locate(locate) => locate.run(),
         Subcommands::Scheduling(scheduling) => scheduling.run(),
         Subcommands::Events(events) => events.run(),
         Subcommands::Keys(keys) => keys.run(),

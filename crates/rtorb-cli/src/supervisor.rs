@@ -24,7 +24,7 @@ pub(crate) fn tell_ready(orb: &Orb, key: &str) {
     let Some(supervisor) = Supervisor::of_environment() else {
         return;
     };
-    supervisor.tell("READY=1");
+    supervisor.tell(READY);
     if let Some(within) = watchdog_time() {
         let begun = own_object(orb, key)
             .map_err(|exception| exception.to_string())
@@ -38,6 +38,13 @@ pub(crate) fn tell_ready(orb: &Orb, key: &str) {
                 "the supervisor is not told that the service lives: {reason}"
             ));
         }
+    }
+}
+
+/// Says that a service without an object of its own serves. The supervisor does not learn that it lives.
+pub(crate) fn tell_started() {
+    if let Some(supervisor) = Supervisor::of_environment() {
+        supervisor.tell(READY);
     }
 }
 
@@ -151,6 +158,7 @@ fn watchdog_time() -> Option<Duration> {
 }
 
 const SOCKET: &str = "NOTIFY_SOCKET";
+const READY: &str = "READY=1";
 /// The time of the watchdog in microseconds, and the process that it is meant for.
 const WATCHDOG_TIME: &str = "WATCHDOG_USEC";
 const WATCHDOG_PROCESS: &str = "WATCHDOG_PID";

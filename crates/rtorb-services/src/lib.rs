@@ -7,6 +7,7 @@
 //! | names for references, persistent | [`naming`] |
 //! | events from suppliers to consumers: filtered, correlated, by priority | [`events`] |
 //! | priorities from rates and deadlines, off line and at run time | `scheduling` |
+//! | references that outlive their servers, which are started on demand | `location` |
 //! | the counters of a process's recorder, for other hosts | [`recorder`] |
 //!
 //! By default a program gets all of it. With `default-features = false` it gets the clients alone, [`naming::client`] and
@@ -15,6 +16,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `event-channel` | the event channel, plain channels and gateways |
+//! | `location` | the locator of servers |
 //! | `naming-service` | the naming service with its store |
 //! | `naming-load` | binding many names from a file: `naming::client::Load` |
 //! | `scheduling` | the scheduling service, and schedules in files; with `event-channel` |
@@ -28,6 +30,8 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod events;
+#[cfg(feature = "location")]
+pub mod location;
 pub mod naming;
 pub mod recorder;
 #[cfg(feature = "scheduling")]

@@ -19,6 +19,7 @@ mod ior;
 mod kernels;
 mod lab;
 mod load;
+mod locate;
 mod model;
 mod model_apply;
 mod model_run;

@@ -4,6 +4,7 @@ mod changes;
 mod cos_scheduling;
 mod events;
 mod live_server;
+mod location;
 mod naming;
 mod scheduling;
 mod subscriptions;
