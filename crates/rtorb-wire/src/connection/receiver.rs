@@ -185,15 +185,18 @@ impl Receiver {
     /// next message.
     #[inline]
     pub fn free(&mut self) -> &mut [u8] {
-        self.free_ahead()
+        self.release();
+        self.free_end = self.buffer.len();
+        if self.free_end > AHEAD_BYTES {
+            return self.free_ahead();
+        }
+        &mut self.buffer[self.end..]
     }
 
-    /// As [`free`](Self::free).
-    #[inline]
-    pub fn free_ahead(&mut self) -> &mut [u8] {
-        self.release();
+    #[cold]
+    fn free_ahead(&mut self) -> &mut [u8] {
         let ahead = self.expected.max(self.end) + AHEAD_BYTES;
-        self.free_end = ahead.min(self.buffer.len());
+        self.free_end = self.free_end.min(ahead);
         &mut self.buffer[self.end..self.free_end]
     }
 
@@ -501,7 +504,7 @@ mod tests {
         let mut messages = Vec::new();
         let mut rest = bytes;
         while !rest.is_empty() {
-            let free = receiver.free_ahead();
+            let free = receiver.free();
             let count = free.len().min(part).min(rest.len());
             free[..count].copy_from_slice(&rest[..count]);
             receiver.advance(count);
@@ -642,17 +645,16 @@ mod tests {
         let mut receiver = Receiver::new(Side::Server, LIMITS);
         receive(&mut receiver, &request(2, 500_000), usize::MAX);
         assert_eq!(receiver.free().len(), AHEAD_BYTES);
-        assert_eq!(receiver.free_ahead().len(), AHEAD_BYTES);
         receiver.advance(AHEAD_BYTES);
         assert!(receiver.is_full());
         let mut receiver = Receiver::new(Side::Server, LIMITS);
         receive(&mut receiver, &request(2, 500_000), usize::MAX);
         // One that is awaited comes whole.
         let second = request(4, 200_000);
-        receiver.free_ahead()[..20].copy_from_slice(&second[..20]);
+        receiver.free()[..20].copy_from_slice(&second[..20]);
         receiver.advance(20);
         assert_eq!(receiver.next().map(|it| it.is_none()), Ok(true));
-        assert!(receiver.free_ahead().len() >= second.len() - 20);
+        assert!(receiver.free().len() >= second.len() - 20);
         assert!(!receiver.is_full());
     }
 
@@ -698,7 +700,7 @@ mod tests {
 
     /// Receives `bytes` at a server's connection; the number of messages that came out.
     fn receive_at(receiver: &mut Receiver, connection: &ServerConnection, bytes: &[u8]) -> usize {
-        receiver.free_ahead()[..bytes.len()].copy_from_slice(bytes);
+        receiver.free()[..bytes.len()].copy_from_slice(bytes);
         receiver.advance(bytes.len());
         let mut messages = 0;
         while let Some(message) = receiver

@@ -62,7 +62,7 @@ impl End {
 
     /// Moves up to `count` bytes to the other end; how many it was.
     fn move_bytes(&mut self, to: &mut End, count: usize) -> usize {
-        let free = to.receiver.free_ahead();
+        let free = to.receiver.free();
         let bytes = self.outbox.unsent();
         let count = count.min(free.len()).min(bytes.len());
         free[..count].copy_from_slice(&bytes[..count]);

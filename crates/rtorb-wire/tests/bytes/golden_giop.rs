@@ -345,16 +345,16 @@ fn a_receiver_gives_its_buffer_away_only_when_nothing_waits_in_it() {
         fragmented_messages_max: 2,
     };
     let mut receiver = Receiver::without_buffer(Side::Server, limits);
-    assert!(receiver.free_ahead().is_empty() && receiver.take_buffer().is_none());
+    assert!(receiver.free().is_empty() && receiver.take_buffer().is_none());
     assert_eq!(receiver.next().map(|next| next.is_none()), Ok(true));
     receiver.lend(Receiver::new_buffer());
-    receiver.free_ahead()[..5].copy_from_slice(&message[..5]);
+    receiver.free()[..5].copy_from_slice(&message[..5]);
     receiver.advance(5);
     assert!(
         receiver.take_buffer().is_none() && receiver.has_buffer(),
         "half a message"
     );
-    receiver.free_ahead()[..message.len() - 5].copy_from_slice(&message[5..]);
+    receiver.free()[..message.len() - 5].copy_from_slice(&message[5..]);
     receiver.advance(message.len() - 5);
     assert!(receiver.next().unwrap().is_some(), "a whole message");
     let buffer = receiver.take_buffer().expect("everything was read");

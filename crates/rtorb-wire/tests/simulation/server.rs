@@ -59,7 +59,7 @@ impl Server {
         match run
             .link
             .to_server
-            .receive(self.receiver.free_ahead(), run.now_ns, run.random)
+            .receive(self.receiver.free(), run.now_ns, run.random)
         {
             Received::Bytes(count) => self.receiver.advance(count),
             Received::Nothing => {}

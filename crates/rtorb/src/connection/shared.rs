@@ -452,7 +452,7 @@ impl SharedConnection {
     /// Receives available bytes and delivers each whole reply. Returns false if there are no bytes.
     #[inline(always)]
     fn receive_some(&self, receiver: &mut Receiver) -> Result<bool, ReplyError> {
-        match self.stream.receive_now(receiver.free_ahead()) {
+        match self.stream.receive_now(receiver.free()) {
             Ok(0) => Err(ReplyError::Ended),
             Ok(received) => {
                 receiver.advance(received);

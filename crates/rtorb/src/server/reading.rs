@@ -134,7 +134,7 @@ impl Reading {
     // Always: a lane calls it for every request, and its other callers are tests.
     #[inline(always)]
     pub(crate) fn receive_now(&mut self, session: &Session) -> Result<usize, Errno> {
-        let received = session.stream.receive_now(self.receiver.free_ahead())?;
+        let received = session.stream.receive_now(self.receiver.free())?;
         session.note_arrival();
         self.receiver.advance(received);
         Ok(received)
