@@ -25,7 +25,7 @@ use crate::supervisor;
     after_help = EXAMPLE,
     mut_arg("listen", |arg| arg.help(
         "Endpoint to listen on: iiop://HOST:PORT, uiop:///PATH or shmiop:///PATH. May be given more than once [default: \
-         iiop://127.0.0.1:2810]"
+         iiop://127.0.0.1:2811]"
     ))
 )]
 pub(crate) struct Locate {
@@ -78,7 +78,7 @@ fn print_start(orb: &Orb, config: &LocatorConfig) {
 }
 
 /// The port of the default endpoint.
-const PORT: u16 = 2810;
+const PORT: u16 = 2811;
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 const EXAMPLE: &str = "Example of FILE:
@@ -90,4 +90,4 @@ const EXAMPLE: &str = "Example of FILE:
   start = [\"/usr/bin/plantd\", \"--ior-file\", \"/run/plant.ior\"]
   start_timeout_ms = 10000
 
-Clients then use corbaloc::HOST:2810/Plant/valve and corbaloc::HOST:2810/Clock.";
+Clients then use corbaloc::HOST:2811/Plant/valve and corbaloc::HOST:2811/Clock.";

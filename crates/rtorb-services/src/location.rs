@@ -9,12 +9,15 @@
 
 use rtorb::ior::Ior;
 use rtorb::skeleton::{ServedBy, ServerCall};
+use rtorb::thread::{SchedPolicy, ThreadConfig};
+use rtorb::url::ObjectUrl;
 use rtorb::{
     ExceptionKind, Interface, Intervention, ObjectRef, Orb, Poa, PoaError, PoaPolicies,
     SystemException, without_deadline,
 };
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::sync::{Condvar, Mutex};
+use rtorb_os::thread::spawn;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -120,6 +123,8 @@ impl LocatorConfig {
                 "has no object: write `adapters` or `keys`"
             } else if !(1..=START_TIMEOUT_MS_MAX).contains(&server.start_timeout_ms) {
                 "`start_timeout_ms` is from 1 to 600000"
+            } else if ObjectUrl::parse(&url(&server.reference)).is_err() {
+                "`reference` is an absolute path, or a file:, corbaname:, corbaloc: or IOR:"
             } else {
                 continue;
             };
@@ -131,8 +136,8 @@ impl LocatorConfig {
 
 /// Forwards the clients of `orb` to the servers from now on. `tell` gets what happens, on the thread that serves the request.
 ///
-/// A request for a server that runs costs a call of the server (LocateRequest). A thread that serves one for a server that is being started
-/// waits until it replies. Clients of one server wait together: it is looked for, and started, by one of them at a time. If it is not found,
+/// A request for a server that runs costs a call of the server (LocateRequest). A server that takes connections and does not reply within a
+/// second is not started again. A thread that serves a request for a server that is being started waits until it replies. Clients of one server wait together: it is looked for, and started, by one of them at a time. If it is not found,
 /// they get TRANSIENT. Two starts of a server begin at least a second apart.
 ///
 /// Servers that were started go on when the locator ends.
@@ -159,10 +164,7 @@ pub fn serve(
         }
         for key in &entry.keys {
             if by_key.insert(key.clone(), Arc::clone(&server)).is_some() {
-                return Err(wrong(
-                    &entry.name,
-                    format!("another server has the key {key:?}"),
-                ));
+                return Err(wrong(&entry.name, format!("the key {key:?} stands twice")));
             }
         }
     }
@@ -202,6 +204,13 @@ fn wrong(server: &str, what: impl fmt::Display) -> LocatorError {
         server: server.to_owned(),
         what: what.to_string(),
     }
+}
+
+/// The URL of a reference.
+fn url(reference: &str) -> String {
+    let is_path = reference.starts_with('/');
+    let scheme = if is_path { "file://" } else { "" };
+    format!("{scheme}{reference}")
 }
 
 /// Returns the persistent adapter with that path.
@@ -260,6 +269,13 @@ struct State {
     rests_until_ns: u64,
 }
 
+/// Why a server was not found.
+struct Missing {
+    exception: SystemException,
+    /// True if it certainly does not serve at its reference.
+    is_certain: bool,
+}
+
 /// A thread's look for a server. When this is dropped, others have its result.
 struct Look<'s> {
     server: &'s Server,
@@ -270,14 +286,10 @@ struct Look<'s> {
 
 impl Server {
     fn new(orb: &Orb, entry: &LocatedServer, tell: &Tell) -> Self {
-        let reference = match &*entry.reference {
-            path if path.starts_with('/') => format!("file://{path}"),
-            url => url.to_owned(),
-        };
         Self {
             orb: orb.clone(),
             name: entry.name.clone(),
-            reference,
+            reference: url(&entry.reference),
             start: entry.start.clone(),
             start_timeout_ns: entry.start_timeout_ms * 1_000_000,
             tell: Arc::clone(tell),
@@ -295,7 +307,11 @@ impl Server {
     /// Forwards a client of the object with that key to the server.
     fn locate(&self, key: &[u8]) -> Result<Nobody, Intervention> {
         match self.find() {
-            Ok(ior) => Err(Intervention::Forward(ior.with_object_key(key))),
+            // The type is that of another object.
+            Ok(ior) => Err(Intervention::Forward(Ior {
+                type_id: String::new(),
+                ..ior.with_object_key(key)
+            })),
             Err(reason) => {
                 let exception = SystemException::from(ExceptionKind::Transient);
                 Err(exception.with_detail(reason).into())
@@ -330,25 +346,39 @@ impl Server {
     }
 
     /// Asks the server whether it has the object of its reference.
-    fn probe(&self) -> Result<Ior, SystemException> {
-        let object = self.orb.string_to_object(&self.reference)?;
+    fn probe(&self) -> Result<Ior, Missing> {
+        let object = self.orb.string_to_object(&self.reference);
+        let object = object.map_err(|exception| Missing {
+            // The file is not there, or the name is not bound. A naming service that does not reply says nothing of the server.
+            is_certain: matches!(
+                exception.kind,
+                ExceptionKind::BadParam | ExceptionKind::InvObjref
+            ),
+            exception,
+        })?;
         let object = object.with_timeout(PROBE_TIMEOUT);
-        object.validate_connection()?;
+        object.validate_connection().map_err(|exception| Missing {
+            is_certain: exception.kind != ExceptionKind::Timeout,
+            exception,
+        })?;
         Ok(object.ior().clone())
+    }
+
+    /// Returns true once the ORB of the locator is shut down.
+    fn has_ended(&self) -> bool {
+        self.orb.root_poa().is_err()
     }
 }
 
 impl Look<'_> {
     fn find_or_start(&mut self) -> Result<Ior, String> {
+        // The system keeps a process that has ended until somebody has looked at it.
+        self.is_running();
         let server = self.server;
-        let missing = match server.probe() {
+        let found = match server.probe() {
             Ok(ior) => return Ok(ior),
-            Err(exception) => exception,
-        };
-        let found = if is_over(&missing) || server.start.is_empty() {
-            Err(missing.to_string())
-        } else {
-            self.start()
+            Err(missing) if missing.is_certain && !server.start.is_empty() => self.start(),
+            Err(missing) => Err(missing.exception.to_string()),
         };
         found.inspect_err(|reason| {
             (server.tell)(LocatorEvent::NotFound {
@@ -366,29 +396,34 @@ impl Look<'_> {
         loop {
             if !has_started && !self.is_running() {
                 sleep_until(self.rests_until_ns);
+                if server.has_ended() {
+                    return Err("the locator ends".to_owned());
+                }
+                self.rests_until_ns = monotonic_ns() + REST_NS;
                 self.spawn()?;
                 has_started = true;
-                self.rests_until_ns = monotonic_ns() + REST_NS;
                 until_ns = monotonic_ns() + server.start_timeout_ns;
             }
             sleep_until(monotonic_ns() + PROBE_INTERVAL_NS);
             // Before the probe: a program that ends may have started the server.
             let failed = self.failure().filter(|_| has_started);
-            match server.probe() {
+            let missing = match server.probe() {
                 Ok(ior) => {
                     (server.tell)(LocatorEvent::Started {
                         server: server.name.clone(),
                     });
                     return Ok(ior);
                 }
-                Err(exception) if is_over(&exception) => return Err(exception.to_string()),
-                Err(exception) if monotonic_ns() >= until_ns => {
-                    return Err(format!("it does not reply after its start: {exception}"));
-                }
-                Err(_) => {}
-            }
+                Err(missing) => missing.exception,
+            };
             if let Some(status) = failed {
                 return Err(format!("{:?} ended with {status}", server.start[0]));
+            }
+            if server.has_ended() {
+                return Err("the locator ends".to_owned());
+            }
+            if monotonic_ns() >= until_ns {
+                return Err(format!("it was started and does not reply: {missing}"));
             }
         }
     }
@@ -402,7 +437,14 @@ impl Look<'_> {
             .args(arguments)
             .stdin(Stdio::null())
             .process_group(0);
-        let child = command.spawn();
+        // The process does not inherit the real-time priority of the thread that serves the request.
+        let ordinary = ThreadConfig {
+            policy: Some(SchedPolicy::Other),
+            ..ThreadConfig::default()
+        };
+        let thread = spawn("rtorb-start", &ordinary, move || command.spawn());
+        let thread = thread.map_err(|refused| refused.to_string())?;
+        let child = thread.join().ok().flatten().ok_or("its start panicked")?;
         let child = child.map_err(|error| format!("{program:?} cannot be run: {error}"))?;
         (server.tell)(LocatorEvent::Starting {
             server: server.name.clone(),
@@ -434,11 +476,6 @@ impl Drop for Look<'_> {
         state.rests_until_ns = self.rests_until_ns;
         self.server.looked.notify_all(&self.server.state);
     }
-}
-
-/// True if the locator's own ORB ends.
-fn is_over(exception: &SystemException) -> bool {
-    exception.kind == ExceptionKind::BadInvOrder
 }
 
 impl fmt::Display for LocatorEvent {

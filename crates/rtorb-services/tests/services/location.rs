@@ -2,6 +2,7 @@
 
 use rtorb::{ExceptionKind, ObjectRef, Orb, PoaPolicies, SystemException};
 use rtorb_services::location::{LocatorConfig, LocatorEvent, serve};
+use rtorb_tests::fake::{FakeServer, Peer};
 use rtorb_tests::loopback::own_endpoint;
 use rtorb_tests::running::until;
 use rtorb_tests::scratch::Scratch;
@@ -9,6 +10,7 @@ use rtorb_tests::servants::Counter;
 use rtorb_tests::stubs::exchange::Desk;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
@@ -150,7 +152,7 @@ fn a_server_that_cannot_be_started_is_a_transient_exception() {
         ("start = [\"/nowhere\"]", "cannot be run"),
         (
             "start = [\"true\"]\nstart_timeout_ms = 100",
-            "does not reply after its start",
+            "was started and does not reply",
         ),
         ("", "plant.ior"),
     ] {
@@ -187,6 +189,39 @@ fn a_server_that_cannot_be_started_is_a_transient_exception() {
 }
 
 #[test]
+fn a_server_that_hangs_is_not_started_once_more_and_the_end_of_the_locator_waits_for_no_start() {
+    let scratch = Scratch::new();
+    let (file, count) = (scratch.join("plant.ior"), scratch.join("count"));
+    let start = format!(
+        "start = [\"sh\", \"-c\", \"echo 1 >> {}; exec sleep 600\"]\nstart_timeout_ms = 600000",
+        count.display()
+    );
+    let locator = Locator::of(&entry(&file, &start));
+    // It takes connections, and replies to nothing.
+    let hanging = FakeServer::new(|_, mut peer: Peer| peer.wait_for_end());
+    fs::write(&file, hanging.reference()).expect("a file");
+    let object = locator.object("Plant");
+    let failed = call(&object).expect_err("nobody replies");
+    assert_eq!(failed.kind, ExceptionKind::Transient);
+    assert!(!count.exists(), "{:?}", locator.told());
+    fs::remove_file(&file).expect("it is there");
+    thread::scope(|scope| {
+        scope.spawn(|| call(&object).expect_err("it never replies"));
+        until("it is started", || count.exists().then_some(()));
+        let told = locator.told.lock().expect("no panic");
+        let process = told.iter().find_map(|event| match event {
+            LocatorEvent::Starting { process, .. } => Some(*process),
+            _ => None,
+        });
+        drop(told);
+        locator.running.end();
+        let process = process.expect("it is told");
+        let ended = Command::new("kill").arg(process.to_string()).status();
+        assert!(ended.is_ok_and(|status| status.success()));
+    });
+}
+
+#[test]
 fn wrong_servers_are_refused_with_their_names() {
     let refused = |text: &str| {
         let running = Running::new();
@@ -206,7 +241,11 @@ fn wrong_servers_are_refused_with_their_names() {
         (with("adapter = \"a\""), "unknown field `adapter`"),
         (with("adapters = [\"a//b\"]"), "adapter \"a//b\""),
         (with("keys = [\"k\"]").repeat(2), "the name of another one"),
-        (with("keys = [\"k\", \"k\"]"), "has the key \"k\""),
+        (with("keys = [\"k\", \"k\"]"), "the key \"k\" stands twice"),
+        (
+            with("keys = [\"k\"]").replace("/a.ior", "a.ior"),
+            "absolute path",
+        ),
         (with("adapters = [\"x\", \"x\"]"), "adapter \"x\""),
         (with("keys = [\"\"]"), "1 to 255 bytes"),
     ] {

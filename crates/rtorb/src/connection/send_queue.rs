@@ -165,6 +165,12 @@ impl SendQueue {
         (progress == RequestProgress::Unsent).then_some(newest)
     }
 
+    /// Returns the request of which a part is sent, if the socket takes no more.
+    pub(super) fn stuck(&self) -> Option<u32> {
+        let oldest = self.requests.front()?;
+        (self.oldest == RequestProgress::Stuck).then_some(oldest.request_id)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.requests.is_empty()
     }
@@ -235,7 +241,9 @@ mod tests {
         let mut message = MessageInProgress::default();
         assert!(queue.begin(&mut message));
         assert_eq!(queue.give_up(1), Some(RequestProgress::BeingSent));
+        assert_eq!(queue.stuck(), None);
         queue.postpone(true);
+        assert_eq!(queue.stuck(), Some(1));
         assert_eq!(queue.give_up(1), Some(RequestProgress::Stuck));
         assert_eq!(queue.give_up(2), Some(RequestProgress::Unsent));
         assert_eq!(queue.give_up(2), None);

@@ -10,6 +10,7 @@ use crate::wait::WatchError;
 use crate::wait::call_table::{CallPlace, CallTable};
 use crate::wait::pending_call::PendingCall;
 use crate::wait::reply_reader::ReplyReader;
+use rtorb_wire::connection::ReplyError;
 use std::sync::Arc;
 
 /// Why a started call has no result.
@@ -43,8 +44,11 @@ pub(crate) fn start<'a>(
         place.note_unwatched();
         started.abandon();
         let refused = refused.at(&invocation.route.endpoint.endpoint);
-        // The request was sent.
-        return Err(refused.with_completion(CompletionStatus::Maybe));
+        let ended = started.waiter.delivery.lock().error;
+        return Err(match ended {
+            Some(ReplyError::NotSent) => refused,
+            _ => refused.with_completion(CompletionStatus::Maybe),
+        });
     }
     Ok(started)
 }

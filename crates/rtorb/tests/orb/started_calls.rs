@@ -549,6 +549,40 @@ fn a_call_that_is_dropped_while_it_is_sent_disturbs_no_other() {
     assert_eq!(opened.load(Ordering::SeqCst), 1, "it has not moved");
 }
 
+#[test]
+fn a_connection_that_a_dropped_call_has_left_stuck_ends_with_the_next_late_call() {
+    let (begun, has_begun) = channel();
+    let (_release, order) = channel::<()>();
+    let order = Arc::new(Mutex::new(order));
+    let server = FakeServer::new(move |number, mut peer: Peer| {
+        if number == 0 {
+            peer.await_bytes();
+            let _ = begun.send(());
+            let _ = order.lock().expect("nobody panics").recv();
+        }
+        while let Some(asked) = peer.message() {
+            peer.send(&echoed(&asked));
+        }
+    });
+    let limits = Limits::with(|limits| limits.message_bytes_max = 128 << 20);
+    let sending = ConnectionStrategy::Multiplexed {
+        wait: WaitStrategy::ConnectionThread,
+    };
+    let object = object_of(&with(sending, Orb::builder().limits(limits)), &server);
+    let large = vec![0_u8; 64 << 20];
+    let taken = object.start(
+        "take",
+        |w| rtorb::cdr::Encode::encode(&large, w),
+        |_| Ok(()),
+    );
+    has_begun.recv_timeout(LONG).expect("it is sent");
+    taken.cancel();
+    let object = object.with_timeout(20 * SHORT);
+    until("a call goes over another connection", || {
+        echo(&object, 2).wait().ok()
+    });
+}
+
 /// A task that its waker owns, with all that it uses. Once it is woken, it ends.
 struct Last {
     uses: Mutex<Option<(Call<u32>, ObjectRef, Orb)>>,

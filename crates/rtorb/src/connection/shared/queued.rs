@@ -183,6 +183,12 @@ impl SharedConnection {
         match waiting.queue.give_up(request_id) {
             None => return false,
             Some(RequestProgress::Unsent) => {
+                let stuck = waiting.queue.stuck();
+                if stuck.is_some_and(|id| waiting.pending.get(id).is_none()) {
+                    // Nobody awaits that one any more, so its deadline does not end the connection.
+                    self.refuse_queued(waiting);
+                    self.retire_with(waiting);
+                }
                 self.room.notify_all(&self.waiting);
                 let task = deliver_error(waiter, ReplyError::NotSent);
                 waiting.woken.extend(task);
