@@ -130,6 +130,7 @@ impl Writer<'_> {
         let is_exception = scope.type_code.kind() == Kind::Except;
         let mut object = Map::new();
         if is_exception {
+            self.count(&made.named.id);
             object.insert(EXCEPTION.to_owned(), json!(made.named.id));
         }
         for (member, value) in made.members.iter().zip(values) {
@@ -309,6 +310,8 @@ mod tests {
         assert_eq!(count(&Value::String(long.clone()), &TypeCode::STRING), 11);
         let named = TypeCode::structure("IDL:S:1.0", "S", [(&*long, TypeCode::OCTET)]);
         assert_eq!(count(&Value::Members(vec![Value::Octet(1)]), &named), 12);
+        let raised = TypeCode::exception(&long, "E", []);
+        assert_eq!(count(&Value::Members(Vec::new()), &raised), 11);
         let names = TypeCode::enumeration("IDL:E:1.0", "E", [&*long]);
         assert_eq!(count(&Value::Enum(0), &names), 11);
         let members = [(0, "u", TypeCode::OCTET)];

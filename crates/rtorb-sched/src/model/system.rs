@@ -506,11 +506,20 @@ impl System {
         seen
     }
 
-    /// Returns the behaviours that may go on below all real-time work: those that [may be demoted](Self::may_be_demoted), and all that they
-    /// wait for.
-    pub(super) fn demoted(&self) -> BTreeSet<usize> {
+    /// Returns for each behaviour what may go on below all real-time work in its jobs: those that [may be demoted](Self::may_be_demoted) of
+    /// itself and of all that it waits for, and all that these wait for. In the jobs of a called behaviour, whose caller may be demoted, that is
+    /// everything that may in any.
+    pub(super) fn demoted(&self) -> Vec<BTreeSet<usize>> {
         let all = 0..self.behaviours.len();
-        self.with_awaited(all.filter(|one| self.may_be_demoted(*one)))
+        let in_any = self.with_awaited(all.clone().filter(|one| self.may_be_demoted(*one)));
+        let in_jobs_of = |owner: usize| {
+            if in_any.is_empty() || self.behaviours[owner].trigger == Trigger::Called {
+                return in_any.clone();
+            }
+            let own = self.with_awaited([owner]).into_iter();
+            self.with_awaited(own.filter(|one| self.may_be_demoted(*one)))
+        };
+        all.map(in_jobs_of).collect()
     }
 
     /// Returns true if a job of a behaviour may go on below all real-time work.

@@ -47,8 +47,8 @@ pub(super) struct Lockers<'a> {
     on_processor: Vec<Vec<BlockingSection>>,
     /// The segments that lock each resource.
     of_resource: Vec<Vec<usize>>,
-    /// The behaviours that may go on below all others.
-    demoted: BTreeSet<usize>,
+    /// The behaviours that may go on below all others, in the jobs of each.
+    demoted: Vec<BTreeSet<usize>>,
 }
 
 /// The level of each segment; 0 is the most urgent.
@@ -129,14 +129,15 @@ impl<'a> Lockers<'a> {
     }
 
     /// Returns whether a less urgent segment holds a resource that an equally or more urgent one locks. A job that was demoted is less
-    /// urgent than all others but the next one of its thread, which comes later. The next one of a called behaviour has another thread.
+    /// urgent than all others but the next one of its thread, which comes later. The next one of a called behaviour may have another thread.
     fn below(&self, segment: usize, wait: &BlockingSection, level: Levels<'_>) -> bool {
         let mine = level(segment);
         let owner = |segment: usize| self.composition.segments[segment].priority_of;
         let is_demoted = || {
             let mut sections = self.composition.segments[wait.holder].sections.iter();
             let may_be = |(behaviour, section): &(usize, Section)| {
-                section.resource == wait.resource && self.demoted.contains(behaviour)
+                section.resource == wait.resource
+                    && self.demoted[owner(wait.holder)].contains(behaviour)
             };
             owner(wait.holder) != owner(segment) && sections.any(may_be)
         };

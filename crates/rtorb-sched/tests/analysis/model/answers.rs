@@ -879,7 +879,24 @@ fn a_section_of_what_a_demoted_job_waits_for_blocks_as_one_of_the_job_itself() {
     assert_eq!(bounds_ms(&answer, &["c.low"]), [Some(37)]);
 }
 
-/// A demoted job of `act` holds the mutex when the next one comes, which has another thread of the lane: both keep `low` from the CPU.
+/// The section of `tell` is one of `x` too, which is not demoted: it only counts as preemption.
+#[test]
+fn a_more_urgent_caller_of_what_a_demoted_job_waits_for_does_not_block() {
+    let demote = "priority = 10\nenforcement = { policy = \"demote\", budget = \"9ms\", granularity = \"1ms\" }\ncalls = [{ to = \"c.tell\" }]";
+    let section = "sections = [{ resource = \"t\", length = \"10ms\" }]";
+    let answer = checked(&plant(
+        "rms",
+        &[
+            "[[component.resource]]\nname = \"t\"\n",
+            &periodic("x", 100, 1, "priority = 50\ncalls = [{ to = \"c.tell\" }]"),
+            &periodic("y", 100, 11, demote),
+            &called("tell", 10, section),
+        ],
+    ));
+    assert_eq!(bounds_ms(&answer, &["c.y"]), [Some(32)]);
+}
+
+/// A demoted job of `act` holds the mutex when the next one comes, which may have another thread of the lane: both keep `low` from the CPU.
 #[test]
 fn a_demoted_job_that_keeps_the_next_one_of_its_lane_waiting_blocks_others() {
     let act = "priority = 50\nsections = [{ resource = \"t\", length = \"10ms\" }]\n\
