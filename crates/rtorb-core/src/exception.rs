@@ -119,7 +119,9 @@ impl SystemException {
         let mut exception = Self::new(kind, minor, CompletionStatus::No);
         exception.unsent = UnsentCharacter::of(error);
         match error {
-            EncodeError::BeyondLargest { .. } => exception.with_detail(error),
+            EncodeError::BeyondLargest { .. } | EncodeError::TypeCodeTooLarge { .. } => {
+                exception.with_detail(error)
+            }
             _ => exception,
         }
     }
