@@ -7,6 +7,7 @@
 //!
 //! docs/how-to/service.md shows it.
 
+use rtorb::exception::Phase;
 use rtorb::ior::Ior;
 use rtorb::skeleton::{ServedBy, ServerCall};
 use rtorb::thread::{SchedPolicy, ThreadConfig};
@@ -16,6 +17,7 @@ use rtorb::{
     SystemException, without_deadline,
 };
 use rtorb_os::clock::{monotonic_ns, sleep_until};
+use rtorb_os::sched::current_affinity;
 use rtorb_os::sync::{Condvar, Mutex};
 use rtorb_os::thread::spawn;
 use serde::Deserialize;
@@ -136,8 +138,8 @@ impl LocatorConfig {
 
 /// Forwards the clients of `orb` to the servers from now on. `tell` gets what happens, on the thread that serves the request.
 ///
-/// A request for a server that runs costs a call of the server (LocateRequest). A server that takes connections and does not reply within a
-/// second is not started again. A thread that serves a request for a server that is being started waits until it replies. Clients of one server wait together: it is looked for, and started, by one of them at a time. If it is not found,
+/// A request for a server that runs costs a call of the server (LocateRequest). A server that takes the connection, and does not reply within a
+/// second or has no room for one more client, is not started again. A thread that serves a request for a server that is being started waits until it replies. Clients of one server wait together: it is looked for, and started, by one of them at a time. If it is not found,
 /// they get TRANSIENT. Two starts of a server begin at least a second apart.
 ///
 /// Servers that were started go on when the locator ends.
@@ -208,9 +210,11 @@ fn wrong(server: &str, what: impl fmt::Display) -> LocatorError {
 
 /// The URL of a reference.
 fn url(reference: &str) -> String {
-    let is_path = reference.starts_with('/');
-    let scheme = if is_path { "file://" } else { "" };
-    format!("{scheme}{reference}")
+    if reference.starts_with('/') {
+        format!("file://{}", reference.replace('%', "%25"))
+    } else {
+        reference.to_owned()
+    }
 }
 
 /// Returns the persistent adapter with that path.
@@ -252,6 +256,8 @@ struct Server {
     start: Vec<String>,
     start_timeout_ns: u64,
     tell: Tell,
+    /// The CPUs of the thread that made the locator, and of what it starts.
+    cpus: Vec<usize>,
     state: Mutex<State>,
     /// Signalled at the end of each look.
     looked: Condvar,
@@ -293,6 +299,7 @@ impl Server {
             start: entry.start.clone(),
             start_timeout_ns: entry.start_timeout_ms * 1_000_000,
             tell: Arc::clone(tell),
+            cpus: current_affinity(),
             state: Mutex::new(State {
                 is_looking: false,
                 looks: 0,
@@ -358,7 +365,7 @@ impl Server {
         })?;
         let object = object.with_timeout(PROBE_TIMEOUT);
         object.validate_connection().map_err(|exception| Missing {
-            is_certain: exception.kind != ExceptionKind::Timeout,
+            is_certain: !is_taken(&exception),
             exception,
         })?;
         Ok(object.ior().clone())
@@ -437,9 +444,10 @@ impl Look<'_> {
             .args(arguments)
             .stdin(Stdio::null())
             .process_group(0);
-        // The process does not inherit the real-time priority of the thread that serves the request.
+        // The process does not inherit the real-time priority and the CPU of the thread that serves the request.
         let ordinary = ThreadConfig {
             policy: Some(SchedPolicy::Other),
+            affinity: server.cpus.clone(),
             ..ThreadConfig::default()
         };
         let thread = spawn("rtorb-start", &ordinary, move || command.spawn());
@@ -487,6 +495,19 @@ impl fmt::Display for LocatorEvent {
             Self::Started { server } => write!(f, "{server}: started"),
             Self::NotFound { server, reason } => write!(f, "{server}: not found: {reason}"),
         }
+    }
+}
+
+/// True if a server has taken the connection: it hangs, or has no room for one more client.
+fn is_taken(exception: &SystemException) -> bool {
+    let phase = exception.cause.as_ref().map(|cause| cause.phase);
+    match exception.kind {
+        ExceptionKind::Timeout => true,
+        ExceptionKind::Transient => matches!(
+            phase,
+            Some(Phase::Send | Phase::AwaitReply | Phase::AwaitUnserved)
+        ),
+        _ => false,
     }
 }
 

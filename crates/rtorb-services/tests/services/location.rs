@@ -197,25 +197,28 @@ fn a_server_that_hangs_is_not_started_once_more_and_the_end_of_the_locator_waits
         count.display()
     );
     let locator = Locator::of(&entry(&file, &start));
-    // It takes connections, and replies to nothing.
+    // One takes connections, and replies to nothing. The other has no room.
+    let close = *b"GIOP\x01\x02\x01\x05\0\0\0\0";
     let hanging = FakeServer::new(|_, mut peer: Peer| peer.wait_for_end());
-    fs::write(&file, hanging.reference()).expect("a file");
+    let full = FakeServer::new(move |_, mut peer: Peer| peer.send(&close));
+    for server in [hanging, full] {
+        fs::write(&file, server.reference()).expect("a file");
+        let failed = call(&locator.object("Plant")).expect_err("nobody replies");
+        assert_eq!(failed.kind, ExceptionKind::Transient);
+        assert!(!count.exists(), "{:?}", locator.told());
+    }
     let object = locator.object("Plant");
-    let failed = call(&object).expect_err("nobody replies");
-    assert_eq!(failed.kind, ExceptionKind::Transient);
-    assert!(!count.exists(), "{:?}", locator.told());
     fs::remove_file(&file).expect("it is there");
     thread::scope(|scope| {
         scope.spawn(|| call(&object).expect_err("it never replies"));
-        until("it is started", || count.exists().then_some(()));
-        let told = locator.told.lock().expect("no panic");
-        let process = told.iter().find_map(|event| match event {
-            LocatorEvent::Starting { process, .. } => Some(*process),
-            _ => None,
+        let process = until("it is started", || {
+            let told = locator.told.lock().expect("no panic");
+            told.iter().find_map(|event| match event {
+                LocatorEvent::Starting { process, .. } => Some(*process),
+                _ => None,
+            })
         });
-        drop(told);
         locator.running.end();
-        let process = process.expect("it is told");
         let ended = Command::new("kill").arg(process.to_string()).status();
         assert!(ended.is_ok_and(|status| status.success()));
     });

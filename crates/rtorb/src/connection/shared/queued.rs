@@ -84,6 +84,8 @@ impl SharedConnection {
                 None => self.room.wait(&mut waiting),
                 Some(deadline_ns) => {
                     if !self.room.wait_until(&mut waiting, deadline_ns) {
+                        drop(waiting);
+                        self.with_waiting(|waiting| self.leave_if_stuck(waiting));
                         return Err(ReplyError::NotSent);
                     }
                 }
@@ -173,6 +175,17 @@ impl SharedConnection {
         ReplyError::NotSent
     }
 
+    /// Ends the connection if a part of a request is sent, the socket takes no more of it, and nobody awaits that request any more: no deadline
+    /// of its own does so.
+    #[cold]
+    fn leave_if_stuck(&self, waiting: &mut WaitingThreads) {
+        let stuck = waiting.queue.stuck();
+        if stuck.is_some_and(|id| waiting.pending.get(id).is_none()) {
+            self.refuse_queued(waiting);
+            self.retire_with(waiting);
+        }
+    }
+
     /// Gives up a request whose deadline has passed, if it is still in the queue, and ends its wait. Returns false if it is sent.
     pub(super) fn give_up_queued(
         &self,
@@ -183,12 +196,7 @@ impl SharedConnection {
         match waiting.queue.give_up(request_id) {
             None => return false,
             Some(RequestProgress::Unsent) => {
-                let stuck = waiting.queue.stuck();
-                if stuck.is_some_and(|id| waiting.pending.get(id).is_none()) {
-                    // Nobody awaits that one any more, so its deadline does not end the connection.
-                    self.refuse_queued(waiting);
-                    self.retire_with(waiting);
-                }
+                self.leave_if_stuck(waiting);
                 self.room.notify_all(&self.waiting);
                 let task = deliver_error(waiter, ReplyError::NotSent);
                 waiting.woken.extend(task);
