@@ -14,7 +14,7 @@ use crate::processes::questions::{self, Reply};
 pub(crate) struct Watchers {
     room: usize,
     cpus: Vec<usize>,
-    threads: Vec<JoinHandle<Option<Watched>>>,
+    threads: Vec<JoinHandle<Option<Option<Watched>>>>,
 }
 
 /// What the process is asked.
@@ -74,12 +74,17 @@ impl Watchers {
     fn start(&mut self, end_ns: u64) -> Result<(), String> {
         for cpu in &self.cpus {
             let config = ThreadConfig {
-                policy: Some(SchedPolicy::Idle),
                 affinity: vec![*cpu],
-                stack_bytes: None,
+                ..ThreadConfig::default()
+            };
+            let idle = ThreadConfig {
+                policy: Some(SchedPolicy::Idle),
+                ..ThreadConfig::default()
             };
             let gaps = Gaps::with_room(STEP_NS_MAX, self.room);
-            let thread = spawn("watcher", &config, move || watch(gaps, end_ns));
+            // The thread itself becomes idle: it may then wait for its CPU for long, and those who start it must not.
+            let work = move || idle.apply_here().ok().map(|()| watch(gaps, end_ns));
+            let thread = spawn("watcher", &config, work);
             self.threads
                 .push(thread.map_err(|refused| refused.to_string())?);
         }
@@ -88,7 +93,7 @@ impl Watchers {
 
     fn finish(&mut self) -> Reply<Vec<WatchedCpu>> {
         let threads = self.threads.drain(..);
-        let all = threads.map(|thread| thread.join().ok().flatten().unwrap_or_default());
+        let all = threads.map(|thread| thread.join().ok().flatten().flatten().unwrap_or_default());
         let all: Vec<Watched> = all.collect();
         let cpus = self.cpus.iter().zip(&all).map(|(cpu, watched)| WatchedCpu {
             cpu: *cpu,
