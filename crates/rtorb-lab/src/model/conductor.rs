@@ -77,8 +77,8 @@ pub(super) fn conduct(
     progress.step("opening connections");
     let asked_ns = monotonic_ns();
     running.connect(&peers)?;
-    // A host that is busy lets the processes hear of the start as slowly as of their peers, or several times more slowly.
-    let barrier_ns = (8 * (monotonic_ns() - asked_ns)).clamp(BARRIER_NS, BARRIER_MAX_NS);
+    // A host that is busy lets the processes hear of the start as slowly as of their peers, or a little more slowly.
+    let barrier_ns = (2 * (monotonic_ns() - asked_ns)).clamp(BARRIER_NS, BARRIER_MAX_NS);
     let mut evidence = Evidence {
         scheduling: running.scheduling(),
         ..Evidence::default()

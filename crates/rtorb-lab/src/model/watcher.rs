@@ -1,7 +1,7 @@
 //! A thread on each CPU that runs only while nobody else wants the CPU: it keeps it awake, and knows when it was idle.
 
 use rtorb_os::clock::monotonic_ns;
-use rtorb_os::sched::SchedPolicy;
+use rtorb_os::sched::{SchedPolicy, apply_policy};
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use serde::{Deserialize, Serialize};
 
@@ -77,14 +77,12 @@ impl Watchers {
                 affinity: vec![*cpu],
                 ..ThreadConfig::default()
             };
-            let idle = ThreadConfig {
-                policy: Some(SchedPolicy::Idle),
-                ..ThreadConfig::default()
-            };
             let gaps = Gaps::with_room(STEP_NS_MAX, self.room);
             // The thread itself becomes idle: it may then wait for its CPU for long, and those who start it must not.
-            let work = move || idle.apply_here().ok().map(|()| watch(gaps, end_ns));
-            let thread = spawn("watcher", &config, work);
+            let thread = spawn("watcher", &config, move || {
+                let idle = apply_policy(SchedPolicy::Idle);
+                idle.ok().map(|()| watch(gaps, end_ns))
+            });
             self.threads
                 .push(thread.map_err(|refused| refused.to_string())?);
         }
