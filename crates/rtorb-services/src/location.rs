@@ -139,8 +139,10 @@ impl LocatorConfig {
 /// Forwards the clients of `orb` to the servers from now on. `tell` gets what happens, on the thread that serves the request.
 ///
 /// A request for a server that runs costs a call of the server (LocateRequest). A server that takes the connection, and does not reply within a
-/// second or has no room for one more client, is not started again. A thread that serves a request for a server that is being started waits until it replies. Clients of one server wait together: it is looked for, and started, by one of them at a time. If it is not found,
-/// they get TRANSIENT. Two starts of a server begin at least a second apart.
+/// second or has no room for one more client, is not started again.
+///
+/// A thread that serves a request for a server that is being started waits until it replies. Clients of one server wait together: it is looked
+/// for, and started, by one of them at a time. If it is not found, they get TRANSIENT. Two starts of a server begin at least a second apart.
 ///
 /// Servers that were started go on when the locator ends.
 ///
@@ -529,7 +531,7 @@ impl Interface for Located {
     }
 }
 
-/// The servant of no object: each is elsewhere.
+/// The type of a servant that never exists: every object is in another server.
 enum Nobody {}
 
 impl ServedBy<Nobody> for Located {

@@ -30,7 +30,7 @@ impl Locator {
         }
     }
 
-    /// What stands behind these words in each line that has them, once there are so many lines.
+    /// Waits until `count` lines contain these words, and returns the rest of each line.
     fn said(&self, words: &str, count: usize) -> Vec<String> {
         until(words, || {
             let printed = fs::read_to_string(&self.printed).unwrap();

@@ -307,7 +307,7 @@ impl Checker<'_> {
             None => format!("`{text}` is not declared"),
         };
         let mut diagnostic = Diagnostic::error(message).at(part.location, "unknown name");
-        // To compare all names takes long, and nobody sees the help of an error that is not shown.
+        // The search for similar names is slow. An error that is not shown needs no help.
         if self.diagnostics.shows_more_errors() {
             diagnostic.help.extend(self.suggestion(text, scope, name));
         }

@@ -477,9 +477,11 @@ impl System {
             && self.scheduling(self.placement(behaviour)) == SchedulingPolicy::FixedPriority
     }
 
-    /// Returns true if others wait for no demoted job of a behaviour: it [has its own thread](Self::has_own_thread), and neither it nor those that
-    /// it waits for lock anything, send oneways or events, or execute on another CPU. With a mutex, a demoted job runs at the priority of whoever
-    /// waits for it. What it sends comes late, closer to what the next job sends than the period.
+    /// Returns true if a demoted job of a behaviour delays no others. The behaviour [has its own thread](Self::has_own_thread) then. It and all
+    /// that it waits for lock nothing, send no oneways or events, and execute on one CPU.
+    ///
+    /// A demoted job that holds a mutex runs at the priority of a job that waits for the mutex. A message of a demoted job comes late, and the
+    /// next job's message follows it sooner than a period later.
     #[must_use]
     pub fn is_bounded_by_demotion(&self, behaviour: usize) -> bool {
         let here = self.placement(behaviour);

@@ -570,6 +570,16 @@ fn an_interceptor_forwards_a_request_and_all_see_it_again() {
     }
 }
 
+/// Asks a desk for its level, by a started call or by one that waits.
+fn level_of(desk: &ObjectRef, is_started: bool) -> Result<i32, SystemException> {
+    let (operation, read) = ("_get_level", |r: &mut Reader<'_>| r.primitive::<i32>());
+    if is_started {
+        desk.start(operation, |_| Ok(()), read).wait()
+    } else {
+        desk.invoke(operation, |_| Ok(()), read)
+    }
+}
+
 /// A reference to an object that is not there.
 fn nobody(ours: &Ours) -> ObjectRef {
     let poa = ours.poa.create_poa(
@@ -1032,12 +1042,7 @@ fn a_call_whose_interceptor_forwards_it_to_a_place_that_is_down_goes_back_to_the
         });
         let client = build(shared(WaitStrategy::LeaderFollowers).client_interceptor(seer));
         let object = seen_by(&client, &nobody);
-        let (operation, read) = ("_get_level", |r: &mut Reader<'_>| r.primitive::<i32>());
-        let level = if is_started {
-            object.start(operation, |_| Ok(()), read).wait()
-        } else {
-            object.invoke(operation, |_| Ok(()), read)
-        };
+        let level = level_of(&object, is_started);
         assert_eq!(level, Ok(5), "started: {is_started}");
         let seen = of_level(&log);
         let failed = seen.iter().filter(|it| it.contains("receive_exception"));
@@ -1088,12 +1093,7 @@ fn a_location_gets_no_context_that_was_added_for_an_earlier_one() {
     let client = build(shared(WaitStrategy::LeaderFollowers).client_interceptor(only_there));
     for is_started in [false, true] {
         let object = seen_by(&client, ours.desk.as_object());
-        let (operation, read) = ("_get_level", |r: &mut Reader<'_>| r.primitive::<i32>());
-        let level = if is_started {
-            object.start(operation, |_| Ok(()), read).wait()
-        } else {
-            object.invoke(operation, |_| Ok(()), read)
-        };
+        let level = level_of(&object, is_started);
         assert_eq!(level, Ok(5), "started: {is_started}");
         assert_eq!(first.take(), ["_get_level true"], "started: {is_started}");
         assert_eq!(second.take(), ["_get_level false"], "started: {is_started}");
