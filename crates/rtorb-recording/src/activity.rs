@@ -169,34 +169,33 @@ impl Activity {
         found.moments
     }
 
-    /// Returns which of these threads had a CPU at that moment, give or take the resolution of the record.
-    pub fn running_at(&self, at_ns: u64, threads: &BTreeSet<i32>) -> Vec<i32> {
-        let met = self.turns_at(at_ns);
-        let met = met.filter(|turn| threads.contains(&turn.thread));
-        met.map(|turn| turn.thread).collect()
-    }
-
-    /// Returns true if the thread had a CPU at that moment, whatever the resolution of the record.
-    pub fn surely_ran_at(&self, at_ns: u64, thread: i32) -> bool {
-        let mut met = self.turns_at(at_ns);
-        met.any(|turn| {
-            turn.thread == thread
-                && turn.begin_ns.saturating_add(RESOLUTION_NS) <= at_ns
-                && at_ns.saturating_add(RESOLUTION_NS) <= turn.end_ns
-        })
-    }
-
-    /// The turns that the CPUs may have been in at that moment.
-    fn turns_at(&self, at_ns: u64) -> impl Iterator<Item = &Turn> {
+    /// Returns which of these threads had a CPU at that moment, or else closest to it: the clock of a recording and that of the kernel's record
+    /// differ a little. Where the record cannot tell, a thread other than `own` is the answer.
+    pub fn running_closest(&self, at_ns: u64, threads: &BTreeSet<i32>, own: i32) -> Option<i32> {
         let (from_ns, until_ns) = (
-            at_ns.saturating_sub(RESOLUTION_NS),
-            at_ns.saturating_add(RESOLUTION_NS),
+            at_ns.saturating_sub(CLOCKS_APART_NS),
+            at_ns.saturating_add(CLOCKS_APART_NS),
         );
-        self.turns.values().flat_map(move |turns| {
+        let met = self.turns.values().flat_map(|turns| {
             let first = turns.partition_point(|turn| turn.end_ns < from_ns);
-            let met = turns[first..].iter();
-            met.take_while(move |turn| turn.begin_ns <= until_ns)
-        })
+            turns[first..]
+                .iter()
+                .take_while(|turn| turn.begin_ns <= until_ns)
+        });
+        let of_threads = met.filter(|turn| threads.contains(&turn.thread));
+        let apart = of_threads.map(|turn| {
+            // What is within a turn by more than the resolution is so surely, and everything closer than that is equal.
+            let (after_begin, before_end) = (
+                turn.begin_ns.saturating_add(RESOLUTION_NS),
+                at_ns.saturating_add(RESOLUTION_NS),
+            );
+            let is_sure = after_begin <= at_ns && before_end <= turn.end_ns;
+            let gap_ns = turn.begin_ns.saturating_sub(at_ns);
+            let gap_ns = gap_ns.max(at_ns.saturating_sub(turn.end_ns));
+            let gap_ns = gap_ns.saturating_sub(RESOLUTION_NS);
+            (!is_sure, gap_ns, turn.thread == own, turn.thread)
+        });
+        apart.min().map(|(.., thread)| thread)
     }
 
     /// Returns the number of page faults of a thread in a time.
@@ -301,6 +300,8 @@ struct Replay {
     handling: BTreeMap<usize, (u32, u64)>,
     /// Of each thread, what it does, if that is known.
     doing: BTreeMap<i32, Stretch>,
+    /// Of threads that were woken while they ran, when.
+    woken_early: BTreeMap<i32, u64>,
 }
 
 impl Replay {
@@ -329,9 +330,11 @@ impl Replay {
                 self.found.faults.entry(thread).or_default().push(at_ns);
             }
             TraceEventKind::Woken { thread, priority } => {
-                let is_asleep = |known: &Stretch| known.state == ThreadState::Asleep;
-                if self.doing.get(&thread).is_none_or(is_asleep) {
+                let known = self.doing.get(&thread);
+                if known.is_none_or(|known| known.state == ThreadState::Asleep) {
                     self.begin(thread, at_ns, ThreadState::Ready, cpu, priority);
+                } else if known.is_some_and(|known| known.state == ThreadState::Running) {
+                    self.woken_early.insert(thread, at_ns);
                 }
             }
             TraceEventKind::Switched {
@@ -341,7 +344,9 @@ impl Replay {
                 to,
                 to_priority,
             } => {
-                let state = if is_preempted {
+                // One that was woken does not sleep: if the record says so, the two came in the other order, on two CPUs within 1 us.
+                let was_woken = self.woken_early.remove(&from) == Some(at_ns);
+                let state = if is_preempted || was_woken {
                     ThreadState::Ready
                 } else {
                     ThreadState::Asleep
@@ -448,6 +453,8 @@ fn union(times: Vec<(u64, u64)>, from_ns: u64) -> Vec<(u64, u64)> {
 pub(crate) const FIRST_NORMAL: i32 = 100;
 /// The kernel's text has whole microseconds.
 const RESOLUTION_NS: u64 = 2_000;
+/// By how much two clocks of a host differ that the kernel adjusts while a recording lasts, at most.
+const CLOCKS_APART_NS: u64 = 50_000;
 /// Two page faults of one page each follow each other in less if a thread does nothing else. They are 1 to 2 us apart on most hosts, and about
 /// 7 us in a virtual machine whose host must find each page first.
 const FAULTS_APART_NS: u64 = 20_000;

@@ -429,12 +429,10 @@ impl<'a> Divider<'a> {
         let Some(activity) = &self.activities[server.host] else {
             return own;
         };
-        let running = activity.running_at(read_ns, &threads);
-        match running.into_iter().find(|thread| *thread != own.thread) {
-            Some(thread) if !activity.surely_ran_at(read_ns, own.thread) => {
-                Worker { thread, ..own }
-            }
-            _ => own,
+        let running = activity.running_closest(read_ns, &threads, own.thread);
+        Worker {
+            thread: running.unwrap_or(own.thread),
+            ..own
         }
     }
 

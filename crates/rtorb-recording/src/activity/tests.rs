@@ -161,8 +161,37 @@ fn a_thread_that_moves_to_another_cpu_waits_no_longer_on_the_first() {
     let ends_ns = BTreeMap::from([(0, 100_000), (1, 100_000)]);
     let activity = Activity::of_events(&events, &ends_ns);
     assert_eq!(activity.held_up(0, &[OURS].into(), 1), [(10_000, 20_000)]);
-    assert_eq!(activity.running_at(50_000, &[OURS].into()), [OURS]);
-    assert!(activity.running_at(95_000, &[OURS].into()).is_empty());
+}
+
+#[test]
+fn the_thread_that_ran_at_a_moment_is_the_one_whose_turn_is_closest() {
+    let activity = activity(&[
+        switched(0, 0, false, OURS),
+        switched(100_000, OURS, false, ALSO_OURS),
+        switched(200_000, ALSO_OURS, false, OTHER),
+        switched(400_000, OTHER, false, 0),
+    ]);
+    let closest = |at_ns| activity.running_closest(at_ns, &[OURS, ALSO_OURS].into(), OURS);
+    assert_eq!(closest(50_000), Some(OURS));
+    // The record cannot tell: not the one that is `own`.
+    assert_eq!(closest(99_000), Some(ALSO_OURS));
+    assert_eq!(closest(101_000), Some(ALSO_OURS));
+    assert_eq!(closest(96_000), Some(OURS));
+    // The clocks are apart.
+    assert_eq!(closest(220_000), Some(ALSO_OURS));
+    assert_eq!(closest(300_000), None);
+}
+
+#[test]
+fn a_thread_that_is_woken_in_the_microsecond_in_which_it_sleeps_is_ready() {
+    // The wake-up comes from another CPU, and stands first in the record.
+    let events = [
+        switched(0, 0, false, OURS),
+        woken(100_000, OURS),
+        switched(100_000, OURS, false, OTHER),
+        switched(400_000, OTHER, false, OURS),
+    ];
+    assert_eq!(held_up(&events), [(100_000, 400_000)]);
 }
 
 #[test]
