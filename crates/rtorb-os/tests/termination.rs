@@ -37,22 +37,24 @@ fn a_later_signal_or_one_that_nobody_watches_for_ends_the_process() {
     if let Ok(case) = std::env::var(CHILD) {
         end_by_signals(&case);
     }
-    for (case, status) in [("repeated", 128 + 15), ("unwatched", 128 + 2)] {
-        let program = std::env::current_exe().expect("its own program");
-        let ended = Command::new(program)
-            .arg("a_later_signal_or_one_that_nobody_watches_for_ends_the_process")
-            .env(CHILD, case)
-            .output()
-            .expect("a child");
-        assert_eq!(ended.status.code(), Some(status), "{case}: {ended:?}");
-        let survived = String::from_utf8_lossy(&ended.stdout)
-            .matches("survived")
-            .count();
-        assert!(
-            case == "unwatched" || survived > 10,
-            "timeout(1) sends two: {survived}"
-        );
-    }
+    survived("unwatched", 128 + 2);
+    // A busy host may leave a child little of the second in which it survives.
+    let survives = (0..5).any(|_| survived("repeated", 128 + 15) > 10);
+    assert!(survives, "timeout(1) sends two");
+}
+
+/// Runs a child that is ended by signals with that status, and returns how many it has survived.
+fn survived(case: &str, status: i32) -> usize {
+    let program = std::env::current_exe().expect("its own program");
+    let ended = Command::new(program)
+        .arg("a_later_signal_or_one_that_nobody_watches_for_ends_the_process")
+        .env(CHILD, case)
+        .output()
+        .expect("a child");
+    assert_eq!(ended.status.code(), Some(status), "{case}: {ended:?}");
+    String::from_utf8_lossy(&ended.stdout)
+        .matches("survived")
+        .count()
 }
 
 /// Is ended by a signal within a minute.

@@ -32,21 +32,17 @@ fn client_threads_run_as_the_builder_of_the_orb_and_above_all_lanes() {
         let orb = Orb::builder().connection(connection).build();
         let orb = orb.expect("an ORB");
         call_at(30, &orb, &text);
-        assert_eq!(
-            the(name),
-            Task::new(name, 0),
-            "the builder's, not the caller's"
-        );
+        await_only(name, 0, "the builder's, not the caller's");
         let pool = orb.rt_orb().create_threadpool_with_lanes(lane(60));
         pool.expect("the host allows it");
-        assert_eq!(the(name), Task::new(name, 61), "above the lane");
+        await_only(name, 61, "above the lane");
         let current = orb.rt_current();
         thread::scope(|scope| {
             let urgent = || current.set_the_priority(Priority::new(69).expect("legal"));
             let set = scope.spawn(urgent).join();
             set.expect("no panic").expect("allowed");
         });
-        assert_eq!(the(name), Task::new(name, 70), "above a thread");
+        await_only(name, 70, "above a thread");
         orb.destroy().expect("not in a servant");
     }
     let chosen = ThreadConfig {
@@ -62,7 +58,7 @@ fn client_threads_run_as_the_builder_of_the_orb_and_above_all_lanes() {
         let pool = orb.rt_orb().create_threadpool_with_lanes(lane(60));
         pool.expect("the host allows it");
         call_at(0, &orb, &text);
-        assert_eq!(the("rtorb-watchdog"), Task::new("rtorb-watchdog", priority));
+        await_only("rtorb-watchdog", priority, "as it is chosen");
         orb.destroy().expect("not in a servant");
     }
 }
@@ -96,13 +92,12 @@ fn call_at(native: u8, orb: &Orb, text: &str) {
     });
 }
 
-/// The only thread of that name: those of ORBs before have ended with these.
-fn the(name: &str) -> Task {
-    // A thread has its name a moment after it has begun.
-    until(name, || {
+/// Waits until the only thread of that name has that priority: one of an ORB before is listed a moment longer than it runs.
+fn await_only(name: &str, priority: u32, what: &str) {
+    let expected = [Task::new(name, priority)];
+    until(&format!("{expected:?}: {what}"), || {
         let mut all = tasks(std::process::id());
         all.retain(|task| task.name == name);
-        assert!(all.len() < 2, "{all:?}");
-        all.pop()
-    })
+        (all == expected).then_some(())
+    });
 }

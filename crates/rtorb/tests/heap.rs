@@ -114,12 +114,10 @@ fn after_silence(orb: &Orb) {
             });
         }
         let (_ours, cubit) = serve(1);
-        let rounds: Vec<u64> = (0..10).map(|_| first_call(&cubit)).collect();
-        // A look at the connections has memory of its own, and may fall into some of the rounds.
-        assert!(
-            rounds.contains(&0),
-            "{name}: heap calls of first calls: {rounds:?}"
-        );
+        // A look at the connections has memory of its own, and may fall into some of the calls.
+        until(&format!("{name}: a first call makes no heap call"), || {
+            (first_call(&cubit) == 0).then_some(())
+        });
     }
 }
 

@@ -59,10 +59,13 @@ fn a_silent_connection_costs_less_than_two_kibibytes_and_serves_again() {
             "{dispatch}: {connected}"
         );
 
-        // On a busy host, the first ones are silent for long before the last ones have called.
+        // On a busy host, the first ones are silent for long before the last ones have called, and all before it is measured.
         let (first, rest) = clients.split_at_mut(count / 8);
-        first.iter_mut().for_each(|client| call(client, &request));
-        let called = (resident() - before - connected) / first.len() as i64;
+        let called = until("the buffers show in the memory", || {
+            first.iter_mut().for_each(|client| call(client, &request));
+            let called = (resident() - before - connected) / first.len() as i64;
+            (called > BUFFER / 2).then_some(called)
+        });
         rest.iter_mut().for_each(|client| call(client, &request));
         println!("{dispatch}: {called} bytes more after a request");
         let silent = until("the buffers are given back", || {
@@ -78,10 +81,6 @@ fn a_silent_connection_costs_less_than_two_kibibytes_and_serves_again() {
             (per(now) < OF_CONNECTION_MAX / 2).then_some(now)
         });
         println!("{dispatch}: {} KiB are kept when all have left", left >> 10);
-        assert!(
-            called > BUFFER / 2,
-            "else this test shows nothing: {called}"
-        );
         drop(ours);
         trim_heap();
     }

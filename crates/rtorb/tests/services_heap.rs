@@ -109,7 +109,7 @@ fn object(orb: &Orb, of_server: &ObjectRef) -> ObjectRef {
 }
 
 /// Of all counted calls.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Counted {
     /// In the whole process, which is both sides.
     heap_calls: u64,
@@ -117,15 +117,21 @@ struct Counted {
     locks_elsewhere: u64,
 }
 
+/// Counts the calls of a round, of three the one with the fewest: another thread may do something of its own in one of them.
 fn count(mut call: impl FnMut(usize)) -> Counted {
     (0..WARM_UP).for_each(&mut call);
+    let rounds = [(); 3].map(|()| count_once(&mut call));
+    rounds.into_iter().min().expect("three")
+}
+
+fn count_once(call: impl FnMut(usize)) -> Counted {
     until_others_sleep();
     let (heap, here, all) = (
         process_heap_calls(),
         thread_lock_calls().all,
         process_lock_calls().all,
     );
-    (0..CALLS).for_each(&mut call);
+    (0..CALLS).for_each(call);
     let heap_calls = process_heap_calls() - heap;
     let locks_here = thread_lock_calls().all - here;
     Counted {

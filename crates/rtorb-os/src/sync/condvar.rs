@@ -269,14 +269,25 @@ mod tests {
     #[test]
     fn a_thread_that_cannot_have_its_mutex_back_gets_no_access_to_the_value() {
         const IN_CHILD: &str = "RTORB_OS_LEAKS_A_GUARD";
+        /// The status of a child whose other thread has not begun in time.
+        const TOO_EARLY: i32 = 3;
         if std::env::var_os(IN_CHILD).is_some() {
             let (mutex, changed) = (Mutex::new(()), Condvar::new());
+            let is_leaked = core::sync::atomic::AtomicBool::new(false);
             let mut guard = mutex.lock();
             let waited = catch_unwind(AssertUnwindSafe(|| {
                 std::thread::scope(|scope| {
                     // It leaks its guard, and with it what a reference to the value may be.
-                    scope.spawn(|| core::mem::forget(mutex.lock()));
-                    changed.wait_until(&mut guard, monotonic_ns() + 50_000_000)
+                    scope.spawn(|| {
+                        let leaked = mutex.lock();
+                        is_leaked.store(true, Ordering::SeqCst);
+                        core::mem::forget(leaked);
+                    });
+                    let waited = changed.wait_until(&mut guard, monotonic_ns() + 50_000_000);
+                    if !is_leaked.load(Ordering::SeqCst) {
+                        std::process::exit(TOO_EARLY);
+                    }
+                    waited
                 })
             }));
             println!("goes on with {guard:?}: {waited:?}");
@@ -284,11 +295,16 @@ mod tests {
         }
         let name = "sync::condvar::tests::a_thread_that_cannot_have_its_mutex_back_gets_no_access_to_the_value";
         let own = std::env::current_exe().expect("a program");
-        let mut child = std::process::Command::new(own);
-        let ran = child
-            .args(["--exact", name, "--nocapture"])
-            .env(IN_CHILD, "1");
-        let output = ran.output().expect("it runs");
+        let run = || {
+            let mut child = std::process::Command::new(&own);
+            let ran = child
+                .args(["--exact", name, "--nocapture"])
+                .env(IN_CHILD, "1");
+            ran.output().expect("it runs")
+        };
+        let mut outputs = (0..100).map(|_| run());
+        let output = outputs.find(|it| it.status.code() != Some(TOO_EARLY));
+        let output = output.expect("its other thread begins in time");
         let status = std::os::unix::process::ExitStatusExt::signal(&output.status);
         assert_eq!(status, Some(libc::SIGABRT), "{output:?}");
     }
@@ -305,7 +321,7 @@ mod tests {
             });
             let sleeps = || changed.waiters.load(Ordering::SeqCst) == 1;
             // A waiter that is counted but does not sleep yet has no mutex in the kernel.
-            let noticed = (0..1_000).any(|_| {
+            let noticed = (0..30_000).any(|_| {
                 std::thread::sleep(core::time::Duration::from_millis(1));
                 sleeps() && catch_unwind(AssertUnwindSafe(|| changed.notify_one(&other))).is_err()
             });

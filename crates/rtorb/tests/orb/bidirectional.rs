@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use rtorb_tests::ours::Ours;
 use rtorb_tests::raw::{
     CLOSE_CONNECTION, Connection, LOCATE_REQUEST, REPLY, REQUEST, Request, Stream, fragments,
 };
+use rtorb_tests::running::until;
 use rtorb_tests::stubs::exchange::{Desk, Party};
 use rtorb_tests::stubs::{Relay, RelayServant, Seen};
 use rtorb_wire::code_sets::{UTF_8, UTF_16};
@@ -40,7 +41,6 @@ fn both_ways() -> OrbBuilder {
         .dispatch(DispatchStrategy::WorkerPool)
         .bidirectional()
         .round_trip_timeout(Some(PATIENCE))
-        .connect_timeout(Duration::from_millis(300))
 }
 
 /// A client whose references have an address to which nobody can connect.
@@ -83,7 +83,7 @@ fn without_the_option_of_both_ends_nothing_goes_back() {
             if is_bidirectional {
                 both_ways()
             } else {
-                Orb::builder().connect_timeout(Duration::from_millis(300))
+                Orb::builder()
             }
         };
         let server = Ours::serve_as(builder(of_server));
@@ -247,6 +247,15 @@ fn begin<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> Receiv
     result
 }
 
+/// The end of a call that gets no reply in time. On a busy host the time of some calls may pass before they are sent.
+fn late(desk: &Desk) -> SystemException {
+    until("a request is sent", || {
+        let late = desk.noted().expect_err("no reply");
+        assert_eq!(late.kind, ExceptionKind::Timeout, "{late}");
+        (late.completed != CompletionStatus::No).then_some(late)
+    })
+}
+
 #[test]
 //= GIOP 1.2 §15.8
 //% test
@@ -402,25 +411,23 @@ fn a_callback_without_a_reply_in_time_is_cancelled_and_the_connection_stays() {
     let server = Ours::serve_as(both_ways());
     let (mut client, desk) = offered(&server, 9);
     let hurried = desk.as_object().with_timeout(Duration::from_millis(50));
-    let late = Desk::unchecked_narrow(hurried)
-        .noted()
-        .expect_err("no reply");
+    let late = late(&Desk::unchecked_narrow(hurried));
     let seen = (late.kind, late.minor, late.completed);
     assert_eq!(
         seen,
         (ExceptionKind::Timeout, OMG | 3, CompletionStatus::Maybe),
         "{late}"
     );
-    let kinds = [(); 2].map(|()| client.answer().expect("a message").kind);
-    assert_eq!(kinds, [REQUEST, CANCEL_REQUEST]);
+    let [asked, cancelled] = [(); 2].map(|()| client.answer().expect("a message"));
+    assert_eq!((asked.kind, cancelled.kind), (REQUEST, CANCEL_REQUEST));
     // A late reply is dropped, and the next call is as if nothing had been.
-    client.send(&reply(1, 0, |body| {
+    client.send(&reply(asked.id, 0, |body| {
         body.long(1);
     }));
     let call = begin(move || desk.noted());
     let request = client.answer().expect("a request");
-    assert_eq!((request.kind, request.id), (REQUEST, 3));
-    client.send(&reply(3, 0, |body| {
+    assert_eq!((request.kind, request.id), (REQUEST, asked.id + 2));
+    client.send(&reply(request.id, 0, |body| {
         body.long(3);
     }));
     assert_eq!(call.recv_timeout(PATIENCE), Ok(Ok(3)));
@@ -562,11 +569,14 @@ const LOCATE_REPLY: u8 = 4;
 
 #[test]
 fn a_server_that_does_not_reply_in_time_gets_the_next_call_on_another_connection() {
+    // The connection of the first request gets no reply.
+    let silent = Arc::new(OnceLock::new());
     let server = FakeServer::new(move |number, mut client| {
-        let id = client.request().expect("a request");
-        if number > 0 {
+        if let Some(id) = client.request()
+            && *silent.get_or_init(|| number) != number
+        {
             client.send(&reply(id, 0, |body| {
-                body.long(number as i32);
+                body.long(1);
             }));
         }
         client.wait_for_end();
@@ -577,8 +587,7 @@ fn a_server_that_does_not_reply_in_time_gets_the_next_call_on_another_connection
         .string_to_object(&server.reference())
         .expect("a reference");
     let hurried = |ms| Desk::unchecked_narrow(object.with_timeout(Duration::from_millis(ms)));
-    let late = hurried(50).noted().expect_err("no reply");
-    assert_eq!(late.kind, ExceptionKind::Timeout, "{late}");
+    late(&hurried(50));
     assert_eq!(hurried(30_000).noted(), Ok(1));
 }
 
@@ -606,10 +615,7 @@ fn a_call_before_the_orb_runs_says_so_when_its_time_is_over() {
     orb.root_poa().expect("it listens");
     let text = server.text(server.desk.as_object());
     let object: ObjectRef = orb.string_to_object(&text).expect("a reference");
-    let hung = Desk::unchecked_narrow(object)
-        .noted()
-        .expect_err("nobody reads");
-    assert_eq!(hung.kind, ExceptionKind::Timeout, "{hung}");
+    let hung = late(&Desk::unchecked_narrow(object));
     assert!(hung.to_string().contains("Orb::run"), "{hung}");
 }
 

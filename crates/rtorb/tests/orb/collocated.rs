@@ -106,8 +106,8 @@ fn a_servant_gets_the_arguments_of_its_caller_unless_the_call_needs_a_request() 
     let text = served.orb.object_to_string(greeter.as_object());
     let read = served.orb.string_to_object(&text).expect("a reference");
     assert_eq!(Greeter::unchecked_narrow(read).greet(name), Ok(own.clone()));
-    let second = Some(Duration::from_secs(1));
-    let bounded = greeter.with_timeout(second);
+    let minute = Some(Duration::from_mins(1));
+    let bounded = greeter.with_timeout(minute);
     let by_transport = bounded.greet(name);
     assert_ne!(by_transport.expect("it is served"), own);
     let poa = served.root.create_poa("Named", PoaPolicies::PERSISTENT);
@@ -241,11 +241,11 @@ fn objects_without_activation_are_called_directly() {
 
 #[test]
 fn what_a_direct_call_cannot_keep_goes_by_a_transport() {
-    let second = Some(Duration::from_secs(1));
+    let minute = Some(Duration::from_mins(1));
     let cases: [(&str, OrbBuilder, bool); 9] = [
         ("default", Orb::builder(), true),
         ("waits", Orb::builder().round_trip_timeout(None), true),
-        ("timeout", Orb::builder().round_trip_timeout(second), false),
+        ("timeout", Orb::builder().round_trip_timeout(minute), false),
         (
             "transport",
             Orb::builder().collocation(Collocation::Transport),
@@ -265,7 +265,7 @@ fn what_a_direct_call_cannot_keep_goes_by_a_transport() {
         let server = orb.clone();
         let running = thread::spawn(move || server.run());
         assert_eq!(is_direct(&relay, &told), expected, "{name}");
-        let bounded = relay.as_object().with_timeout(second);
+        let bounded = relay.as_object().with_timeout(minute);
         let overridden = bounded.set_policy_overrides(&[Policy::PrivateConnection]);
         let overridden = Relay::unchecked_narrow(overridden.expect("it is a client's"));
         for bounded in [Relay::unchecked_narrow(bounded), overridden] {

@@ -8,10 +8,10 @@ use rtorb::{
     CompletionStatus, ConnectionStrategy, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder,
     SystemException, WaitStrategy,
 };
+use rtorb_os::thread::thread_id;
+use rtorb_tests::asleep::until_asleep;
 use rtorb_tests::fake::{FakeServer, Peer, reply, request_id, yes};
 use rtorb_tests::running::until;
-use std::fs;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -115,10 +115,10 @@ fn a_request_that_had_not_begun_when_the_server_died_is_sent_on_another_connecti
         });
         stuck.await_begun();
         scope.spawn(|| {
-            queued.send(own_task()).expect("the test waits for it");
+            queued.send(thread_id()).expect("the test waits for it");
             assert_eq!(ask(&object), Ok(true));
         });
-        until_asleep(&queues.recv().expect("it begins"));
+        until_asleep(&[queues.recv().expect("it begins")]);
         stuck.go_on(Then::Die);
     });
     // The first one on the old connection, the second one on the new one.
@@ -151,10 +151,10 @@ fn a_peer_that_does_not_read_gets_nothing_of_a_request_that_timed_out_in_the_que
             });
         });
         scope.spawn(|| {
-            queued.send(own_task()).expect("the test waits for it");
+            queued.send(thread_id()).expect("the test waits for it");
             assert_eq!(ask(&object), Ok(true));
         });
-        until_asleep(&queues.recv().expect("it begins"));
+        until_asleep(&[queues.recv().expect("it begins")]);
         stuck.go_on(Then::Read);
     });
     // Ids of requests are even.
@@ -178,12 +178,12 @@ fn a_request_that_is_cancelled_in_the_queue_is_not_sent() {
             &SpawnOptions::default(),
             &ThreadConfig::default(),
             move || {
-                queued.send(own_task()).expect("the test waits for it");
+                queued.send(thread_id()).expect("the test waits for it");
                 ask(&asking)
             },
         );
         let calling = calling.expect("a thread");
-        until_asleep(&queues.recv().expect("it begins"));
+        until_asleep(&[queues.recv().expect("it begins")]);
         calling.thread().cancel().expect("it runs");
         let ended = calling.join();
         stuck.go_on(Then::Read);
@@ -202,9 +202,12 @@ fn a_timeout_while_a_request_is_being_sent_leaves_the_connection() {
     let stuck = Stuck::new();
     let object = object(Orb::builder(), &stuck.server);
     assert_eq!(ask(&object), Ok(true));
-    // Long enough to begin on a busy host.
-    let hasty = object.with_timeout(20 * SHORT);
-    let failed = eat(&hasty, LARGE).expect_err("nothing is read");
+    // On a busy host, the time of some may pass before they begin.
+    let hasty = object.with_timeout(4 * SHORT);
+    let failed = until("a request is begun", || {
+        let failed = eat(&hasty, LARGE).expect_err("nothing is read");
+        (failed.completed != CompletionStatus::No).then_some(failed)
+    });
     expect_timeout(&failed, CompletionStatus::Maybe);
     assert_eq!(ask(&object), Ok(true));
     assert_eq!(stuck.read_requests(2), [(0, 0), (1, 0)]);
@@ -385,18 +388,4 @@ fn expect_timeout(failed: &SystemException, completed: CompletionStatus) {
     assert_eq!(told, expected, "{failed}");
     let phase = failed.cause.as_ref().map(|cause| cause.phase);
     assert_eq!(phase, Some(Phase::Send), "{failed}");
-}
-
-/// The calling thread's folder in /proc.
-fn own_task() -> PathBuf {
-    let task = fs::read_link("/proc/thread-self").expect("a thread of Linux");
-    PathBuf::from("/proc").join(task)
-}
-
-fn until_asleep(task: &std::path::Path) {
-    until("the thread sleeps", || {
-        let stat = fs::read_to_string(task.join("stat")).ok()?;
-        let (_, fields) = stat.rsplit_once(") ")?;
-        fields.starts_with('S').then_some(())
-    });
 }

@@ -62,23 +62,31 @@ fn until_stopped() -> Result<(), SystemException> {
     Ok(())
 }
 
+/// What a server has counted of three calls, the second of which it asks to stop.
+fn stopped_once(builder: OrbBuilder, name: &str) -> OperationCounts {
+    let served = Served::by(builder.overrun(Overrun::Stop));
+    let (_orb, object) = client(
+        &served,
+        Works::executing(|us| if us == 0 { Ok(()) } else { until_stopped() }),
+    );
+    object.execute(0).expect("it is short");
+    let stopped = object.execute(1).expect_err("it is asked to stop");
+    let expected = local::STOPPED_BY_BUDGET.with_completion(CompletionStatus::Maybe);
+    assert_eq!(stopped, expected, "{name}");
+    object.execute(0).expect("it is short, too");
+    counted(&served.orb, ("execute", Server), 3)
+}
+
 #[test]
 fn a_servant_beyond_its_worst_case_is_asked_to_stop_and_counted() {
     for (name, dispatch) in DispatchStrategy::ALL {
         for clock in [ExecutionClock::Cpu, ExecutionClock::Elapsed] {
-            let builder = Orb::builder().dispatch(dispatch).execution_clock(clock);
-            let served = Served::by(builder.overrun(Overrun::Stop));
-            let (_orb, object) = client(
-                &served,
-                Works::executing(|us| if us == 0 { Ok(()) } else { until_stopped() }),
-            );
-            object.execute(0).expect("it is short");
-            let stopped = object.execute(1).expect_err("it is asked to stop");
-            let expected = local::STOPPED_BY_BUDGET.with_completion(CompletionStatus::Maybe);
-            assert_eq!(stopped, expected, "{name}");
-            object.execute(0).expect("the next one is not asked to");
-            let counts = counted(&served.orb, ("execute", Server), 3);
-            assert_eq!((counts.stops, counts.overruns), (1, 1), "{name}");
+            // On a busy host, more time may elapse in a short call, too.
+            let counts = until(&format!("{name}, {clock:?}: one call is stopped"), || {
+                let builder = Orb::builder().dispatch(dispatch).execution_clock(clock);
+                let counts = stopped_once(builder, name);
+                ((counts.stops, counts.overruns) == (1, 1)).then_some(counts)
+            });
             assert_eq!((counts.demotions, counts.refusals), (0, 0), "{name}");
             assert!(counts.worst_execution >= Some(WORST), "{counts:?}");
         }
@@ -94,7 +102,7 @@ fn a_servant_that_waits_or_panics_or_is_only_counted_is_not_stopped() {
         _ => {
             // It waits for longer than its worst case, and executes for less.
             thread::sleep(3 * WORST);
-            execute(WORST / 3);
+            execute(WORST / 30);
             CurrentCall::get().expect("a servant executes").check()
         }
     });

@@ -35,6 +35,9 @@ use std::time::Duration;
 /// Longer than any test needs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Nobody listens there: the host gives no port below 1024 to the servers of other tests.
+const NOWHERE: &str = "127.0.0.1:1";
+
 /// A service context of these tests.
 const TRACE: u32 = 0x7472_6163;
 /// A tag of a component of these tests.
@@ -593,15 +596,12 @@ fn nobody(ours: &Ours) -> ObjectRef {
 
 #[test]
 fn an_interceptor_sends_a_request_that_failed_to_another_server() {
-    // Nothing listens there any more.
-    let silent = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
-    let silent = silent.expect("a free port");
     let elsewhere = Ours::serve();
     let to = elsewhere.desk.as_object();
     let flow = Flow::with_client(|log| Seer::forwarding("b", log, "receive_exception", to));
     let gone = flow
         .client
-        .string_to_object(&format!("corbaloc:iiop:{silent}/Desk"));
+        .string_to_object(&format!("corbaloc:iiop:{NOWHERE}/Desk"));
     let desk = Desk::unchecked_narrow(gone.expect("a reference"));
     assert_eq!(desk.level(), Ok(0));
     let seen = of_level(&flow.sent);
@@ -835,9 +835,6 @@ fn a_collocated_call_that_is_forwarded_keeps_its_deadline() {
 
 #[test]
 fn a_started_call_that_is_forwarded_after_its_deadline_is_not_sent() {
-    // Nothing listens there any more.
-    let down = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
-    let down = down.expect("a free port");
     let (served, log) = (Log::default(), Log::default());
     let server = Orb::builder().server_interceptor(Seer::new("s", &served));
     let elsewhere = Ours::serve_as(server);
@@ -855,7 +852,7 @@ fn a_started_call_that_is_forwarded_after_its_deadline_is_not_sent() {
     // The connection is open: nothing else takes the time to look at the deadline.
     desk_by(&client, &elsewhere).level().expect("it is served");
     served.take();
-    let object = client.string_to_object(&format!("corbaloc:iiop:1.2@{down}/Desk"));
+    let object = client.string_to_object(&format!("corbaloc:iiop:1.2@{NOWHERE}/Desk"));
     let object = object.expect("a reference").with_timeout(deadline);
     let started = object.start("_get_level", |_| Ok(()), |r| r.primitive::<i32>());
     let late = started.wait().expect_err("its deadline has passed");
@@ -1024,12 +1021,9 @@ fn started_calls_follow_interceptors_and_servers() {
 
 #[test]
 fn a_call_whose_interceptor_forwards_it_to_a_place_that_is_down_goes_back_to_the_original_one() {
-    // Nothing listens there any more.
-    let silent = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
-    let silent = silent.expect("a free port");
     let (ours, elsewhere) = (Ours::serve(), Ours::serve());
     elsewhere.desk.set_level(5).expect("it is served");
-    let down = (ours.orb).string_to_object(&format!("corbaloc:iiop:1.2@{silent}/Desk"));
+    let down = (ours.orb).string_to_object(&format!("corbaloc:iiop:1.2@{NOWHERE}/Desk"));
     let down = down.expect("a reference").ior().clone();
     let places = [down, elsewhere.desk.as_object().ior().clone()];
     let nobody = nobody(&ours);

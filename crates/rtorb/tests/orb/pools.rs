@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::SocketAddr;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -133,16 +133,27 @@ impl Pooled {
 
     /// A pool with that number, whose threads have other names than those of pools that are made first.
     pub(super) fn numbered(number: u32, builder: OrbBuilder, pool: LanedThreadpool) -> Self {
+        Self::try_numbered(number, builder, pool).expect("the host lets it start")
+    }
+
+    /// The same; the exception if the host refuses it.
+    pub(super) fn try_numbered(
+        number: u32,
+        builder: OrbBuilder,
+        pool: LanedThreadpool,
+    ) -> Result<Self, SystemException> {
         let orb = builder.build().expect("the ORB can be built");
         let rt = orb.rt_orb();
         for _ in 1..number {
             let before = rt.create_threadpool(Threadpool::default());
             before.expect("the host lets it start");
         }
-        let pool = rt.create_threadpool_with_lanes(pool);
-        let pool = pool.expect("the host lets it start");
+        let pool = rt.create_threadpool_with_lanes(pool).inspect_err(|_| {
+            // Its other pools would hold the ORB.
+            orb.destroy().expect("outside of servants");
+        })?;
         assert_eq!(pool.get(), number);
-        Self { orb, pool }
+        Ok(Self { orb, pool })
     }
 
     /// Without privileges.
@@ -509,6 +520,7 @@ fn a_lane_whose_thread_is_lent_gets_a_dynamic_one() {
 fn no_thread_stays_at_the_priority_of_a_lane_that_called_it() {
     const POLICIES: [&str; 3] = ["SCHED_OTHER", "SCHED_FIFO 1", "SCHED_FIFO 3"];
     const THREADS: [u32; 3] = [3, 2, 1];
+    let _alone = alone_with_names();
     for buffering in [None, Some(RequestBuffering::default())] {
         let Some(builder) = fifo() else { return };
         let lanes = [0, 1, 3].into_iter().zip(THREADS);
@@ -742,9 +754,10 @@ pub(super) fn fifo() -> Option<OrbBuilder> {
 #[test]
 fn every_thread_has_the_name_policy_and_priority_of_the_configuration() {
     let Some(builder) = fifo() else { return };
+    let _alone = alone_with_names();
     let orb = builder.build().expect("the ORB can be built");
     let rt = orb.rt_orb();
-    // Its number is one that no other test's pool has.
+    // Its number is one that no pool of any other test has meanwhile.
     let pools = (0..5).map(|_| {
         rt.create_threadpool_with_lanes(LanedThreadpool {
             lanes: vec![
@@ -840,8 +853,22 @@ fn threads_without_lanes_take_the_priority_of_the_call_and_go_back() {
     }
 }
 
+/// Keeps out other tests that look at the names of threads: before a pool with a number, [`Pooled::numbered`] makes all of those below, and
+/// their threads have the names of another test's.
+pub(super) fn alone_with_names() -> MutexGuard<'static, ()> {
+    static NAMES: Mutex<()> = Mutex::new(());
+    NAMES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Name and scheduling of the threads of this process whose names begin so, as the kernel has them.
+///
+/// The kernel leaves a thread out of its list if another one ends while that is listed. So it is asked several times, and a thread counts
+/// that is in one of the lists.
 pub(super) fn threads_named(start: &str) -> BTreeSet<String> {
+    (0..3).flat_map(|_| listed_threads(start)).collect()
+}
+
+fn listed_threads(start: &str) -> BTreeSet<String> {
     let tasks = fs::read_dir("/proc/self/task").expect("there is /proc");
     let stats = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("stat")).ok());
     stats

@@ -3,6 +3,7 @@
 use rtorb::rt::{PriorityModel, ThreadpoolLane};
 use rtorb::{ExceptionKind, Orb, OrbBuilder, Strategies, SystemException};
 use rtorb_tests::fake::{FakeServer, Peer, yes};
+use rtorb_tests::loopback::own_endpoint;
 use rtorb_tests::ours::{Ours, Wide, check_cubit, check_desk};
 use rtorb_tests::relay::{Served, model, priority};
 use rtorb_tests::scheduling::TimeSharing;
@@ -97,7 +98,8 @@ impl PartyServant for Held {
 #[test]
 fn a_server_that_ends_is_noticed_by_every_preset() {
     each_pair(|client, server| {
-        let ours = Ours::serve_as(with(server));
+        // Nobody else listens there when it has ended.
+        let ours = Ours::serve_as(with(server).listen(&own_endpoint()));
         let client = with(client).build().expect("the ORB can be built");
         let object = client.string_to_object(&ours.text(ours.cubit.as_object()));
         let cubit = Cubit::unchecked_narrow(object.expect("a reference"));

@@ -85,6 +85,14 @@ fn who(relay: &Relay) -> Result<String, ExceptionKind> {
     seen.map(|mut seen| seen.remove(0).who)
 }
 
+/// As [`who`], for an object whose last servant has been etherealized, perhaps by a thread that has not come back from that.
+fn who_next(relay: &Relay) -> Result<String, ExceptionKind> {
+    until("the last servant has ended", || {
+        let who = who(relay);
+        (who != Err(ExceptionKind::Transient)).then_some(who)
+    })
+}
+
 const GONE: Result<String, ExceptionKind> = Err(ExceptionKind::ObjectNotExist);
 
 #[test]
@@ -102,7 +110,7 @@ fn an_activator_makes_each_servant_once_and_ends_it_once() {
         assert!(poa.is_active(relays[0].as_object()), "{name}");
         poa.deactivate_id("a").expect("it is active");
         assert_eq!(ended(&events, 1), ["-a"], "{name}");
-        assert_eq!(who(&relays[0]).as_deref(), Ok("a"), "{name}");
+        assert_eq!(who_next(&relays[0]).as_deref(), Ok("a"), "{name}");
         assert_eq!(taken(&events), ["+a"], "{name}");
         poa.destroy();
         assert_eq!(ended(&events, 2), ["-a", "-b/%"], "{name}");
@@ -200,7 +208,7 @@ fn a_servant_is_etherealized_after_its_last_call_and_its_object_waits_for_that()
         lets.send(()).expect("it waits");
         assert_eq!(deactivates.join().expect("no panic").ok(), Some(()));
     });
-    assert_eq!(who(&relay).as_deref(), Ok("1"));
+    assert_eq!(who_next(&relay).as_deref(), Ok("1"));
     drop(lets);
 }
 
@@ -254,7 +262,7 @@ fn a_servant_that_deactivates_itself_ends_with_its_call() {
     until("its servant has ended", || {
         (ended.load(Ordering::SeqCst) == 1).then_some(())
     });
-    assert_eq!(who(&relay), GONE);
+    assert_eq!(who_next(&relay), GONE);
 }
 
 #[test]

@@ -42,13 +42,18 @@ fn a_good_client_is_served_beside_clients_that_never_read_and_silent_connections
         if only.as_ref().is_some_and(|only| only != name) {
             continue;
         }
-        let limits = limits.clone();
-        let ours = Ours::serve_as(Orb::builder().dispatch(dispatch).limits(limits));
-        let longest = longest_call(&ours, slow, silent);
-        println!(
-            "{name}: longest call {longest:?} beside {slow} that never read and {silent} silent"
-        );
-        assert!(longest < longest_allowed, "{name}: {longest:?}");
+        let longest = || {
+            let limits = limits.clone();
+            let ours = Ours::serve_as(Orb::builder().dispatch(dispatch).limits(limits));
+            let longest = longest_call(&ours, slow, silent);
+            println!(
+                "{name}: longest call {longest:?} beside {slow} that never read and {silent} silent"
+            );
+            longest
+        };
+        // A client that holds others up does so in each try, and a busy host in one of many.
+        let is_served = (0..3).any(|_| longest() < longest_allowed);
+        assert!(is_served, "{name}: it waits for others");
     }
 }
 
@@ -171,27 +176,36 @@ fn a_client_that_never_reads_is_closed_after_the_send_timeout() {
     for (name, dispatch) in DispatchStrategy::ALL {
         let limits = Limits::with(|limits| limits.send_timeout = Duration::from_millis(300));
         let ours = Ours::serve_as(Orb::builder().dispatch(dispatch).limits(limits));
-        let key = ours.key(ours.cubit.as_object());
-        let mut socket = TcpStream::connect(ours.address()).expect("the server listens");
-        socket
-            .set_write_timeout(Some(Duration::from_secs(5)))
-            .expect("not zero");
-        let pipelined = pipelined_requests(&key);
-        let begun = Instant::now();
-        while socket.write_all(&pipelined).is_ok() {}
-        let lasted = begun.elapsed();
-        assert!(lasted < Duration::from_secs(4), "{name}: {lasted:?}");
-        until(&format!("{name}: it is counted"), || {
-            (ours.orb.connection_counts().slow_receivers == 1).then_some(())
+        // A busy host may delay one of them. Without this limit, each would last longer.
+        let closed = (1..=3).find(|_| time_until_closed(&ours) < Duration::from_secs(4));
+        let clients = closed.unwrap_or_else(|| panic!("{name}: it is not closed in time"));
+        let counted = until(&format!("{name}: it is counted"), || {
+            let counted = ours.orb.connection_counts().slow_receivers;
+            (counted > 0).then_some(counted)
         });
+        assert!(counted <= clients, "{name}: {counted} of {clients}");
         Good::to(&ours).call();
     }
+}
+
+/// How long a client that never reads can send.
+fn time_until_closed(ours: &Ours) -> Duration {
+    let key = ours.key(ours.cubit.as_object());
+    let mut socket = TcpStream::connect(ours.address()).expect("the server listens");
+    let bound = Some(Duration::from_secs(5));
+    socket.set_write_timeout(bound).expect("not zero");
+    let pipelined = pipelined_requests(&key);
+    let begun = Instant::now();
+    while socket.write_all(&pipelined).is_ok() {}
+    begun.elapsed()
 }
 
 #[test]
 fn a_client_that_reads_late_gets_every_reply() {
     for (name, dispatch) in DispatchStrategy::ALL {
-        let ours = Ours::serve_as(Orb::builder().dispatch(dispatch));
+        // Longer than the test takes.
+        let limits = Limits::with(|limits| limits.send_timeout = Duration::from_secs(60));
+        let ours = Ours::serve_as(Orb::builder().dispatch(dispatch).limits(limits));
         let key = ours.key(ours.cubit.as_object());
         let socket = TcpStream::connect(ours.address()).expect("the server listens");
         let mut connection = Connection::over(socket.try_clone().expect("a descriptor"));
@@ -221,33 +235,54 @@ fn until_full(socket: &TcpStream) {
 fn clients_that_pipeline_hear_that_the_server_ends() {
     for (name, dispatch) in DispatchStrategy::ALL {
         for _ in 0..5 {
-            let ours = Ours::serve_as(Orb::builder().dispatch(dispatch));
-            let key = ours.key(ours.cubit.as_object());
-            let (sent, sends) = channel();
-            let clients: Vec<_> = (0..2)
-                .map(|_| pipelining_client(ours.address(), &key, &sent))
-                .collect();
-            // They send without pause by now.
-            for _ in 0..20 {
-                sends.recv().expect("they send");
-            }
-            drop(ours);
-            for client in clients {
-                assert!(
-                    client.join().expect("no panic"),
-                    "{name}: no CloseConnection"
-                );
-            }
+            let is_told = until("the host delays no client", || {
+                end_beside_pipelining(dispatch)
+            });
+            assert!(is_told, "{name}: no CloseConnection");
         }
     }
 }
 
-/// Sends requests without pause, and reads what comes slower; true if the last message is CloseConnection.
+/// Ends a server while two clients pipeline. Returns whether both are told so; `None` if they are not, and the host has delayed one for
+/// longer than a server waits.
+fn end_beside_pipelining(dispatch: DispatchStrategy) -> Option<bool> {
+    // Longer than the test takes.
+    let limits = Limits::with(|limits| limits.send_timeout = Duration::from_secs(60));
+    let ours = Ours::serve_as(Orb::builder().dispatch(dispatch).limits(limits));
+    let key = ours.key(ours.cubit.as_object());
+    let (sent, sends) = channel();
+    let clients: Vec<_> = (0..2)
+        .map(|_| pipelining_client(ours.address(), &key, &sent))
+        .collect();
+    // They send without pause by now.
+    for _ in 0..20 {
+        sends.recv().expect("they send");
+    }
+    drop(ours);
+    let ended = clients.into_iter().map(|it| it.join().expect("no panic"));
+    let ended: Vec<_> = ended.collect();
+    let is_told = ended.iter().all(|(is_told, _)| *is_told);
+    let is_delayed = ended.iter().any(|(_, delay)| *delay > MOST_DELAY);
+    (is_told || !is_delayed).then_some(is_told)
+}
+
+/// A server that ends waits for 500 ms for what its client's host takes.
+const MOST_DELAY: Duration = Duration::from_millis(200);
+
+/// How long the calling thread has waited for a CPU so far; 0 if the kernel does not say.
+fn delay_of_thread() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let delay_ns = text.split(' ').nth(1).and_then(|word| word.parse().ok());
+    Duration::from_nanos(delay_ns.unwrap_or(0))
+}
+
+/// Sends requests without pause, and reads what comes slower; returns whether the last message is CloseConnection, and how long it has
+/// waited for a CPU.
 fn pipelining_client(
     server: SocketAddr,
     key: &[u8],
     sent: &Sender<()>,
-) -> thread::JoinHandle<bool> {
+) -> thread::JoinHandle<(bool, Duration)> {
     let request = Request::two_way(key, "cube_long").of_long(3).repeat(50);
     let mut socket = TcpStream::connect(server).expect("the server listens");
     // It is accepted once it is served.
@@ -274,7 +309,9 @@ fn pipelining_client(
         let _ = socket.read_to_end(&mut received);
         let _ = socket.shutdown(std::net::Shutdown::Both);
         sender.join().expect("no panic");
-        received.len() >= 12 && received[received.len() - 12..][7] == CLOSE_CONNECTION
+        let is_told =
+            received.len() >= 12 && received[received.len() - 12..][7] == CLOSE_CONNECTION;
+        (is_told, delay_of_thread())
     })
 }
 

@@ -58,6 +58,11 @@ fn client(builder: OrbBuilder, object: &Clockwork) -> (Orb, Clockwork) {
     (orb, Clockwork::unchecked_narrow(object))
 }
 
+/// Returns when the server has judged the last call of this client: it does so behind the reply, and before it serves the next call.
+fn judge_last(object: &Clockwork) {
+    object.plain().expect("it is served");
+}
+
 #[test]
 fn a_servant_that_executes_too_long_overruns() {
     let (builder, violations) = telling(Orb::builder());
@@ -91,6 +96,7 @@ fn a_servant_that_waits_is_no_overrun_by_the_clock_of_the_cpu_and_one_by_the_oth
         let (served, object) = serve(Orb::builder().execution_clock(clock));
         let (_orb, object) = client(Orb::builder(), &object);
         object.pause(BEYOND_US / 4).expect("it is served");
+        judge_last(&object);
         let counts = counted(&served.orb, ("pause", Server), 1);
         assert_eq!(counts.overruns, overruns, "{clock:?}");
         assert!(counts.worst_response >= Duration::from_millis(150));
@@ -119,7 +125,7 @@ fn a_servant_that_is_preempted_is_no_overrun() {
     let preempting = thread::spawn(move || {
         urgent.apply_here().expect("it is allowed");
         starts.send(()).expect("somebody waits");
-        for _ in 0..100 {
+        for _ in 0..1_000 {
             execute(Duration::from_millis(30));
             thread::sleep(Duration::from_millis(10));
             if !going_on.load(Ordering::Relaxed) {
@@ -128,21 +134,23 @@ fn a_servant_that_is_preempted_is_no_overrun() {
         }
     });
     started.recv().expect("it starts");
-    let before = Instant::now();
-    object.execute(30_000).expect("it is served");
-    let took = before.elapsed();
+    let (mut times, mut overruns) = (Vec::new(), 0);
+    // A thread of a virtual machine seems to execute while the host holds its CPU.
+    let is_no_overrun = (2..12).any(|calls| {
+        let before = Instant::now();
+        object.execute(30_000).expect("it is served");
+        times.push(before.elapsed());
+        judge_last(&object);
+        let counts = counted(&served.orb, ("execute", Server), calls);
+        counts.overruns == core::mem::replace(&mut overruns, counts.overruns)
+    });
     goes_on.store(false, Ordering::Relaxed);
     preempting.join().expect("no panic");
-    let counts = counted(&served.orb, ("execute", Server), 2);
-    assert!(
-        took > Duration::from_millis(60),
-        "{took:?}: it was preempted"
-    );
-    assert!(
-        counts.worst_response > Duration::from_millis(60),
-        "{counts:?}"
-    );
-    assert_eq!(counts.overruns, 0, "it executed 30 ms of 60: {counts:?}");
+    let counts = counted(&served.orb, ("execute", Server), 1 + times.len() as u64);
+    let is_preempted = |took: &Duration| *took > Duration::from_millis(60);
+    assert!(times.iter().all(is_preempted), "{times:?}");
+    assert!(is_preempted(&counts.worst_response), "{counts:?}");
+    assert!(is_no_overrun, "it executed 30 ms of 60: {counts:?}");
 }
 
 #[test]
@@ -184,16 +192,22 @@ fn what_waits_for_a_thread_has_arrived_before() {
     let (served, object) = serve(Orb::builder().dispatch(dispatch).pool_threads(1));
     let (_orb, object) = client(counting(), &object);
     object.plain().expect("it is served");
-    object.finish_after(BEYOND_US).expect("it is sent");
-    object.set_setting(3).expect("it is served, behind that");
-    let counts = counted(&served.orb, ("_set_setting", Server), 1);
-    assert_eq!(counts.deadline_misses, 1, "it waited: {counts:?}");
+    // A busy host may send the second request when its server has almost waited for long enough.
+    until("a request waits for a thread beyond its deadline", || {
+        object.finish_after(BEYOND_US).expect("it is sent");
+        object.set_setting(3).expect("it is served, behind that");
+        let counts = served.orb.timing();
+        let mut setting = counts.iter().filter(|it| {
+            it.side == Server && it.operation.name() == "Timing::Clockwork::_set_setting"
+        });
+        setting.any(|it| it.deadline_misses > 0).then_some(())
+    });
 }
 
 #[test]
 fn calls_that_fail_are_calls() {
     let (served, object) = serve(Orb::builder());
-    let (orb, object) = client(Orb::builder(), &object);
+    let (orb, object) = client(counting(), &object);
     let raised = object.fail(false).expect_err("it raises");
     assert!(
         matches!(raised, ClockworkFailError::Broken(_)),
@@ -204,9 +218,12 @@ fn calls_that_fail_are_calls() {
         matches!(&panicked, ClockworkFailError::System(e) if e.kind == ExceptionKind::Unknown),
         "{panicked:?}"
     );
+    judge_last(&object);
     for (orb, side) in [(&served.orb, Server), (&orb, Client)] {
         let counts = counted(orb, ("fail", side), 2);
-        assert_eq!(counts.deadline_misses, 0, "{side:?}");
+        // A busy host may delay a call beyond its deadline.
+        let is_in_time = counts.worst_response <= Duration::from_millis(300);
+        assert_eq!(counts.deadline_misses == 0, is_in_time, "{counts:?}");
     }
 }
 

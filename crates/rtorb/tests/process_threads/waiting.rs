@@ -4,12 +4,17 @@ use rtorb::{DispatchStrategy, Limits, Orb};
 use rtorb_tests::asleep::until_others_sleep;
 use rtorb_tests::ours::Ours;
 use rtorb_tests::raw::{CLOSE_CONNECTION, Connection, Request};
+use rtorb_tests::running::PATIENCE;
 use std::io::Write;
 use std::net::TcpStream;
 use std::time::Duration;
 
 pub(crate) fn a_connection_does_not_give_way_while_its_thread_waits_for_room_for_a_reply() {
-    let limits = Limits::with(|limits| limits.connections_per_address_max = 1);
+    let limits = Limits::with(|limits| {
+        limits.connections_per_address_max = 1;
+        // Longer than this test takes on a busy host.
+        limits.send_timeout = PATIENCE;
+    });
     let builder = Orb::builder().dispatch(DispatchStrategy::ThreadPerConnection);
     let ours = Ours::serve_as(builder.limits(limits));
     let request = Request::two_way(&ours.key(ours.cubit.as_object()), "cube_void").empty();

@@ -32,7 +32,7 @@ fn pair_with_memory(wait: SharedMemoryWait) -> (Stream, Stream, OwnedFd) {
     };
     let server = accept(server.into(), &settings).expect("the same user");
     let client: OwnedFd = client.into();
-    let deadline_ns = monotonic_ns() + 1_000_000_000;
+    let deadline_ns = monotonic_ns() + LONG_NS;
     let (greeting, memory) = receive_greeting(&client, deadline_ns).expect("it was sent");
     assert_eq!(capacity(&greeting), Ok(RING_BYTES));
     let duplex = Duplex::open(&memory, RING_BYTES).expect("it is sealed");

@@ -2,13 +2,15 @@
 
 use super::Case;
 use super::servants::{Gate, Gated};
-use rtorb::Limits;
+use rtorb::{Limits, SystemException};
+use rtorb_os::thread::thread_id;
+use rtorb_tests::asleep::until_asleep;
 use rtorb_tests::good::Good;
 use rtorb_tests::raw::{
     Answer, CLOSE_CONNECTION, Connection, FRAGMENT, MESSAGE_ERROR, REPLY, REQUEST, Request, Stream,
 };
 use rtorb_tests::running::until;
-use rtorb_tests::stubs::exchange::Party;
+use rtorb_tests::stubs::exchange::{Party, PartyServant};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -141,33 +143,47 @@ pub(crate) fn clients_that_take_no_replies_are_left_and_the_others_are_served(ca
 pub(crate) fn an_idle_connection_gives_way_to_one_too_many(case: Case) {
     let limits = Limits::with(|limits| limits.connections_max = 3);
     let ours = case.serve_as(case.builder().limits(limits));
-    let key = ours.key(ours.cubit.as_object());
-    let request = Request::two_way(&key, "cube_long").of_long(3);
+    let party: Party = ours.poa.activate(Whereabouts).expect("room");
+    let request = Request::two_way(&ours.key(party.as_object()), "_get_level").empty();
+    // A connection is idle when the thread that replied on it is done with it, which is a moment after its reply.
+    let call = |connection: &mut Connection| {
+        let reply = connection.ask(&request).expect("it is served");
+        assert_eq!(reply.kind, REPLY);
+        until_asleep(&[reply.long().cast_unsigned()]);
+    };
     let served = || {
         // Several threads could accept connections in another order than they were made.
         let mut connection = Connection::to(ours.address());
-        let reply = connection.ask(&request).expect("it is served");
-        assert_eq!(reply.kind, REPLY);
+        call(&mut connection);
         connection
     };
     let mut idle: Vec<_> = (0..3).map(|_| served()).collect();
     let mut later = Vec::new();
     for _ in 0..3 {
-        // A connection is idle when the thread that replied on it is done with it, which is a moment after its reply.
-        thread::sleep(Duration::from_millis(20));
-        let mut next = Good::to(&ours);
-        next.call();
+        let next = served();
         let told = idle.remove(0).answer();
         assert_eq!(told.map(|message| message.kind), Some(CLOSE_CONNECTION));
         // Neither the one that came last gives way, nor what was used since.
-        for connection in &mut idle {
-            assert_eq!(
-                connection.ask(&request).map(|reply| reply.kind),
-                Some(REPLY)
-            );
-        }
+        idle.iter_mut().for_each(call);
         later.push(next);
-        later.iter_mut().for_each(Good::call);
+        later.iter_mut().for_each(call);
+    }
+}
+
+/// A party whose level is the number of the thread that tells it.
+struct Whereabouts;
+
+impl PartyServant for Whereabouts {
+    fn name(&self) -> Result<String, SystemException> {
+        Ok(String::new())
+    }
+
+    fn level(&self) -> Result<i32, SystemException> {
+        Ok(thread_id().cast_signed())
+    }
+
+    fn set_level(&self, _: i32) -> Result<(), SystemException> {
+        Ok(())
     }
 }
 
@@ -199,7 +215,8 @@ pub(crate) fn a_client_is_refused_when_all_connections_are_busy(case: Case) {
     for connection in &mut busy {
         assert_eq!(connection.answer().map(|reply| reply.kind), Some(REPLY));
     }
-    Good::to(&ours).call();
+    // A connection is idle a moment after its reply.
+    until("another client is served", || Good::to(&ours).try_call());
 }
 
 pub(crate) fn random_messages_harm_nobody(case: Case) {
