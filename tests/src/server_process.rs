@@ -3,7 +3,10 @@
 use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::process::{Child, ChildStdout, Command, Stdio, exit};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 
@@ -86,7 +89,7 @@ pub fn say_ready(reference: impl Display) {
 }
 
 /// Returns a port of loopback that is free now, below those that the kernel gives to connections: the references of one process are to hold
-/// for the next, and nobody may take the port in between. No port is returned twice.
+/// for the next, and nobody may take the port in between. No port is returned twice, also not in programs that run at the same time.
 ///
 /// # Panics
 ///
@@ -94,10 +97,19 @@ pub fn say_ready(reference: impl Display) {
 #[must_use]
 pub fn lasting_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
+    static TAKEN: Mutex<Vec<UnixDatagram>> = Mutex::new(Vec::new());
     let first = 10_000 + (std::process::id() % 20_000) as u16;
-    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    let mut ports = (0..1_000).map(|_| first + NEXT.fetch_add(1, Ordering::Relaxed));
-    ports.find(is_free).expect("a free port")
+    let found = (0..1_000).find_map(|_| {
+        let port = first + NEXT.fetch_add(1, Ordering::Relaxed);
+        // A port is free until its server listens. So each program tells others which ports it has, by a name that ends with it.
+        let name = SocketAddr::from_abstract_name(format!("rtorb-port-{port}")).ok()?;
+        let taken = UnixDatagram::bind_addr(&name).ok()?;
+        let is_free = TcpListener::bind(("127.0.0.1", port)).is_ok();
+        is_free.then_some((port, taken))
+    });
+    let (port, taken) = found.expect("a free port");
+    TAKEN.lock().expect("no panic").push(taken);
+    port
 }
 
 /// Returns the number in a variable of the environment, if it is set.

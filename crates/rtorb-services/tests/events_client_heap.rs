@@ -90,8 +90,8 @@ fn an_event_makes_no_heap_call_from_its_supplier_to_its_receiver() {
         }
     };
     pass(200);
-    // Those who have counted it may still be about it.
-    std::thread::sleep(Duration::from_millis(50));
+    // The channel's thread may still count what has come, and a thread may begin late.
+    rtorb_tests::asleep::until_others_sleep();
     let before = process_heap_calls();
     pass(500);
     assert_eq!(process_heap_calls() - before, 0);

@@ -6,6 +6,7 @@ use rtorb_os::clock::{monotonic_ns, thread_cpu_ns};
 use rtorb_os::sync::process_lock_calls;
 use rtorb_services::naming::{NamingConfig, NamingService};
 use rtorb_services::stubs::naming::cos_naming::{NameComponent, NamingContextExt};
+use rtorb_tests::asleep::until_others_sleep;
 use rtorb_tests::ours::absent_object;
 use std::path::Path;
 use std::thread;
@@ -32,19 +33,25 @@ fn a_name_costs_the_same_however_many_there_are() {
     });
 }
 
-/// Heap calls and locks of both sides, for a number of names resolved.
+/// Heap calls and locks of both sides, for a number of names resolved: the fewest of some batches. The ORBs may do something else in one, as
+/// at the deadline of a call that has ended.
 fn count(root: &NamingContextExt) -> (u64, u64) {
     let resolve = |number: u32| {
         let resolved = root.resolve(&name(number)).expect("bound");
         assert!(resolved.is_some());
     };
     (0..100).for_each(|call| resolve(call % 10));
-    let before = (process_heap_calls(), process_lock_calls().all);
-    (0..1_000).for_each(|call| resolve(call % 10));
-    (
-        process_heap_calls() - before.0,
-        process_lock_calls().all - before.1,
-    )
+    // A thread may begin late.
+    until_others_sleep();
+    let batches = (0..5).map(|_| {
+        let before = (process_heap_calls(), process_lock_calls().all);
+        (0..1_000).for_each(|call| resolve(call % 10));
+        (
+            process_heap_calls() - before.0,
+            process_lock_calls().all - before.1,
+        )
+    });
+    batches.min().expect("there are some")
 }
 
 /// A measurement, which asserts nothing of time: `cargo test -p rtorb-services --release --test naming_costs -- --ignored` on a

@@ -30,3 +30,20 @@ fn measured(program: &str, arguments: &[&str], refusals: &[&str]) -> Option<Stri
     eprintln!("skipped: {said}");
     None
 }
+
+/// Measures again if the result is wrong, three times at most: a busy host may disturb a measurement, and a fault makes each one wrong.
+fn judged(measure: impl Fn() -> Result<(), String>) {
+    let mut wrong = Vec::new();
+    while wrong.len() < 3 {
+        match measure() {
+            Ok(()) => return,
+            Err(why) => wrong.push(why),
+        }
+    }
+    panic!("{}", wrong.join("\n"));
+}
+
+/// What is wrong with a measurement, unless `is_right`.
+fn right_if(is_right: bool, what: &str) -> Result<(), String> {
+    is_right.then_some(()).ok_or_else(|| what.to_owned())
+}

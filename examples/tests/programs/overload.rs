@@ -2,13 +2,17 @@
 
 #[test]
 fn an_overload_is_late_without_enforcement_and_shed_by_criticality_with_it() {
+    crate::judged(shed_by_criticality);
+}
+
+fn shed_by_criticality() -> Result<(), String> {
     let program = env!("CARGO_BIN_EXE_overload");
     let Some(printed) = crate::measured(
         program,
         &["--json", "--seconds", "1"],
         &["real-time threads"],
     ) else {
-        return;
+        return Ok(());
     };
     let numbers: Vec<Vec<u64>> = printed.lines().map(numbers_of).collect();
     assert_eq!(numbers.len(), 9, "{printed}");
@@ -25,16 +29,19 @@ fn an_overload_is_late_without_enforcement_and_shed_by_criticality_with_it() {
         lines.iter().map(|line| line[place]).sum()
     };
     // Thirteen tenths of what the CPU can do, even on a host that delays some of it.
-    assert!(of_lane(0, 2) > 100, "late without enforcement: {printed}");
+    let late = format!("late without enforcement: {printed}");
+    crate::right_if(of_lane(0, 2) > 100, &late)?;
     if of_lane(2, 5) > of_lane(2, 0) / 2 {
         eprintln!("skipped: other programs took the CPU until most calls expired: {printed}");
-        return;
+        return Ok(());
     }
-    assert!(of_lane(2, 3) > 50, "shed by criticality: {printed}");
+    let shed = format!("shed by criticality: {printed}");
+    crate::right_if(of_lane(2, 3) > 50, &shed)?;
     let [vital, .., low] = &numbers[6..] else {
         panic!("three lines a lane: {printed}");
     };
-    assert!(vital[3] == 0 && low[3] > 0, "the least critical: {printed}");
+    let least = format!("the least critical: {printed}");
+    crate::right_if(vital[3] == 0 && low[3] > 0, &least)
 }
 
 /// The numbers of a line, behind the two names.

@@ -2,13 +2,17 @@
 
 #[test]
 fn a_lane_misses_deadlines_beside_spinning_threads_unless_a_reservation_separates_them() {
+    crate::judged(unless_a_reservation_separates_them);
+}
+
+fn unless_a_reservation_separates_them() -> Result<(), String> {
     let program = env!("CARGO_BIN_EXE_reservation");
     let Some(printed) = crate::measured(
         program,
         &["--json", "--seconds", "1"],
         &["real-time threads", "with its reservations"],
     ) else {
-        return;
+        return Ok(());
     };
     let missed: Vec<u64> = printed
         .lines()
@@ -22,6 +26,6 @@ fn a_lane_misses_deadlines_beside_spinning_threads_unless_a_reservation_separate
         panic!("four cases: {printed}");
     };
     // They spin for 60 periods of 100.
-    assert!(lane >= 40 && foreign >= 40, "{printed}");
-    assert!(reserved_lane < 30 && reserved_axis < 30, "{printed}");
+    let is_right = lane >= 40 && foreign >= 40 && reserved_lane < 30 && reserved_axis < 30;
+    crate::right_if(is_right, &printed)
 }

@@ -1,6 +1,6 @@
 //! Peers built of omniORB: servers and clients of Cubit and Desk, its naming service, and `catior`.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use super::make::{files, has, once, step};
 use crate::raw::{Connection, LOCATE_REQUEST, Stream};
 use crate::running::{Running, outcome_of, output_of, until};
+use crate::server_process::lasting_port;
 use crate::skip;
 
 /// What to install for these tests.
@@ -148,7 +149,7 @@ impl OmniOrb {
     pub fn names(&self, scratch: &Path) -> (Running, String) {
         let log = scratch.join("names");
         std::fs::create_dir_all(&log).expect("the scratch folder can be written");
-        let port = free_port();
+        let port = lasting_port();
         let mut command = Command::new("omniNames");
         command
             .args(["-start", &port.to_string(), "-ignoreport", "-datadir"])
@@ -225,15 +226,6 @@ fn installed() -> bool {
         .into_iter()
         .all(has)
         && Path::new("/usr/include/omniORB4/CORBA.h").exists()
-}
-
-/// A port that was free a moment ago, for a server that cannot choose one itself.
-pub(crate) fn free_port() -> u16 {
-    let socket = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-    socket
-        .local_addr()
-        .expect("a bound socket has an address")
-        .port()
 }
 
 fn build() -> PathBuf {

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::running::{Running, outcome_of, output_of};
+use crate::server_process::lasting_port;
 use crate::skip;
 
-use super::omniorb::{all_right, free_port};
+use super::omniorb::all_right;
 
 /// The Python that has Debian's packages, whatever other Python is first in the search path.
 const PYTHON: &str = "/usr/bin/python3";
@@ -43,7 +44,7 @@ pub fn tango_test(device: &str) -> Option<(Running, String)> {
         skip("TangoTest is not installed: apt-get install tango-test");
         return None;
     };
-    let port = free_port();
+    let port = lasting_port();
     let mut command = Command::new(program);
     command
         .args(["interop", "-nodb", "-dlist", device, "-ORBendPoint"])

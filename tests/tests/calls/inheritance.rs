@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use crate::common::Pair;
 use rtorb::{ExceptionKind, Interface, SystemException};
@@ -10,6 +9,7 @@ use rtorb_tests::inheritance::{
     Bottom, BottomServant, Elsewhere, ElsewhereServant, Left, LeftServant, Right, RightServant,
     Root, RootServant,
 };
+use rtorb_tests::running::until;
 
 #[derive(Default)]
 struct Diamond {
@@ -142,10 +142,9 @@ fn the_application_keeps_a_shared_servant() {
     let servant = Arc::new(Diamond::default());
     let bottom: Bottom = pair.serve(Arc::clone(&servant));
     bottom.note("one way").unwrap();
-    let deadline = Instant::now() + Duration::from_secs(5);
-    while servant.notes.lock().unwrap().is_empty() && Instant::now() < deadline {
-        std::thread::yield_now();
-    }
+    until("the oneway comes", || {
+        (!servant.notes.lock().unwrap().is_empty()).then_some(())
+    });
     assert_eq!(*servant.notes.lock().unwrap(), ["one way"]);
 }
 

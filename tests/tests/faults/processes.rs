@@ -1,22 +1,21 @@
 //! Processes that are killed, stopped, or end while they are called.
 
-use std::net::TcpListener;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use rtorb_tests::running::{Running, output_of, until};
+use rtorb_tests::server_process::lasting_port;
+use rtorb_tests::stubs::ledgers::Ledger;
 
-use crate::calls::{Ends, Server, TIMEOUT, ledger};
+use crate::calls::{Ends, SLACK, Server, TIMEOUT, ledger};
 
 /// Calls that a client makes undisturbed before the fault and after it.
 const QUIET: u32 = 50;
 
 fn servers() -> [Server; 3] {
-    let free = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-    let address = free.local_addr().expect("a bound socket has an address");
     [
-        Server::at(format!("iiop://{address}")),
+        Server::at(format!("iiop://127.0.0.1:{}", lasting_port())),
         Server::at_file("uiop"),
         Server::at_file("shmiop"),
     ]
@@ -27,20 +26,22 @@ fn signal(process: &Running, signal: &str) {
     output_of(Command::new("kill").args([&format!("-{signal}"), &id]));
 }
 
-/// Calls beside `fault`, which begins when the first calls have returned, until calls return again after it.
-fn calls_beside(reference: &str, fault: impl FnOnce() + Send) -> Ends {
-    let ledger = ledger(reference);
-    let (returned, over) = (AtomicU32::new(0), AtomicU32::new(u32::MAX));
+/// Calls beside `fault`, which begins when the first calls have returned, until calls return again after it. `fault` is given the number
+/// of calls that have failed.
+fn calls_beside(ledger: &Ledger, fault: impl FnOnce(&AtomicU32) + Send) -> Ends {
+    let (returned, failed) = (AtomicU32::new(0), AtomicU32::new(0));
+    let over = AtomicU32::new(u32::MAX);
     thread::scope(|scope| {
         scope.spawn(|| {
             until("the first calls return", || {
                 (returned.load(Ordering::Acquire) >= QUIET).then_some(())
             });
-            fault();
+            fault(&failed);
             over.store(returned.load(Ordering::Acquire), Ordering::Release);
         });
-        Ends::of_calls(&ledger, |ends| {
+        Ends::of_calls(ledger, |ends| {
             returned.store(ends.returned, Ordering::Release);
+            failed.store(ends.failures(), Ordering::Release);
             let at_the_end = over.load(Ordering::Acquire);
             ends.returned >= at_the_end.saturating_add(QUIET) && ends.returned_since >= QUIET
         })
@@ -52,13 +53,15 @@ fn a_server_that_is_killed_and_started_again() {
     for server in servers() {
         let (first, reference) = server.start();
         let mut second = None;
-        let ends = calls_beside(&reference, || {
+        let ledger = ledger(&reference).with_timeout(SLACK);
+        let ends = calls_beside(&ledger, |_| {
             drop(first);
             second = Some(server.start());
         });
         let ways = ["CommFailure Maybe", "Transient No"];
         ends.check("killed and started again", server.notes.count(), &ways);
-        assert!(ends.maybe <= 1, "one call was under way: {ends:?}");
+        // One was under way. The next one may have connected while the host closed the killed server's descriptors one after another.
+        assert!(ends.maybe <= 2, "two calls at most met it: {ends:?}");
     }
 }
 
@@ -67,7 +70,8 @@ fn a_server_that_is_ended_and_started_again_loses_nothing() {
     for server in servers() {
         let (first, reference) = server.start();
         let mut second = None;
-        let ends = calls_beside(&reference, || {
+        let ledger = ledger(&reference).with_timeout(SLACK);
+        let ends = calls_beside(&ledger, |_| {
             signal(&first, "TERM");
             assert!(first.ended().success(), "it ends in good order");
             second = Some(server.start());
@@ -85,15 +89,16 @@ fn a_server_that_is_ended_and_started_again_loses_nothing() {
 fn a_server_that_stands_still_for_a_while() {
     for server in servers() {
         let (process, reference) = server.start();
-        let ends = calls_beside(&reference, || {
+        let ends = calls_beside(&ledger(&reference), |failed| {
             signal(&process, "STOP");
-            // Longer than three calls wait.
-            thread::sleep(TIMEOUT * 3);
+            let before = failed.load(Ordering::Acquire);
+            until("three calls meet it", || {
+                (failed.load(Ordering::Acquire) >= before + 3).then_some(())
+            });
             signal(&process, "CONT");
         });
         let ways = ["Timeout Maybe", "Timeout No"];
         ends.check("SIGSTOP, then SIGCONT", server.notes.count(), &ways);
-        assert!(!ends.failed.is_empty(), "calls met it: {ends:?}");
     }
 }
 

@@ -3,13 +3,15 @@
 //! A client calls a servant that passes the call on to another: three processes. `RTORB_LATE_RUNS` has the number of runs of each delay.
 //! The tests run one after another, because each has a CPU for itself.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rtorb_os::sched::current_affinity;
+use rtorb_os::clock::{monotonic_ns, sleep_until};
+use rtorb_os::sched::{SchedPolicy, apply_affinity, apply_policy, current_affinity};
 use rtorb_recording::gathering::{Wanted, record};
 use rtorb_recording::joins::Joins;
 use rtorb_recording::late::{Judged, LateCall, late_calls};
@@ -34,10 +36,10 @@ fn main() {
 
 fn longer_execution() {
     each_run(|plant| {
-        let recording = plant.recorded(1, &|| ());
-        plant.check(&recording, Cause::Execution);
-        arrows_join(&recording, plant);
-        without_evidence(&recording, plant);
+        let seen = plant.recorded(1, &|| ());
+        plant.check(&seen, Cause::Execution);
+        arrows_join(&seen.recording, plant);
+        without_evidence(&seen, plant);
     });
 }
 
@@ -46,9 +48,10 @@ fn busy_neighbour() {
         let file = plant.scratch.join("hog");
         let mut command = planted(plant.cpu, 95, "hog");
         let (_hog, _) = Running::until_written(command.arg(&file), &file);
-        let recording = plant.recorded(0, &|| ());
-        plant.check(&recording, Cause::Preempted);
-        let longest = plant.longest(&recording);
+        let seen = plant.recorded(0, &|| ());
+        let Some(longest) = plant.check(&seen, Cause::Preempted) else {
+            return;
+        };
         assert!(
             longest.evidence[0].contains("planted") && longest.evidence[0].contains("priority 95"),
             "{longest:#?}"
@@ -67,15 +70,15 @@ fn full_queue() {
                 .args(["3", "all"]),
             &file,
         );
-        let recording = plant.recorded(0, &|| ());
-        plant.check(&recording, Cause::Queue);
+        let seen = plant.recorded(0, &|| ());
+        plant.check(&seen, Cause::Queue);
     });
 }
 
 fn page_faults() {
     each_run(|plant| {
-        let recording = plant.recorded(2, &|| ());
-        plant.check(&recording, Cause::PageFault);
+        let seen = plant.recorded(2, &|| ());
+        plant.check(&seen, Cause::PageFault);
     });
 }
 
@@ -93,8 +96,8 @@ fn slow_network() {
         let slow = || {
             link.faults.delay_us.store(20_000, Ordering::Relaxed);
         };
-        let recording = plant.recorded(0, &slow);
-        plant.check(&recording, Cause::Network);
+        let seen = plant.recorded(0, &slow);
+        plant.check(&seen, Cause::Network);
     }
 }
 
@@ -117,6 +120,40 @@ fn each_run(run: impl Fn(&Plant)) {
 fn runs() -> u32 {
     let number = std::env::var("RTORB_LATE_RUNS").ok();
     number.and_then(|number| number.parse().ok()).unwrap_or(2)
+}
+
+/// A recording, and the times in which the host kept a CPU from its most urgent thread.
+#[derive(Clone)]
+struct Seen {
+    recording: Recording,
+    stalls: Vec<(u64, u64)>,
+}
+
+impl Seen {
+    /// Whether the host had a part in what a call took: it held a virtual CPU, or it limits real-time threads.
+    fn is_disturbed(&self, late: &LateCall) -> bool {
+        let kernel_ns = late.parts_ns.get(&Cause::Kernel);
+        let end_ns = late.begin_ns + late.response_ns;
+        let mut stalls = self.stalls.iter();
+        kernel_ns.is_some_and(|ns| *ns >= LIMIT_NS)
+            || stalls.any(|(from_ns, until_ns)| *from_ns < end_ns && late.begin_ns < *until_ns)
+    }
+}
+
+/// Wakes again and again as the most urgent thread of a CPU, and returns when that took long.
+fn watch(cpu: usize, has_ended: &AtomicBool) -> Vec<(u64, u64)> {
+    apply_affinity(&[cpu]).expect("it is ours");
+    apply_policy(SchedPolicy::Fifo(99)).expect("tests may have priorities");
+    let mut stalls = Vec::new();
+    while !has_ended.load(Ordering::Acquire) {
+        let next_ns = monotonic_ns() + 2_000_000;
+        sleep_until(next_ns);
+        let woken_ns = monotonic_ns();
+        if woken_ns > next_ns + LIMIT_NS / 2 {
+            stalls.push((next_ns, woken_ns));
+        }
+    }
+    stalls
 }
 
 /// Two servants, one of which passes calls on to the other.
@@ -154,21 +191,22 @@ impl Plant {
         })
     }
 
-    /// Records until the kernel has not kept the CPU from the processes for long: a host that limits real-time threads does.
-    fn recorded(&self, number: i32, meanwhile: &(dyn Fn() + Sync)) -> Recording {
+    /// Records until a call was late without a part of the host in that.
+    fn recorded(&self, number: i32, meanwhile: &(dyn Fn() + Sync)) -> Seen {
         for _ in 0..REPEATS {
-            let recording = self.recorded_once(number, meanwhile);
-            let kept_ns = self.longest(&recording).parts_ns;
-            if kept_ns.get(&Cause::Kernel).is_none_or(|ns| *ns < LIMIT_NS) {
-                return recording;
+            let seen = self.recorded_once(number, meanwhile);
+            if self.longest(&seen).is_some() {
+                return seen;
             }
         }
-        panic!("the kernel keeps real-time threads from the CPU all the time")
+        panic!("no call of the client was late but those that the host delayed")
     }
 
     /// Records the three processes while the client calls, and `meanwhile` is done. The recording went through a file.
-    fn recorded_once(&self, number: i32, meanwhile: &(dyn Fn() + Sync)) -> Recording {
+    fn recorded_once(&self, number: i32, meanwhile: &(dyn Fn() + Sync)) -> Seen {
         let file = self.scratch.join("client");
+        // That of the recording before.
+        let _ = fs::remove_file(&file);
         let client_cpu = current_affinity()[0];
         let mut command = planted(client_cpu, 92, "call");
         command
@@ -181,45 +219,69 @@ impl Plant {
             duration: Duration::from_millis(2_500),
             kernel: true,
         };
-        let recording = thread::scope(|scope| {
+        let has_ended = &AtomicBool::new(false);
+        let (recording, stalls) = thread::scope(|scope| {
+            let witnesses =
+                [client_cpu, self.cpu].map(|cpu| scope.spawn(move || watch(cpu, has_ended)));
             scope.spawn(meanwhile);
-            record(&wanted, || false).expect("the recorders can be read")
+            let recording = record(&wanted, || false);
+            has_ended.store(true, Ordering::Release);
+            let stalls = witnesses.map(|witness| witness.join().expect("no panic"));
+            let recording = recording.expect("the recorders can be read");
+            (recording, stalls.concat())
         });
         let file = self.scratch.join("recording.pftrace");
         assert_eq!(recording.write(&file).expect("it can be written"), 0);
-        Recording::read(&file).expect("it was written just now")
+        let recording = Recording::read(&file).expect("it was written just now");
+        Seen { recording, stalls }
     }
 
-    /// The client's call that took longest, of those that began in the recording.
-    fn longest(&self, recording: &Recording) -> LateCall {
+    /// The client's call that took longest, of those in the recording in which the host had no part.
+    fn longest(&self, seen: &Seen) -> Option<LateCall> {
+        let recording = &seen.recording;
         let judged = Judged::ByLimit(Some(LIMIT_NS));
         let late = late_calls(recording, &Joins::of(recording), &judged);
         let servers = self.servers.each_ref().map(Running::id);
         let kernel = recording.hosts[0].kernel.as_ref();
         let begin_ns = kernel.map_or(0, |record| record.begin_ns + AT_ENDS_NS);
-        let of_client = late
-            .into_iter()
-            .filter(|late| late.begin_ns >= begin_ns && !servers.contains(&late.pid));
-        let longest = of_client.max_by_key(|late| late.response_ns);
-        longest.expect("a call of the client was late")
+        let (_, end_ns) = span(recording);
+        let of_client = late.into_iter().filter(|late| {
+            let is_within = begin_ns <= late.begin_ns && late.begin_ns + late.response_ns <= end_ns;
+            is_within && !servers.contains(&late.pid) && !seen.is_disturbed(late)
+        });
+        of_client.max_by_key(|late| late.response_ns)
     }
 
-    fn check(&self, recording: &Recording, cause: Cause) {
-        if let Err(why) = &recording.hosts[0].kernel {
+    /// Checks what made the longest call late, and returns the call; `None` without a record of the kernel.
+    fn check(&self, seen: &Seen, cause: Cause) -> Option<LateCall> {
+        if let Err(why) = &seen.recording.hosts[0].kernel {
             skip(&format!("no record of the kernel: {why}"));
-            return;
+            return None;
         }
-        let longest = self.longest(recording);
+        let longest = self.longest(seen).expect("it was recorded until then");
         assert_eq!(longest.cause, cause, "{longest:#?}");
+        Some(longest)
     }
+}
+
+/// The time of which all processes have their calls: the recorders were read one after another, maybe with long pauses.
+fn span(recording: &Recording) -> (u64, u64) {
+    let spans = recording.hosts[0].processes.iter().map(|process| {
+        let calls = || process.threads.iter().flat_map(|thread| &thread.calls);
+        let begin_ns = calls().map(|call| call.first_ns).min();
+        let end_ns = calls().map(|call| call.last_ns).max();
+        (begin_ns.unwrap_or(0), end_ns.unwrap_or(0))
+    });
+    spans.fold((0, u64::MAX), |whole, part| {
+        (whole.0.max(part.0), whole.1.min(part.1))
+    })
 }
 
 /// Every call of the client joins the servant's, and that the nested one, unless it is at an end of the recording; and nothing is lost.
 fn arrows_join(recording: &Recording, plant: &Plant) {
     let joins = Joins::of(recording);
-    let calls = || recording.places().map(|(_, call)| call);
-    let begin_ns = calls().map(|call| call.first_ns).min().unwrap_or(0) + AT_ENDS_NS;
-    let end_ns = calls().map(|call| call.last_ns).max().unwrap_or(0) - AT_ENDS_NS;
+    let (begin_ns, end_ns) = span(recording);
+    let (begin_ns, end_ns) = (begin_ns + AT_ENDS_NS, end_ns - AT_ENDS_NS);
     let mut checked = 0;
     for (place, call) in recording.places() {
         let is_servers = plant
@@ -248,16 +310,17 @@ fn arrows_join(recording: &Recording, plant: &Plant) {
 }
 
 /// Without the kernel's record, or without the last process, the cause is unknown.
-fn without_evidence(recording: &Recording, plant: &Plant) {
-    let mut blind = recording.clone();
-    blind.hosts[0].kernel = Err("taken away".to_owned());
-    assert_eq!(plant.longest(&blind).cause, Cause::Unknown);
-    let mut alone = recording.clone();
+fn without_evidence(seen: &Seen, plant: &Plant) {
+    let cause = |seen: &Seen| plant.longest(seen).map(|longest| longest.cause);
+    let mut blind = seen.clone();
+    blind.recording.hosts[0].kernel = Err("taken away".to_owned());
+    assert_eq!(cause(&blind), Some(Cause::Unknown));
+    let mut alone = seen.clone();
     let server = plant.servers[1].id();
-    alone.hosts[0]
+    alone.recording.hosts[0]
         .processes
         .retain(|process| process.pid != server);
-    assert_eq!(plant.longest(&alone).cause, Cause::Unknown);
+    assert_eq!(cause(&alone), Some(Cause::Unknown));
 }
 
 const REPEATS: u32 = 20;

@@ -2,7 +2,6 @@
 //! listens there, or because it is behind NAT.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use rtorb::{DispatchStrategy, Orb, OrbBuilder};
 use rtorb_tests::faulty_link::{CLIENT, Link, SERVER};
@@ -17,7 +16,6 @@ fn both_ways() -> OrbBuilder {
     Orb::builder()
         .dispatch(DispatchStrategy::WorkerPool)
         .bidirectional()
-        .connect_timeout(Duration::from_secs(1))
 }
 
 /// An endpoint whose address in references nobody listens at.

@@ -1,7 +1,6 @@
 //! The one suite that every legal pair of a connection strategy and a wait strategy passes.
 
 use std::cell::RefCell;
-use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Barrier, Mutex};
@@ -13,18 +12,21 @@ use rtorb::{
     CompletionStatus, ConnectionStrategy, ExceptionKind, ObjectRef, Orb, OrbBuilder, Strategies,
     SystemException, WaitStrategy,
 };
-use rtorb_tests::fake::{FakeServer, Peer, reply, yes};
+use rtorb_tests::fake::{FakeServer, Peer, reference_at, reply, yes};
 use rtorb_tests::ours::{Ours, Wide, check_cubit, check_desk, check_nested};
 use rtorb_tests::peers::omniorb::{Endpoint, omniorb};
 use rtorb_tests::raw::{CLOSE_CONNECTION, Stream, fragments};
 use rtorb_tests::relay::{Relayer, Served};
 use rtorb_tests::scratch::Scratch;
+use rtorb_tests::server_process::lasting_port;
 use rtorb_tests::stubs::exchange::Desk;
 use rtorb_tests::stubs::{Cubit, Relay};
 
 /// The round-trip timeout where none is meant to be met, and where one is.
 const LONG: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_millis(50);
+/// One that is met, but not before a busy host has sent the request.
+const SURE: Duration = Duration::from_secs(2);
 
 const THREADS: usize = 8;
 
@@ -205,84 +207,88 @@ fn a_silent_server_is_a_timeout_for_each_at_its_own_time() {
 
 #[test]
 fn whoever_has_no_more_time_leaves_the_connection_to_the_others() {
-    for (connection, name) in pairs() {
-        // The first request is answered too late, and wrongly: nobody may get that.
-        let (give_up, given_up) = channel();
-        let given_up = Arc::new(Mutex::new(given_up));
-        let (came, comes) = channel();
-        let server = FakeServer::new(move |number, mut peer: Peer| {
-            let Some(first) = peer.request() else { return };
-            if number == 0 {
-                came.send(()).expect("the test waits for it");
-                let given_up = given_up.lock().expect("no panic").recv();
-                given_up.expect("the first one gives up");
-                peer.send(&no(first));
-            } else {
-                peer.send(&yes(first));
-            }
-            while let Some(id) = peer.request() {
-                peer.send(&yes(id));
-            }
+    all_at_once(leaves_the_connection);
+}
+
+fn leaves_the_connection(connection: ConnectionStrategy, name: &str) {
+    // The first request is answered too late, and wrongly: nobody may get that.
+    let (give_up, given_up) = channel();
+    let given_up = Arc::new(Mutex::new(given_up));
+    let (came, comes) = channel();
+    let server = FakeServer::new(move |number, mut peer: Peer| {
+        let Some(first) = peer.request() else { return };
+        if number == 0 {
+            came.send(()).expect("the test waits for it");
+            let given_up = given_up.lock().expect("no panic").recv();
+            given_up.expect("the first one gives up");
+            peer.send(&no(first));
+        } else {
+            peer.send(&yes(first));
+        }
+        while let Some(id) = peer.request() {
+            peer.send(&yes(id));
+        }
+    });
+    let orb = orb(Orb::builder(), connection);
+    let object = object(&orb, &server.reference());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let hasty = object.with_timeout(SURE);
+            let failed = hasty.is_a("IDL:Any:1.0").expect_err("it is late");
+            let (kind, minor) = (ExceptionKind::Timeout, OMG | 3);
+            assert_eq!(
+                (failed.kind, failed.minor),
+                (kind, minor),
+                "{name}: {failed}"
+            );
+            assert_eq!(failed.completed, CompletionStatus::Maybe);
+            give_up.send(()).expect("the server waits for it");
         });
-        let orb = orb(Orb::builder(), connection);
-        let object = object(&orb, &server.reference());
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                let hasty = object.with_timeout(SHORT);
-                let failed = hasty.is_a("IDL:Any:1.0").expect_err("it is late");
-                let (kind, minor) = (ExceptionKind::Timeout, OMG | 3);
-                assert_eq!(
-                    (failed.kind, failed.minor),
-                    (kind, minor),
-                    "{name}: {failed}"
-                );
-                assert_eq!(failed.completed, CompletionStatus::Maybe);
-                give_up.send(()).expect("the server waits for it");
-            });
-            comes.recv().expect("the first request comes");
-            // It waits while the first one leads, and must be led to its answer after that.
-            for _ in 0..3 {
-                assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true), "{name}");
-            }
-        });
-        assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true), "{name}");
-    }
+        comes.recv().expect("the first request comes");
+        // It waits while the first one leads, and must be led to its answer after that.
+        for _ in 0..3 {
+            assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true), "{name}");
+        }
+    });
+    assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true), "{name}");
 }
 
 #[test]
 fn a_connection_that_was_silent_for_too_long_gets_no_more_requests() {
-    for (connection, name) in pairs() {
-        // As a host that was switched off and on again: what was open stays silent for ever.
-        let (came, comes) = channel();
-        let server = FakeServer::new(move |number, mut peer: Peer| {
-            if number == 0 {
-                if peer.request().is_some() {
-                    came.send(()).expect("the test has the other end");
-                }
-                return peer.wait_for_end();
+    all_at_once(is_left_for_another);
+}
+
+fn is_left_for_another(connection: ConnectionStrategy, name: &str) {
+    // As a host that was switched off and on again: what was open stays silent for ever.
+    let (came, comes) = channel();
+    let server = FakeServer::new(move |number, mut peer: Peer| {
+        if number == 0 {
+            if peer.request().is_some() {
+                came.send(()).expect("the test has the other end");
             }
-            while let Some(id) = peer.request() {
-                peer.send(&yes(id));
-            }
-        });
-        let orb = orb(Orb::builder(), connection);
-        let object = object(&orb, &server.reference());
-        let patient = object.with_timeout(4 * SHORT);
-        let hasty = object.with_timeout(SHORT);
-        let expect_timeout = |object: &ObjectRef| {
-            let failed = object.is_a("IDL:Any:1.0").expect_err("it is silent");
-            assert_eq!(failed.kind, ExceptionKind::Timeout, "{name}: {failed}");
-        };
-        thread::scope(|scope| {
-            if connection != ConnectionStrategy::Exclusive {
-                scope.spawn(|| expect_timeout(&patient));
-                comes.recv().expect("the first request comes");
-            }
-            expect_timeout(&hasty);
-            // Whether or not somebody still waits for the first one.
-            assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true), "{name}");
-        });
-    }
+            return peer.wait_for_end();
+        }
+        while let Some(id) = peer.request() {
+            peer.send(&yes(id));
+        }
+    });
+    let orb = orb(Orb::builder(), connection);
+    let object = object(&orb, &server.reference());
+    let patient = object.with_timeout(2 * SURE);
+    let hasty = object.with_timeout(SURE);
+    let expect_timeout = |object: &ObjectRef| {
+        let failed = object.is_a("IDL:Any:1.0").expect_err("it is silent");
+        assert_eq!(failed.kind, ExceptionKind::Timeout, "{name}: {failed}");
+    };
+    thread::scope(|scope| {
+        if connection != ConnectionStrategy::Exclusive {
+            scope.spawn(|| expect_timeout(&patient));
+            comes.recv().expect("the first request comes");
+        }
+        expect_timeout(&hasty);
+        // Whether or not somebody still waits for the first one.
+        assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true), "{name}");
+    });
 }
 
 //= GIOP 1.2 §15.5.2
@@ -445,11 +451,8 @@ fn a_forward_is_followed() {
 #[test]
 fn a_server_that_is_not_there_is_transient_and_may_come() {
     for (connection, name) in pairs() {
-        let socket = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-        let port = socket.local_addr().expect("it is bound").port();
-        drop(socket);
         let orb = orb(Orb::builder(), connection);
-        let object = object(&orb, &rtorb_tests::fake::reference_at("127.0.0.1", port));
+        let object = object(&orb, &reference_at("127.0.0.1", lasting_port()));
         for _ in 0..2 {
             let failed = object.is_a("IDL:Any:1.0").expect_err("nobody listens");
             assert_eq!(failed.kind, ExceptionKind::Transient, "{name}: {failed}");
@@ -572,6 +575,15 @@ fn every_preset_calls_a_server_of_its_own_kind() {
         });
         check_desk(&desk, Wide::Sent);
     }
+}
+
+/// Checks all pairs at the same time: each check waits.
+fn all_at_once(check: fn(ConnectionStrategy, &str)) {
+    thread::scope(|scope| {
+        for (connection, name) in pairs() {
+            scope.spawn(move || check(connection, &name));
+        }
+    });
 }
 
 /// Every connection strategy with every wait strategy that it has, and its name.

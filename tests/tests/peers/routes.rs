@@ -9,6 +9,7 @@ use rtorb_tests::fake::reference_at;
 use rtorb_tests::ours::Ours;
 use rtorb_tests::peers::omniorb::omniorb;
 use rtorb_tests::scratch::Scratch;
+use rtorb_tests::server_process::lasting_port;
 use rtorb_tests::stubs::Cubit;
 use rtorb_wire::ior::Ior;
 
@@ -48,7 +49,7 @@ fn a_name_with_several_addresses_is_tried_by_each() {
 fn a_corbaloc_with_several_addresses_is_tried_in_order() {
     let ours = Ours::serve();
     rtorb_tests::ours::activate_readable(&ours.orb, "Routes");
-    let nobody = unused_port();
+    let nobody = lasting_port();
     let reference = format!(
         "corbaloc::127.0.0.1:{nobody},:1.2@{}/Routes/cubit",
         ours.address()
@@ -70,7 +71,7 @@ fn a_server_with_several_endpoints_is_reached_by_those_that_are_left() {
     assert_eq!(cubit(&reference).cube_long(3), Ok(27), "by TCP");
     let mut ior: Ior = reference.parse().expect("a reference");
     // The first address now leads nowhere; the alternate one is in a component.
-    let dead: Ior = reference_at("127.0.0.1", unused_port())
+    let dead: Ior = reference_at("127.0.0.1", lasting_port())
         .parse()
         .expect("a reference");
     ior.profiles.insert(0, dead.profiles[0].clone());
@@ -170,15 +171,6 @@ fn names_and_files_may_lead_to_one_another_but_not_for_ever() {
 
 fn listening(endpoint: &str) -> OrbBuilder {
     Orb::builder().listen(endpoint)
-}
-
-/// A port on which nobody listened a moment ago.
-fn unused_port() -> u16 {
-    let socket = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-    socket
-        .local_addr()
-        .expect("a bound socket has an address")
-        .port()
 }
 
 fn cubit(reference: &str) -> Cubit {

@@ -222,6 +222,8 @@ fn config(dispatching: Dispatching) -> ChannelConfig {
         when_full: WhenFull::Wait {
             at_most: Duration::from_secs(30),
         },
+        // At its end, a channel gives back what was admitted for it once it has told its clients.
+        goodbye_timeout: PATIENCE,
         ..ChannelConfig::default()
     }
 }

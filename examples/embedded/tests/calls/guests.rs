@@ -7,8 +7,9 @@ use rtorb_embedded::ObjectRef;
 use rtorb_embedded_cubit::guest::Guest;
 use rtorb_tests::ours::{Ours, check_cubit};
 use rtorb_tests::running::{PATIENCE, Running, until};
+use rtorb_tests::server_process::lasting_port;
 use rtorb_tests::stubs::Cubit;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -32,9 +33,7 @@ impl Machine {
     /// a delayed acknowledgement, which takes 40 ms.
     fn boot(guest: &str, host: Option<SocketAddr>) -> Option<Self> {
         let program = program(guest)?;
-        let free = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-        let address = free.local_addr().expect("it is bound");
-        drop(free);
+        let address = SocketAddr::from(([127, 0, 0, 1], lasting_port()));
         let mut command = Command::new(EMULATOR);
         command
             .args(["-M", "mps2-an385", "-display", "none", "-monitor", "none"])

@@ -201,7 +201,7 @@ impl Bench {
 
     /// Works until no event waits.
     fn drain(&mut self) {
-        let late_ns = monotonic_ns() + 5_000_000_000;
+        let late_ns = monotonic_ns() + 20_000_000_000;
         self.step();
         while self.consumer.counts().waiting > 0 {
             assert!(monotonic_ns() < late_ns, "{:?}", self.consumer);
@@ -430,12 +430,12 @@ fn an_unsendable_event_does_not_delay_others() {
 #[test]
 fn a_consumer_that_takes_nothing_hangs() {
     let config = ChannelConfig {
-        hang_timeout: Duration::from_millis(10),
+        hang_timeout: Duration::from_secs(60),
         retry: RETRY,
         ..ChannelConfig::default()
     };
     let mut bench = Bench::new(&config, &wanting(&[(0, 0)]));
-    let later_ns = || monotonic_ns() + 11_000_000;
+    let later_ns = || monotonic_ns() + 61_000_000_000;
     assert!(!bench.consumer.hangs(later_ns()));
     bench.fake.behave(Manner::Clogged);
     bench.offer(1, Dispatch::InPlace);
@@ -588,8 +588,8 @@ impl ConsumerConnection for Resubscribing {
 #[test]
 fn a_consumer_that_subscribes_often_waits_for_one_turn() {
     let config = ChannelConfig {
-        // No retry comes meanwhile, unless the host is very busy.
-        retry: Duration::from_secs(1),
+        // No retry comes meanwhile.
+        retry: Duration::from_secs(60),
         ..ChannelConfig::default()
     };
     let qos = wanting(&[(0, 0)]);

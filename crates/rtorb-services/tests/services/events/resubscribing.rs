@@ -1,18 +1,20 @@
 //! A consumer that connects again to its proxy: another subscription in the place of the one that it had.
 
 use super::setup::{Consumer, PATIENCE, Served, Supplier, event, number, serve, subscription};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use rtorb::rt::Priority;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_services::events::{ChannelConfig, Dispatching, WhenFull};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::{
     ConsumerQos, ProxyPushSupplierConnectPushConsumerError,
 };
+use rtorb_tests::running::until;
 use std::time::Duration;
 
 #[test]
 fn what_both_subscriptions_ask_for_comes_once_and_in_order() {
     const EVENTS: u32 = 20_000;
+    const PART: u32 = EVENTS / 4;
     // Suppliers that wait hand nothing over to a lane; with so much room others discard nothing either.
     let roomy = |dispatching| ChannelConfig {
         when_full: WhenFull::DiscardOldest,
@@ -32,28 +34,17 @@ fn what_both_subscriptions_ask_for_comes_once_and_in_order() {
         let way = (config.dispatching, config.when_full);
         let served = serve(config);
         let consumer = Consumer::connect(&served, &[(16, 0)], 0);
-        let has_ended = AtomicBool::new(false);
-        let changes = std::thread::scope(|scope| {
-            let changing = scope.spawn(|| {
-                let mut changes = 0;
-                let late_ns = monotonic_ns() + PATIENCE.as_nanos() as u64;
-                while !has_ended.load(Ordering::SeqCst) && monotonic_ns() < late_ns {
-                    // Alone, beside another type, as any, and in a group that is asked itself; of either priority in its lane.
-                    let rt_info = changes % 2 * 10;
-                    let keys = [
-                        &[(16, 0)][..],
-                        &[(17, 0), (16, 1)],
-                        &[(0, 1)],
-                        &[(LOGICAL_AND, 0), (16, 0), (0, 1)],
-                    ];
-                    let keys = keys[changes as usize % keys.len()];
-                    connect_again(&consumer, &subscription(keys, rt_info)).expect("it may");
-                    changes += 1;
-                }
-                changes
-            });
+        let (has_ended, changes) = (AtomicBool::new(false), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            scope.spawn(|| keep_changing(&consumer, &has_ended, &changes));
             let supplier = Supplier::connect(&served);
             for count in 0..EVENTS {
+                // On a busy host too, changes come between events.
+                if count % PART == 0 {
+                    until("the next change", || {
+                        (changes.load(Ordering::SeqCst) > count / PART).then_some(())
+                    });
+                }
                 supplier.push(event(16, 1, count));
                 if count % 4 == 0 {
                     supplier.push(event(17, 1, count));
@@ -63,16 +54,24 @@ fn what_both_subscriptions_ask_for_comes_once_and_in_order() {
                 it.received == u64::from(EVENTS * 5 / 4)
             });
             has_ended.store(true, Ordering::SeqCst);
-            changing.join().expect("it does not panic")
         });
-        assert!(changes > 3, "{changes}");
+        // The channel counts what comes before it gives it to the consumer.
+        until("all events that both subscriptions ask for", || {
+            let got = consumer.got.events.lock();
+            let wanted = got.iter().filter(|it| it.header.r#type == 16);
+            (wanted.count() >= EVENTS as usize).then_some(())
+        });
         let delivered = served.quiet(0).events.delivered;
         let got = consumer.got.wait_for(delivered as usize);
         let wanted = got.iter().filter(|it| it.header.r#type == 16).map(number);
         let wanted: Vec<_> = wanted.collect();
         let wrong = (0..).zip(&wanted).find(|(at, number)| at != *number);
         let seen = (wrong, wanted.len());
-        assert_eq!(seen, (None, EVENTS as usize), "{way:?}, {changes} changes");
+        assert_eq!(
+            seen,
+            (None, EVENTS as usize),
+            "{way:?}, {changes:?} changes"
+        );
     }
 }
 
@@ -120,6 +119,24 @@ fn a_subscription_that_cannot_be_leaves_the_former() {
     supplier.push(event(16, 1, 2));
     let numbers: Vec<_> = consumer.got.wait_for(1).iter().map(number).collect();
     assert_eq!(numbers, [2]);
+}
+
+/// Subscribes again and again: alone, beside another type, as any, and in a group that is asked itself; of either priority in its lane.
+fn keep_changing(consumer: &Consumer, has_ended: &AtomicBool, changes: &AtomicU32) {
+    let late_ns = monotonic_ns() + PATIENCE.as_nanos() as u64;
+    while !has_ended.load(Ordering::SeqCst) && monotonic_ns() < late_ns {
+        let change = changes.load(Ordering::SeqCst);
+        let rt_info = (change % 2 * 10) as i32;
+        let keys = [
+            &[(16, 0)][..],
+            &[(17, 0), (16, 1)],
+            &[(0, 1)],
+            &[(LOGICAL_AND, 0), (16, 0), (0, 1)],
+        ];
+        let keys = keys[change as usize % keys.len()];
+        connect_again(consumer, &subscription(keys, rt_info)).expect("it may");
+        changes.fetch_add(1, Ordering::SeqCst);
+    }
 }
 
 fn connect_again(

@@ -3,13 +3,14 @@
 use super::outcome;
 use super::serving::{Serving, contents, name};
 use rtorb_services::naming::{NamingConfig, NamingError, NamingService, StoreError};
+use rtorb_tests::server_process::lasting_port;
 
 #[test]
 fn names_and_references_to_contexts_hold_when_the_service_begins_again() {
     let directory = tempfile::tempdir().expect("a directory");
     let config = NamingConfig::stored_at(directory.path().join("names"));
-    let first = Serving::new(config.clone());
-    let endpoint = format!("iiop://127.0.0.1:{}", first.port());
+    let endpoint = format!("iiop://127.0.0.1:{}", lasting_port());
+    let first = Serving::at(&endpoint, config.clone());
     let object = first.object("kept");
     let bound = first.root.bind_new_context(&name("a.k")).expect("made");
     bound
@@ -78,8 +79,8 @@ fn a_store_is_free_when_its_service_has_ended_though_its_value_lives() {
 
 #[test]
 fn without_a_store_names_end_with_the_service() {
-    let first = Serving::new(NamingConfig::default());
-    let endpoint = format!("iiop://127.0.0.1:{}", first.port());
+    let endpoint = format!("iiop://127.0.0.1:{}", lasting_port());
+    let first = Serving::at(&endpoint, NamingConfig::default());
     let root = first.root.clone();
     root.bind(&name("a"), Some(&first.object("a")))
         .expect("bound");
