@@ -12,7 +12,7 @@ use crate::metadata::{members, target_folder};
 use crate::root::Root;
 use crate::sources::files_below;
 use crate::static_build::{self, Build};
-use crate::supervised::permits_real_time;
+use crate::supervised::{PATIENT, permits_real_time};
 
 /// Makes the package, checks it, and prints its place. A trial is built and packed fast.
 pub(crate) fn run(sh: &Shell, build: &Build) -> anyhow::Result<PathBuf> {
@@ -177,6 +177,7 @@ fn check_naming(root: &Root<'_>) -> anyhow::Result<()> {
         root.command(&["rtorb", "naming"])
             .args(words)
             .args(place)
+            .args(PATIENT)
             .read()
     };
     let service = root.start_unit(UNITS[0])?;
@@ -210,8 +211,10 @@ fn check_events(root: &Root<'_>) -> anyhow::Result<()> {
     }
     let service = root.start_unit(UNITS[1])?;
     root.command(&["rtorb", "ping", "corbaloc::127.0.0.1:2810/EventService"])
+        .args(PATIENT)
         .run()?;
     root.command(&["rtorb", "events", "list", "/run/rtorb-events/channel.ior"])
+        .args(PATIENT)
         .ignore_stdout()
         .run()?;
     service.end()?;

@@ -15,7 +15,7 @@ use xshell::{Shell, cmd};
 use crate::metadata::{members, target_folder};
 use crate::root::Root;
 use crate::static_build::{self, Build};
-use crate::supervised::{Supervised, permits_real_time};
+use crate::supervised::{PATIENT, Supervised, permits_real_time};
 
 /// Makes the image, checks it, and prints its place.
 pub(crate) fn run(sh: &Shell, build: &Build) -> anyhow::Result<PathBuf> {
@@ -247,12 +247,12 @@ impl Process {
         let service = start()?;
         cmd!(
             sh,
-            "{program} naming bind drive corbaloc::localhost:9/drive"
+            "{program} naming bind drive corbaloc::localhost:9/drive {PATIENT...}"
         )
         .run()?;
         service.end()?;
         let service = start()?;
-        cmd!(sh, "{program} naming resolve drive")
+        cmd!(sh, "{program} naming resolve drive {PATIENT...}")
             .ignore_stdout()
             .run()?;
         service.end()

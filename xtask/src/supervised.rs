@@ -83,3 +83,5 @@ impl Drop for Supervised {
 /// The service says that it lives in each third of it.
 const WATCHDOG: Duration = Duration::from_millis(600);
 const LONGEST: Duration = Duration::from_secs(60);
+/// The options of a command whose calls succeed however long a busy host lets the service wait for a CPU.
+pub(crate) const PATIENT: [&str; 2] = ["--timeout", "60s"];

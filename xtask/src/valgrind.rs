@@ -85,8 +85,8 @@ fn total(report: &str) -> Option<u64> {
     number.replace(',', "").parse().ok()
 }
 
-/// The longest time that a process may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest time that a process may take, on a busy host too.
+const PATIENCE: Duration = Duration::from_secs(600);
 /// The time between two looks.
 const POLL: Duration = Duration::from_millis(5);
 

@@ -342,6 +342,9 @@ mod tests {
 
     use super::*;
 
+    /// Room for what a busy host does in a second or two: what comes when there is none is not recorded.
+    const ROOM_KIB: u64 = 8_192;
+
     #[test]
     fn the_lines_of_the_kernel_are_read() {
         let mut names = BTreeMap::new();
@@ -428,7 +431,7 @@ mod tests {
             stack_bytes: None,
         };
         let traced = move || {
-            let trace = KernelTrace::start(&[cpu], 256, &TraceScope::RealTime)?;
+            let trace = KernelTrace::start(&[cpu], ROOM_KIB, &TraceScope::RealTime)?;
             let folder = trace.folder.clone();
             let own = rustix::thread::gettid().as_raw_nonzero().get();
             let begin_ns = rtorb_os::clock::monotonic_ns();
@@ -472,7 +475,7 @@ mod tests {
         let scope = TraceScope::All {
             page_faults_of: vec![own],
         };
-        let Ok(trace) = KernelTrace::start(&cpus, 1_024, &scope) else {
+        let Ok(trace) = KernelTrace::start(&cpus, ROOM_KIB, &scope) else {
             eprintln!("not run: tracefs cannot be used");
             return;
         };

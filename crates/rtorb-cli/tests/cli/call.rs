@@ -4,12 +4,13 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{CubitServer, Running, json as parsed, rtorb, within};
+use crate::support::{CubitServer, PATIENT, Running, json as parsed, rtorb, within};
 
 /// Calls, and returns the exit status, the JSON on standard output and the text on standard error.
 fn call(arguments: &[&str], input: &str) -> (i32, Value, String) {
     let mut command = rtorb();
-    command.arg("call").args(arguments).write_stdin(input);
+    let calling = command.arg("call").args(PATIENT).args(arguments);
+    calling.write_stdin(input);
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     let json = if output.stdout.is_empty() {
@@ -22,7 +23,9 @@ fn call(arguments: &[&str], input: &str) -> (i32, Value, String) {
 
 /// The text on standard output of a call that succeeds.
 fn text(arguments: &[&str]) -> String {
-    let assert = rtorb().arg("call").args(arguments).assert().success();
+    let mut command = rtorb();
+    let calling = command.arg("call").args(PATIENT).args(arguments);
+    let assert = calling.assert().success();
     String::from_utf8_lossy(&assert.get_output().stdout).into_owned()
 }
 
@@ -86,6 +89,7 @@ fn lines_of_standard_input_are_calls() {
     let mut command = rtorb();
     command.args(["call", server.reference(), "cube_long", "--stdin"]);
     let output = command
+        .args(PATIENT)
         .write_stdin("[2]\n\n[\"x\"]\n[3]\n")
         .output()
         .unwrap();
@@ -203,7 +207,7 @@ fn the_interface_is_found_in_the_folders_of_the_environment() {
         "cube_long",
         "2",
     ]);
-    let assert = command.assert().success();
+    let assert = command.args(PATIENT).assert().success();
     assert_eq!(parsed(&assert.get_output().stdout), json!(8));
 }
 
@@ -226,6 +230,7 @@ impl Names {
         .unwrap();
         let shown = rtorb()
             .args(["ping", ior_file, "--json"])
+            .args(PATIENT)
             .assert()
             .success();
         let pong = parsed(&shown.get_output().stdout);
@@ -275,8 +280,8 @@ fn a_naming_service_is_called_by_its_corbaloc() {
 fn a_reference_of_tao_with_a_priority_needs_the_linear_mapping() {
     // An object of TAO on a port where nothing listens: ORB_TYPE is TAO.
     let reference = tao_reference();
-    let options = ["--priority", "5", "--best-effort", "--timeout", "300ms"];
-    let ping = [&["ping", &reference][..], &options].concat();
+    let options = ["--priority", "5", "--best-effort"];
+    let ping = [&["ping", &reference][..], &options, &PATIENT].concat();
     let output = rtorb().args(&ping).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(text.contains("--priority-mapping linear"), "{text}");

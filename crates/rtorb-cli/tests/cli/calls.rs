@@ -1,14 +1,13 @@
 //! `rtorb call` with servers of other ORBs: tables of calls in `calls/`, each a call as in a shell.
 
 use std::collections::BTreeMap;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{Running, rtorb, skip, within};
+use crate::support::{PATIENT, Running, nobody, rtorb, skip, within};
 
 #[test]
 fn every_operation_of_omninames_is_called() {
@@ -16,13 +15,14 @@ fn every_operation_of_omninames_is_called() {
         return skip("omniNames is not installed: apt-get install omniorb-nameserver");
     }
     let folder = tempfile::tempdir().unwrap();
-    let port = free_port().to_string();
+    let address = nobody();
     let mut command = Command::new("omniNames");
     command
-        .args(["-start", &port, "-logdir"])
+        .args(["-start", &address.port().to_string(), "-ignoreport"])
+        .args(["-ORBendPoint", &format!("giop:tcp:{address}"), "-logdir"])
         .arg(folder.path());
     let _names = started(&mut command);
-    let reference = format!("corbaloc::127.0.0.1:{port}/NameService");
+    let reference = format!("corbaloc::{address}/NameService");
     Table::new(&reference, &[]).check(include_str!("calls/omninames.txt"), 26);
 }
 
@@ -31,7 +31,7 @@ fn every_operation_of_tango_test_is_called() {
     let Some(program) = tango_test() else {
         return skip("TangoTest is not installed: apt-get install tango-test");
     };
-    let port = free_port();
+    let address = nobody();
     let mut command = Command::new(program);
     command
         .args([
@@ -41,9 +41,9 @@ fn every_operation_of_tango_test_is_called() {
             "sys/tg_test/1",
             "-ORBendPoint",
         ])
-        .arg(format!("giop:tcp:127.0.0.1:{port}"));
+        .arg(format!("giop:tcp:{address}"));
     let _device = started(&mut command);
-    let reference = format!("corbaloc:iiop:1.2@127.0.0.1:{port}/sys/tg_test/1");
+    let reference = format!("corbaloc:iiop:1.2@{address}/sys/tg_test/1");
     let idl = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/tango/idl/tango.idl");
     let idl = ["--idl", idl.to_str().unwrap()];
     Table::new(&reference, &idl).check(include_str!("calls/tango_test.txt"), 59);
@@ -66,7 +66,7 @@ impl<'a> Table<'a> {
                 .output();
             output.unwrap().status.success().then_some(())
         };
-        within(Duration::from_secs(20), answers).expect("the server answers");
+        within(Duration::from_secs(60), answers).expect("the server answers");
         Self {
             reference,
             options,
@@ -97,6 +97,7 @@ impl<'a> Table<'a> {
         let arguments: Vec<Value> = serde_json::from_str(&arguments).unwrap();
         let output = rtorb()
             .args(["call", object, operation])
+            .args(PATIENT)
             .args(self.options)
             .args(arguments.iter().map(Value::to_string))
             .output()
@@ -126,9 +127,4 @@ fn tango_test() -> Option<PathBuf> {
     let listed = String::from_utf8(listed.ok()?.stdout).ok()?;
     let mut files = listed.lines().map(PathBuf::from);
     files.find(|path| path.ends_with("TangoTest") && path.is_file())
-}
-
-fn free_port() -> u16 {
-    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
-    socket.local_addr().unwrap().port()
 }

@@ -11,7 +11,7 @@ use rtorb_lab::contestants::cubit::Bench;
 use rtorb_tests::fake::{FakeServer, yes};
 use rustix::process::Signal;
 
-use crate::support::{CubitServer, Running, json, rtorb};
+use crate::support::{CubitServer, PATIENT, Running, json, rtorb};
 
 const OPERATIONS: [&str; 11] = [
     "void", "oneway", "octet", "short", "long", "struct", "union", "any", "longseq", "octetseq",
@@ -40,6 +40,7 @@ fn every_operation_answers_right_over_every_transport_and_dispatch() {
                 let answer = json(
                     &rtorb()
                         .args(arguments)
+                        .args(PATIENT)
                         .assert()
                         .success()
                         .get_output()
@@ -69,6 +70,7 @@ fn long_sequences_come_back_whole() {
             let arguments = ["--op", operation, "--len", len, "--count", "3", "--json"];
             let bench = rtorb()
                 .args(["cubit", "bench", server.reference()])
+                .args(PATIENT)
                 .args(arguments)
                 .assert()
                 .success();
@@ -92,7 +94,7 @@ fn a_server_ends_on_sigterm_sigint_and_shutdown() {
         std::fs::remove_file(&server.ior_file).unwrap();
     }
     let mut server = CubitServer::start(folder.path(), &[]);
-    let orb = client_orb_builder(Duration::from_secs(5)).build().unwrap();
+    let orb = client_orb_builder(Duration::from_secs(60)).build().unwrap();
     let reference = std::fs::read_to_string(&server.ior_file).unwrap();
     let bench = Bench::new(&orb.string_to_object(reference.trim()).unwrap()).unwrap();
     bench.shutdown().unwrap();
@@ -125,6 +127,7 @@ fn without_options_the_reference_is_printed_and_void_is_called() {
     output.read_line(&mut reference).unwrap();
     let assert = rtorb()
         .args(["cubit", "bench", reference.trim(), "--count", "10"])
+        .args(PATIENT)
         .assert()
         .success();
     let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
@@ -219,6 +222,7 @@ fn calls_in_flight_share_one_connection_and_keep_their_number() {
     let assert = rtorb()
         .args(arguments)
         .args(["--in-flight", "7"])
+        .args(PATIENT)
         .assert()
         .success();
     let answer = json(&assert.get_output().stdout);
@@ -237,7 +241,9 @@ fn every_operation_with_a_reply_is_kept_in_flight_by_every_wait_strategy() {
     let server = CubitServer::start(folder.path(), &[]);
     let bench = |options: &[&str]| {
         let arguments = ["cubit", "bench", server.reference(), "--in-flight", "16"];
-        rtorb().args(arguments).args(options).assert().success()
+        let mut command = rtorb();
+        command.args(arguments).args(PATIENT).args(options);
+        command.assert().success()
     };
     for operation in OPERATIONS.iter().filter(|it| **it != "oneway") {
         let assert = bench(&["--op", operation, "--count", "50", "--json"]);

@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use rtorb_tests::fake::{FakeServer, request_id, yes};
 use rustix::process::Signal;
 
-use crate::support::{CubitServer, json, rtorb};
+use crate::support::{CubitServer, PATIENT, json, rtorb};
 
 /// The service context of CORBA Messaging, in which a deadline travels to a server of the same host.
 const INVOCATION_POLICIES: u32 = 7;
@@ -25,12 +25,14 @@ fn calls_in_time_succeed_and_calls_that_miss_it_say_so() {
     let benched = rtorb()
         .args(bench)
         .args(["--deadline", "60s"])
+        .args(PATIENT)
         .assert()
         .success();
     assert_eq!(json(&benched.get_output().stdout)["count"], 10);
     let called = rtorb()
         .args(call)
         .args(["--deadline", "60s"])
+        .args(PATIENT)
         .assert()
         .success();
     assert_eq!(json(&called.get_output().stdout), 27);
@@ -67,7 +69,9 @@ fn the_server_learns_it() {
             &["cubit", "bench", &reference, "--count", "1"][..],
             &["call", "--interface", "Cubit", &reference, "cube_void"],
         ] {
-            rtorb().args(arguments).args(options).output().unwrap();
+            let mut command = rtorb();
+            let calling = command.args(arguments).args(PATIENT).args(options);
+            calling.output().unwrap();
             let messages: Vec<_> = comes.try_iter().collect();
             assert!(!messages.is_empty(), "{arguments:?}");
             assert_eq!(

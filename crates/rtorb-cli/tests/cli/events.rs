@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::support::{Running, json, rtorb, within};
+use crate::support::{PATIENT, Running, json, rtorb, within};
 
 /// A channel, and the file with its reference.
 struct Channel {
@@ -33,6 +33,7 @@ impl Channel {
     fn statistics(&self) -> Value {
         let list = rtorb()
             .args(["events", "list", self.reference(), "--json"])
+            .args(PATIENT)
             .assert();
         json(&list.success().get_output().stdout)
     }
@@ -54,7 +55,7 @@ impl Watching {
     fn start(channel: &Channel, options: &[&str]) -> Self {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rtorb"));
         command.args(["events", "watch", channel.reference(), "--json"]);
-        command.args(options);
+        command.args(PATIENT).args(options);
         command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -111,6 +112,7 @@ fn a_watch_ends_once_nobody_reads_it() {
 fn push(channel: &Channel, options: &[&str]) -> Value {
     let push = rtorb()
         .args(["events", "push", channel.reference(), "--json"])
+        .args(PATIENT)
         .args(options)
         .assert()
         .success();
@@ -119,8 +121,14 @@ fn push(channel: &Channel, options: &[&str]) -> Value {
 
 /// What a command prints.
 fn told(arguments: &[&str]) -> String {
-    let assert = rtorb().args(arguments).assert().success();
+    let assert = rtorb().args(arguments).args(PATIENT).assert().success();
     String::from_utf8_lossy(&assert.get_output().stdout).into_owned()
+}
+
+/// Starts a gateway. It gives up its connections once a call has taken longer than the timeout, and events are lost then.
+fn gateway(from: &Channel, to: &Channel, options: &[&str]) -> Running {
+    let ends = ["events", "gateway", from.reference(), to.reference()];
+    Running::start(&[&ends[..], &PATIENT, options].concat())
 }
 
 #[test]
@@ -254,12 +262,10 @@ fn two_gateways_join_two_channels_and_events_do_not_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let here = Channel::start(folder.path(), "here.ior", &[]);
     let there = Channel::start(folder.path(), "there.ior", &[]);
-    let mut gateways = [
-        Running::start(&["events", "gateway", here.reference(), there.reference()]),
-        Running::start(&["events", "gateway", there.reference(), here.reference()]),
-    ];
-    let at_here = Watching::start(&here, &["--type", "20", "--check-sequence"]);
-    let at_there = Watching::start(&there, &["--type", "20", "--check-sequence"]);
+    let mut gateways = [gateway(&here, &there, &[]), gateway(&there, &here, &[])];
+    let all = ["--type", "20", "--check-sequence", "--count", "101"];
+    let at_here = Watching::start(&here, &all);
+    let at_there = Watching::start(&there, &all);
     // At each channel the consumer, and the gateway on behalf of the other one.
     here.has_consumers(2);
     there.has_consumers(2);
@@ -278,13 +284,17 @@ fn two_gateways_join_two_channels_and_events_do_not_come_back() {
     }
     // What would come back would be on its way by now.
     std::thread::sleep(Duration::from_millis(300));
+    // The last event of each, which no gateway forwards.
+    for channel in [&here, &there] {
+        push(channel, &["--type", "20", "--ttl", "0"]);
+    }
     for watching in [at_here, at_there] {
-        watching.interrupt();
         let (status, events, end) = watching.ended();
-        assert_eq!((status, events.len()), (Some(0), 100), "{end}");
+        assert_eq!((status, events.len()), (Some(0), 101), "{end}");
+        assert_eq!(end["sequence"]["numbered"], 100, "{end}");
     }
     for channel in [&here, &there] {
-        assert_eq!(channel.statistics()["received"], 100, "none came back");
+        assert_eq!(channel.statistics()["received"], 101, "none came back");
     }
     // Nobody wants anything any more, so the gateways are no consumers.
     here.has_consumers(0);
@@ -301,7 +311,7 @@ fn a_gateway_goes_to_another_lane_with_the_consumers_that_it_is_for() {
     let lanes = ["--lanes", "60,10", "--best-effort"];
     let from = Channel::start(folder.path(), "from.ior", &lanes);
     let to = Channel::start(folder.path(), "to.ior", &lanes);
-    let mut gateway = Running::start(&["events", "gateway", from.reference(), to.reference()]);
+    let mut gateway = gateway(&from, &to, &[]);
     let lane = |lane: i16| {
         let of_gateway = || {
             let consumer = from.statistics()["consumers"][0].clone();
@@ -356,7 +366,11 @@ fn misuse_is_told_with_what_is_known() {
 #[test]
 fn a_killed_consumer_costs_the_others_nothing_and_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let channel = Channel::start(folder.path(), "channel.ior", &["--ping-every", "200ms"]);
+    // A consumer that a busy host lets wait is neither dropped nor loses events.
+    let room = ["--queue-events", "4096", "--queue-bytes", "4000000"];
+    let options = ["--ping-every", "200ms", "--hang-timeout", "60s"];
+    let options = [&options[..], &room].concat();
+    let channel = Channel::start(folder.path(), "channel.ior", &options);
     let all = [
         "--type",
         "20",
@@ -383,7 +397,7 @@ fn a_killed_consumer_costs_the_others_nothing_and_is_told() {
         "--count",
         "3000",
     ];
-    let mut pushing = Running::start(&arguments);
+    let mut pushing = Running::start(&[&arguments[..], &PATIENT].concat());
     let under_way = || (channel.statistics()["received"].as_u64().unwrap() >= 200).then_some(());
     within(Duration::from_secs(30), under_way).expect("events come");
     drop(killed);
@@ -403,12 +417,8 @@ fn a_killed_consumer_costs_the_others_nothing_and_is_told() {
     assert_eq!(pushing.ended(), Some(0));
     channel.has_consumers(0);
     assert_eq!(channel.statistics()["departed"]["dead"], 1);
-    let list = rtorb()
-        .args(["events", "list", channel.reference()])
-        .assert()
-        .success();
-    let told = String::from_utf8_lossy(&list.get_output().stdout).into_owned();
-    assert!(told.contains("1 dead"), "{told}");
+    let listed = told(&["events", "list", channel.reference()]);
+    assert!(listed.contains("1 dead"), "{listed}");
 }
 
 #[test]
@@ -418,14 +428,7 @@ fn a_gateway_finds_a_channel_that_was_started_again() {
     let from_there = Watching::start(&there, &["--type", "20", "--count", "2"]);
     there.has_consumers(1);
     let mut here = Channel::start(folder.path(), "here.ior", &[]);
-    let mut gateway = Running::start(&[
-        "events",
-        "gateway",
-        here.reference(),
-        there.reference(),
-        "--ping-every",
-        "100ms",
-    ]);
+    let mut gateway = gateway(&here, &there, &["--ping-every", "100ms"]);
     here.has_consumers(1);
     push(&here, &["--type", "20", "--payload", "before"]);
     let one = || (there.statistics()["received"] == 1).then_some(());
@@ -485,7 +488,7 @@ fn consumers_have_the_priorities_of_a_schedule_and_suppliers_are_listed() {
         let _consumers = ["4", "1"].map(watch);
         channel.has_consumers(2);
         let supplier = ["push", channel.reference(), "--type", "20", "--rate", "10"];
-        let _supplier = Running::start(&[&["events"][..], &supplier].concat());
+        let _supplier = Running::start(&[&["events"][..], &supplier, &PATIENT].concat());
         let offered = || {
             let statistics = channel.statistics();
             let suppliers = statistics["connected_suppliers"]

@@ -65,17 +65,44 @@ fn every_experiment_has_its_tests() {
     assert_eq!(all.collect::<Vec<_>>(), TESTED);
 }
 
+/// A glance beside a busy host may lose a round, or have no sample of something: it may be repeated. What is wrong is so each time.
 fn runs(name: &str) {
+    let mut faults = Vec::new();
+    for _ in 0..GLANCES_MAX {
+        faults = faults_of_a_run(name);
+        if faults.is_empty() {
+            return;
+        }
+        eprintln!("{name}: {faults:#?}");
+    }
+    panic!("{name}: {faults:#?}");
+}
+
+/// Runs an experiment, and returns what its results lack.
+fn faults_of_a_run(name: &str) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
-    let assert = rtorb()
-        .args(["lab", "run", name, "--glance", "--out"])
-        .arg(folder.path())
-        .assert()
-        .success();
-    let printed = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
-    let results = Results::read(&Results::path(folder.path(), name)).unwrap();
-    assert!(results.complete, "{printed}");
-    let excuses: Vec<&String> = results
+    let mut command = rtorb();
+    command.args(["lab", "run", name, "--glance", "--out"]);
+    let output = command.arg(folder.path()).output().unwrap();
+    let printed = [output.stdout, output.stderr].concat();
+    let printed = String::from_utf8_lossy(&printed).into_owned();
+    let mut faults = Vec::new();
+    if !output.status.success() {
+        faults.push(printed.clone());
+    }
+    let Ok(results) = Results::read(&Results::path(folder.path(), name)) else {
+        faults.push(format!("it has no results: {printed}"));
+        return faults;
+    };
+    assert!(
+        results.series.iter().all(|series| series.wrong == 0),
+        "{printed}"
+    );
+    assert!(results.notes.iter().any(|note| note.contains("A glance")));
+    if !results.complete {
+        faults.push("it is not complete".to_owned());
+    }
+    let excuses = results
         .notes
         .iter()
         .filter(|note| note.contains("not measured") || note.contains("left out: "))
@@ -85,19 +112,15 @@ fn runs(name: &str) {
         // The kernel may have no such discipline.
         .filter(|note| !note.starts_with("The discipline prio was left out: "))
         // The host's setting decides between it and the others.
-        .filter(|note| !note.starts_with("busy_polling was left out: "))
-        .collect();
-    assert!(excuses.is_empty(), "{name}: {excuses:?}");
+        .filter(|note| !note.starts_with("busy_polling was left out: "));
+    faults.extend(excuses.cloned());
     // Without SCHED_FIFO there are no priorities to measure mutexes, queues and policies with.
     let needs_priorities = ["os/mutex", "os/ready-queue", "orb/rt-policies"].contains(&name);
     // Without root there is no link of its own.
     let needs_a_link = name.ends_with("-inversion") && name != "orb/priority-inversion";
-    assert!(
-        !results.series.is_empty() || needs_priorities || needs_a_link,
-        "{printed}"
-    );
-    assert!(results.series.iter().all(|series| series.wrong == 0));
-    assert!(results.notes.iter().any(|note| note.contains("A glance")));
+    if results.series.is_empty() && !needs_priorities && !needs_a_link {
+        faults.push("it has no series".to_owned());
+    }
     // The page about the papers reads what the experiment has today.
     let mut misfits = Papers::built_in().unwrap().misfits(&results);
     // On a busy host, too many ticks come late for a grid.
@@ -105,8 +128,12 @@ fn runs(name: &str) {
     if results.notes.iter().any(has_no_tick) {
         misfits.retain(|misfit| !misfit.contains("what=tick"));
     }
-    assert!(misfits.is_empty(), "{name}: {misfits:#?}");
+    faults.extend(misfits);
+    faults
 }
+
+/// How often an experiment may be run until its results lack nothing.
+const GLANCES_MAX: usize = 3;
 
 fn says_what_it_could_not_obtain(name: &str) {
     if !rustix::process::geteuid().is_root() {

@@ -40,7 +40,7 @@ fn each_kind_runs_until_it_is_dropped() {
                 running.generator()
             );
             drop(running);
-            assert!(members(group).is_empty(), "{kind:?} by {generator:?}");
+            assert!(ends(group), "{kind:?} by {generator:?}");
         }
     }
     let left = fs::read_dir(context.folder()).unwrap().count();
@@ -70,7 +70,7 @@ fn the_mix_is_what_suits_the_place_and_none_is_nothing() {
     running.check().unwrap();
     let groups = running.groups();
     drop(running);
-    assert!(groups.iter().all(|(_, group)| members(*group).is_empty()));
+    assert!(groups.iter().all(|(_, group)| ends(*group)));
     assert!(
         context
             .start_load(&Load::none(), 0)
@@ -131,13 +131,7 @@ fn nothing_is_left_when_the_laboratory_is_killed() {
         .expect("the load begins");
         owner.signal(Signal::KILL);
         owner.0.wait().unwrap();
-        let gone = within(Duration::from_secs(30), || {
-            groups
-                .iter()
-                .all(|group| members(*group).is_empty())
-                .then_some(())
-        });
-        assert!(gone.is_some(), "processes stayed");
+        assert!(groups.iter().all(|group| ends(*group)), "processes stayed");
         assert!(bytes_below(temporary.path()) < 1 << 20, "files stayed");
     }
 }
@@ -254,6 +248,12 @@ fn members(group: u32) -> Vec<u32> {
         fields.get(PGRP) == Some(&group) && fields.first().is_some_and(|state| state != "Z")
     };
     processes().filter(is_member).collect()
+}
+
+/// Whether a group that was killed ends. On a busy host, who has nice 19 may wait for seconds for the time to do it.
+fn ends(group: u32) -> bool {
+    let ended = || members(group).is_empty().then_some(());
+    within(WITHIN, ended).is_some()
 }
 
 fn processes() -> impl Iterator<Item = u32> {

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use rtorb_tests::loopback::own_endpoint;
 use rtorb_tests::running::until;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -49,6 +50,20 @@ impl Started {
         let said = locator.said("being started by process ", number);
         Self(Pid::from_raw(said[number - 1].parse().unwrap()).unwrap())
     }
+
+    /// Kills it, and waits until its last thread has ended, and so nobody listens at its port.
+    fn end(self) {
+        kill_process(self.0, Signal::KILL).unwrap();
+        let id = self.0.as_raw_nonzero();
+        until("it has ended", || {
+            let threads = fs::read_dir(format!("/proc/{id}/task"));
+            let threads = threads.map_or(0, |threads| threads.count());
+            let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+            (threads == 0 || threads == 1 && stat.contains(") Z ")).then_some(())
+        });
+        // Its number may be that of another process from now on.
+        std::mem::forget(self);
+    }
 }
 
 impl Drop for Started {
@@ -62,22 +77,25 @@ fn a_server_is_started_by_its_first_client_and_again_when_it_is_gone() {
     let folder = tempfile::tempdir().unwrap();
     let program = assert_cmd::cargo::cargo_bin!("rtorb").display().to_string();
     let reference = folder.path().join("names.ior").display().to_string();
+    // No other test listens where the killed server did.
+    let listen = own_endpoint();
     let servers = format!(
-        "[[server]]\nname = \"names\"\nkeys = [\"NameService\"]\nreference = {reference:?}\nstart = [{program:?}, \"naming\", \"serve\", \
-         \"--listen\", \"iiop://127.0.0.1:0\", \"--ior-file\", {reference:?}]\n"
+        "[[server]]\nname = \"names\"\nkeys = [\"NameService\"]\nreference = {reference:?}\n\
+         start_timeout_ms = 60000\nstart = [{program:?}, \"naming\", \"serve\", \
+         \"--listen\", {listen:?}, \"--ior-file\", {reference:?}]\n"
     );
     let locator = Locator::start(folder.path(), &servers);
     let place = locator.said("serving at iiop://", 1).remove(0);
     let names = format!("corbaloc::{place}/NameService");
     let ping = || {
         let mut command = rtorb();
-        command.args(["ping", &names, "--count", "1", "--timeout", "20s"]);
+        command.args(["ping", &names, "--count", "1", "--timeout", "60s"]);
         command.assert().success();
     };
     ping();
     let first = Started::of(&locator, 1);
     ping();
-    drop(first);
+    first.end();
     ping();
     let _second = Started::of(&locator, 2);
     assert_eq!(locator.said("names: started", 2).len(), 2);

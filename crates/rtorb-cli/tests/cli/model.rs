@@ -446,7 +446,8 @@ fn a_run_leaves_its_page_its_numbers_and_the_answer() {
     }
     // Nothing is reckoned for the host, so its answer may be no.
     assert!(status.is_some_and(|status| status < 2), "{errors}");
-    for words in ["Host: ", "fit for real time", "Now: in 9"] {
+    // Most of a second, or as much longer as a busy host makes it.
+    for words in ["Host: ", "fit for real time", "Now: in "] {
         assert!(errors.contains(words), "{words} in {errors}");
     }
     let text = String::from_utf8_lossy(&output).into_owned();

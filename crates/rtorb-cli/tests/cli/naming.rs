@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rtorb_tests::loopback::own_endpoint;
 use rustix::process::Signal;
 
-use crate::support::{CubitServer, Running, json, rtorb, within};
+use crate::support::{CubitServer, PATIENT, Running, json, nobody, rtorb, within};
 
 /// A naming service of the command, and the file with its root context.
 struct Names {
@@ -18,13 +19,14 @@ struct Names {
 }
 
 impl Names {
-    /// Starts one on a free port and waits until it is ready.
+    /// Starts one at an address of its own and waits until it is ready.
     fn start(folder: &Path, options: &[&str]) -> Self {
         let ior_file = folder.join("names.ior");
         let _ = fs::remove_file(&ior_file);
         let file = ior_file.to_str().unwrap();
+        let listen = own_endpoint();
         let mut arguments = vec!["naming", "serve", "--ior-file", file];
-        arguments.extend(["--listen", "iiop://127.0.0.1:0"]);
+        arguments.extend(["--listen", &listen]);
         arguments.extend(options);
         let running = Running::start(&arguments);
         within(Duration::from_secs(20), || ior_file.exists().then_some(()))
@@ -36,7 +38,7 @@ impl Names {
     fn ask(&self, arguments: &[&str]) -> assert_cmd::Command {
         let mut command = rtorb();
         command.arg("naming").args(arguments).arg("--name-service");
-        command.arg(&self.ior_file);
+        command.arg(&self.ior_file).args(PATIENT);
         command
     }
 
@@ -126,17 +128,14 @@ fn a_name_beyond_ascii_is_bound_and_listed_by_urls_of_the_service() {
     let mut shown = rtorb();
     shown.args(["ior", "show"]).arg(&names.ior_file);
     let shown = String::from_utf8(shown.output().unwrap().stdout).unwrap();
-    let port = shown
-        .split_once("port: ")
-        .unwrap()
-        .1
-        .lines()
-        .next()
-        .unwrap();
+    let [host, port] = ["host: ", "port: "].map(|name| {
+        let (_, rest) = shown.split_once(name).unwrap();
+        rest.lines().next().unwrap()
+    });
     let ask = |version: &str, arguments: &[&str]| {
-        let url = format!("corbaloc:{version}127.0.0.1:{port}/NameService");
+        let url = format!("corbaloc:{version}{host}:{port}/NameService");
         let mut command = rtorb();
-        command.arg("naming").args(arguments);
+        command.arg("naming").args(arguments).args(PATIENT);
         let assert = command.args(["--name-service", &url]).assert().success();
         String::from_utf8_lossy(&assert.get_output().stdout).into_owned()
     };
@@ -208,7 +207,7 @@ fn what_is_missing_is_told_by_its_part_of_the_name() {
         ),
         (&["bind", "x/y", SOMEBODY], "`x` is not bound"),
     ] {
-        let said = names.refused(&[arguments, &["--timeout", "500ms"]].concat());
+        let said = names.refused(arguments);
         assert!(said.contains(words), "{arguments:?}: {said}");
     }
     names.end();
@@ -373,7 +372,9 @@ fn a_context_too_deep_for_a_recursive_list_is_reported() {
     let make = |name: &str| {
         let mut command = rtorb();
         command.args(["naming", "bind-new-context", name, "--parents"]);
-        command.args(["--name-service", middle.trim()]);
+        command
+            .args(["--name-service", middle.trim()])
+            .args(PATIENT);
         command.assert().success();
     };
     let below = ["c"; 31].join("/");
@@ -465,12 +466,11 @@ fn a_port_that_is_taken_is_told_and_no_store_is_made() {
 
 #[test]
 fn without_a_service_it_says_how_to_get_one() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = free.local_addr().unwrap().port();
-    drop(free);
-    let named = format!("NameService=corbaloc::127.0.0.1:{port}/NameService");
+    let address = nobody();
+    let named = format!("NameService=corbaloc::{address}/NameService");
     let assert = rtorb()
-        .args(["naming", "list", "--init-ref", &named, "--timeout", "1s"])
+        .args(["naming", "list", "--init-ref", &named])
+        .args(PATIENT)
         .assert()
         .code(1);
     let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
@@ -478,7 +478,7 @@ fn without_a_service_it_says_how_to_get_one() {
         "no naming service",
         "rtorb naming serve",
         "--name-service",
-        &port.to_string(),
+        &address.port().to_string(),
     ] {
         assert!(said.contains(words), "{words} in {said}");
     }
@@ -497,11 +497,11 @@ fn a_service_that_is_silent_is_given_up_in_bounded_time() {
             "--name-service",
             &reference,
             "--timeout",
-            "300ms",
+            "1s",
         ])
         .assert()
         .code(1);
-    assert!(begin.elapsed() < Duration::from_secs(5));
+    assert!(begin.elapsed() < Duration::from_secs(30));
     let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
     assert!(said.contains("awaiting a reply"), "{said}");
 }
@@ -531,6 +531,7 @@ fn other_commands_call_objects_by_their_names() {
     let ping = |url: &str| {
         let mut command = rtorb();
         command.args(["ping", url, "--json", "--init-ref", &named]);
+        command.args(PATIENT);
         command
     };
     let assert = ping("corbaname:rir:#the%20cubit.1").assert().success();
@@ -550,19 +551,21 @@ fn a_load_ends_when_the_service_is_gone() {
     let folder = tempfile::tempdir().unwrap();
     let mut names = Names::start(folder.path(), &[]);
     let mut load = Command::new(assert_cmd::cargo::cargo_bin!("rtorb"));
-    load.args(["naming", "bind", "--from", "-", "--json", "--name-service"]);
-    load.arg(&names.ior_file).stdin(Stdio::piped());
+    load.args(["naming", "bind", "--from", "-", "--json"]);
+    load.args(["--connections", "1", "--name-service"]);
+    load.arg(&names.ior_file).args(PATIENT);
+    load.stdin(Stdio::piped());
     let mut load = load
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let mut input = load.stdin.take().unwrap();
-    writeln!(input, "drive {SOMEBODY}").unwrap();
-    within(Duration::from_secs(20), || {
-        (names.told(&["list"]) == "drive\n").then_some(())
+    writeln!(input, "drive {SOMEBODY}\nengine {SOMEBODY}").unwrap();
+    within(Duration::from_secs(60), || {
+        (names.told(&["list"]).lines().count() == 2).then_some(())
     })
-    .expect("the first line is carried out");
+    .expect("the first lines are carried out");
     names.running.signal(Signal::KILL);
     names.running.ended();
     // The load may end before it has read all of them.
@@ -572,9 +575,12 @@ fn a_load_ends_when_the_service_is_gone() {
     assert_eq!(output.status.code(), Some(1));
     let loaded = json(&output.stdout);
     assert_eq!(
-        (&loaded["bound"], &loaded["failed"], &loaded["complete"]),
-        (&1.into(), &0.into(), &false.into())
+        (&loaded["failed"], &loaded["complete"]),
+        (&0.into(), &false.into())
     );
+    // One after another: the first was answered before the second was sent. The service may be gone before it has answered that one.
+    let bound = loaded["bound"].as_u64();
+    assert!(bound == Some(1) || bound == Some(2), "{loaded}");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
         said.contains("standard input:") && said.contains("were not read"),

@@ -96,6 +96,7 @@ fn follow(page: &Page, reading: &Reading<'_>) {
     let Some(mut session) = Session::isolated(programs, HOSTS) else {
         return skip("namespaces of the network and of processes take root and iproute2");
     };
+    session.prepare(SLEEP);
     if let Some((_, before)) = PREPARED.iter().find(|(name, _)| *name == page.name) {
         session.write_files(&Page::read("docs/how-to/serve.md"));
         session.prepare(before);
@@ -183,6 +184,9 @@ const LEFT_OUT: &[(&str, &str)] = &[
 
 /// The commands whose exit status is a verdict about this host.
 const VERDICTS: [&str; 1] = ["rtorb check"];
+
+/// What a page means by `& sleep 1`: until the command in the background waits, which takes longer on a busy host.
+const SLEEP: &str = r#"sleep() { command sleep "$1"; for _ in 1 2 3; do while grep -qs "^State:.[RD]" /proc/$!/task/*/status; do command sleep 0.1; done; command sleep 0.1; done; }"#;
 
 /// The pages whose readers have the files of docs/how-to/serve.md, and what they have done before.
 const PREPARED: [(&str, &str); 5] = [

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use crate::support::{CubitServer, json, rtorb};
+use crate::support::{CubitServer, PATIENT, json, rtorb};
 
 /// Calls the server and answers what was printed as JSON.
 fn bench(server: &CubitServer, options: &[&str]) -> serde_json::Value {
     let assert = rtorb()
         .args(["cubit", "bench", server.reference(), "--op", "long"])
         .args(["--count", "50", "--json"])
+        .args(PATIENT)
         .args(options)
         .assert()
         .success();
@@ -67,6 +68,7 @@ fn lanes_show_in_the_reference_and_are_called_by_priority() {
         assert_eq!(bench(&server, &options)["wrong"], 0, "{priority}");
         rtorb()
             .args(["ping", server.reference(), "--count", "1"])
+            .args(PATIENT)
             .args(options)
             .assert()
             .success();
@@ -105,6 +107,7 @@ fn a_caller_without_a_priority_is_served_as_the_reference_says() {
     assert!(shown.contains("priority 2\n"), "{shown}");
     rtorb()
         .args(["ping", server.reference(), "--count", "1"])
+        .args(PATIENT)
         .assert()
         .success();
 }

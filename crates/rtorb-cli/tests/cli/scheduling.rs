@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::support::{Running, json, rtorb, within};
+use crate::support::{PATIENT, Running, json, rtorb, within};
 
 fn example(name: &str) -> PathBuf {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/scheduling");
@@ -121,6 +121,7 @@ fn a_service_tells_other_processes_what_the_file_gives() {
     within(Duration::from_secs(20), || ior_file.exists().then_some(())).expect("it becomes ready");
     let assert = rtorb()
         .args(["scheduling", "show", reference, "--json"])
+        .args(PATIENT)
         .assert()
         .success();
     let shown = json(&assert.get_output().stdout);
@@ -144,6 +145,7 @@ fn a_service_that_has_computed_nothing_is_no() {
     within(Duration::from_secs(20), || ior_file.exists().then_some(())).expect("it becomes ready");
     let assert = rtorb()
         .args(["scheduling", "show", reference])
+        .args(PATIENT)
         .assert()
         .code(1);
     let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
@@ -190,6 +192,7 @@ fn a_running_system_changes_by_a_command_and_by_a_signal() {
     let priority = |name: &str| {
         let shown = rtorb()
             .args(["scheduling", "show", &reference, "--json"])
+            .args(PATIENT)
             .output()
             .unwrap();
         operation(&json(&shown.stdout), name)["priority"].clone()
@@ -270,6 +273,7 @@ fn a_system_of_components_is_admitted_at_start_and_changes_by_a_signal() {
     let urgent = |name: &str| {
         let shown = rtorb()
             .args(["scheduling", "show", &reference, "--json"])
+            .args(PATIENT)
             .output()
             .unwrap();
         operation(&json(&shown.stdout), name)["priority"]

@@ -8,7 +8,7 @@ use rtorb_tests::running::Running;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use serde_json::Value;
 
-use crate::support::{CubitServer, json, rtorb, within};
+use crate::support::{CubitServer, PATIENT, json, rtorb, within};
 
 /// Calls the server, whose recorder counts each call once it has replied.
 fn call(server: &CubitServer, operation: &str, count: &str) {
@@ -16,12 +16,13 @@ fn call(server: &CubitServer, operation: &str, count: &str) {
     let arguments = [
         "cubit", "bench", reference, "--op", operation, "--count", count, "--json",
     ];
-    rtorb().args(arguments).assert().success();
+    rtorb().args(arguments).args(PATIENT).assert().success();
 }
 
 fn top(arguments: &[&str]) -> Vec<u8> {
-    let output = rtorb().arg("top").args(arguments).assert().success();
-    output.get_output().stdout.clone()
+    let mut command = rtorb();
+    let output = command.arg("top").args(PATIENT).args(arguments).assert();
+    output.success().get_output().stdout.clone()
 }
 
 #[test]
@@ -116,16 +117,16 @@ fn a_server_on_another_host_is_asked_for_its_counters_by_a_call() {
     let mut fields = shown["profiles"][0]["fields"].as_array().unwrap().iter();
     let port = fields.find(|field| field["name"] == "port").unwrap()["value"].clone();
     let listed = ["naming", "list", "--name-service", &reference];
-    rtorb().args(listed).assert().success();
+    rtorb().args(listed).args(PATIENT).assert().success();
 
     let there = format!("corbaloc::127.0.0.1:{port}/Recorder");
     let called = within(Duration::from_secs(20), || {
         let by_call = json(&top(&[&there, "--once", "--json"]))[0].clone();
         let operations = by_call["operations"].as_array().cloned();
-        let mut operations = operations.unwrap_or_default().into_iter();
-        // A call is counted once it has ended.
-        operations.find(|it| it["operation"] == "counters")?;
-        Some(by_call)
+        let operations = operations.unwrap_or_default();
+        let has = |name: &str| operations.iter().any(|it| it["operation"] == name);
+        // A call is counted once it has ended, that of `list` too.
+        (has("counters") && has("list")).then_some(by_call)
     });
     let called = called.expect("its own calls are counted");
     let process = naming.id().to_string();

@@ -209,7 +209,7 @@ fn start(one: &WrongUse, folder: &Path, [output, errors]: [Stdio; 2]) -> Option<
     }
 }
 
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const TABLE: &str = include_str!("wrong_uses.txt");
 /// A screen or two.
 const ANSWER_BYTES_MAX: usize = 6_000;

@@ -148,8 +148,9 @@ mod tests {
 
     #[test]
     fn what_was_begun_ends_when_no_more_is_wanted() {
-        let (begun, results) = cases_run(10_000, 2, 3);
-        assert!(begun < 10_000);
+        // More than the workers could do while a busy host lets nobody listen.
+        let (begun, results) = cases_run(1_000_000, 2, 3);
+        assert!(begun < 1_000_000);
         assert_eq!(begun, results.len());
     }
 

@@ -219,7 +219,7 @@ mod tests {
         len: 1024,
         warm_up: 3,
         count: 10,
-        budget_ns: 1_000_000_000,
+        budget_ns: 60_000_000_000,
         request_bytes: 1100,
         reply_bytes: 1052,
         period_ns: 0,

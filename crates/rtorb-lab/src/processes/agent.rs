@@ -211,4 +211,4 @@ fn unreachable(error: &std::io::Error) -> String {
 const NOT_AN_AGENT: &str = "Is it `rtorb lab agent` that listens there?";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The agent answers at once, but for `end`, which takes it a second.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rtorb_os::clock::monotonic_ns;
-use rtorb_os::sched::SchedPolicy;
+use rtorb_os::sched::{SchedPolicy, apply_policy};
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 
 use crate::processes::emulated::is_emulated;
@@ -24,19 +24,22 @@ pub struct Awake {
 }
 
 impl Awake {
-    /// Keeps `cpu` awake for so long at most; does nothing for no CPU, in an emulated machine, or where the host refuses.
+    /// Keeps `cpu` awake for so long at most; does nothing for no CPU, or in an emulated machine.
     #[must_use]
     pub fn keep(cpu: Option<usize>, at_most: Duration) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let end_ns = monotonic_ns() + nanoseconds(at_most);
         let config = ThreadConfig {
-            policy: Some(SchedPolicy::Idle),
             affinity: cpu.into_iter().collect(),
-            stack_bytes: None,
+            ..ThreadConfig::default()
         };
         let is_over = Arc::clone(&over);
-        // No pause instruction: a hypervisor may take the CPU from who executes many of them.
-        let stay = move || while !is_over.load(Ordering::Relaxed) && monotonic_ns() < end_ns {};
+        // The thread itself becomes idle: on a busy CPU it may then wait for seconds, and the time of those who start it has begun.
+        let stay = move || {
+            let is_idle = apply_policy(SchedPolicy::Idle).is_ok();
+            // No pause instruction: a hypervisor may take the CPU from who executes many of them.
+            while is_idle && !is_over.load(Ordering::Relaxed) && monotonic_ns() < end_ns {}
+        };
         let sleeps = cpu.filter(|_| !is_emulated());
         let thread = sleeps.and_then(|_| spawn("awake", &config, stay).ok());
         Self { over, thread }

@@ -319,7 +319,7 @@ fn time_limit(effort: Effort) -> Duration {
 }
 
 /// A host that is busy already gives little time to nice 19.
-const START_NS_MAX: u64 = 20_000_000_000;
+const START_NS_MAX: u64 = 60_000_000_000;
 const POLL: Duration = Duration::from_millis(10);
 /// As many as P4 had.
 const HOGS: usize = 5;

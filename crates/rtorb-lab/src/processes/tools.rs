@@ -137,7 +137,7 @@ mod tests {
             &Interrupt::new(),
         );
         assert!(matches!(error, Err(LabError::Silent { .. })), "{error:?}");
-        assert!(monotonic_ns() - begin_ns < 5_000_000_000);
+        assert!(monotonic_ns() - begin_ns < 40_000_000_000);
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
             &mut watch,
         );
         assert!(error.unwrap_err().to_string().contains("slept enough"));
-        assert!(monotonic_ns() - begin_ns < 10_000_000_000);
+        assert!(monotonic_ns() - begin_ns < 40_000_000_000);
     }
 
     #[test]
@@ -184,8 +184,8 @@ mod tests {
     #[test]
     fn a_process_that_a_tool_leaves_behind_is_not_waited_for() {
         let begin_ns = monotonic_ns();
-        assert_eq!(shell("echo begun; sleep 20 &").unwrap(), "begun\n");
-        assert!(monotonic_ns() - begin_ns < 10_000_000_000);
+        assert_eq!(shell("echo begun; sleep 60 &").unwrap(), "begun\n");
+        assert!(monotonic_ns() - begin_ns < 40_000_000_000);
     }
 
     #[test]

@@ -408,6 +408,6 @@ pub const HOSTS: usize = 3;
 pub const CHANNEL_HOST: usize = 2;
 
 /// For the last event of a run, or the connection of a consumer.
-const EVENTS_TIMEOUT: Duration = Duration::from_secs(5);
+const EVENTS_TIMEOUT: Duration = Duration::from_secs(20);
 /// Beyond the run itself: until all have answered.
 const AWAKE_LONGER: Duration = Duration::from_secs(10);

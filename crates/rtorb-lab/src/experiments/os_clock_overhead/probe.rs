@@ -152,11 +152,12 @@ fn execute(
     while monotonic_ns() < begin_ns {
         std::hint::spin_loop();
     }
-    let before = ticks.count(executions.tick);
+    // The ticks are counted within the time, so that none of them is beyond it if another thread takes the CPU between two readings.
     let from_ns = monotonic_ns();
+    let before = ticks.count(executions.tick);
     program.run();
-    let to_ns = monotonic_ns();
     let count = ticks.count(executions.tick) - before;
+    let to_ns = monotonic_ns();
     ticks.stop(executions.tick);
     Ok((to_ns - from_ns, count))
 }

@@ -162,6 +162,8 @@ mod tests {
     use super::*;
     use crate::processes::probe::Question as _;
 
+    const ATTEMPTS: usize = 20;
+
     #[test]
     fn a_mutex_and_every_call_have_samples() {
         let calls = CALLS.iter().map(|call| call.operation);
@@ -171,7 +173,9 @@ mod tests {
                 samples: 5,
                 low_priority: None,
             };
-            let answer = question.answer().unwrap();
+            // Where others have the CPU, time may be over before one was taken.
+            let mut answers = (0..ATTEMPTS).map(|_| question.answer());
+            let answer = answers.find_map(Result::ok).expect(operation);
             assert!((1..=5).contains(&answer.samples[0].len()), "{operation}");
         }
     }

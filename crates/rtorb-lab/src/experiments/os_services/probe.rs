@@ -318,7 +318,17 @@ mod tests {
     use super::*;
     use crate::processes::probe::Question as _;
 
-    /// Under any scheduling; where others have the CPU, time may be over or turns be lost before all were taken.
+    const ATTEMPTS: usize = 20;
+
+    /// Asks until an answer has a sample: where others have the CPU, time may be over or turns be lost before one was taken.
+    fn answered(question: &Question) -> Answer {
+        let mut answers = (0..ATTEMPTS).map(|_| question.answer().unwrap());
+        let has_samples = |answer: &Answer| !answer.samples[0].is_empty();
+        let answer = answers.find(has_samples);
+        answer.unwrap_or_else(|| panic!("{:?}: no sample in any attempt", question.service))
+    }
+
+    /// Under any scheduling; where others have the CPU, fewer may be taken.
     #[test]
     fn every_service_answers_with_samples_and_no_more_than_were_asked_for() {
         for pause_ns_max in [0, 20_000] {
@@ -331,9 +341,9 @@ mod tests {
                     seed: 1,
                     other: None,
                 };
-                let answer = question.answer().unwrap();
+                let answer = answered(&question);
                 assert_eq!(answer.samples.len(), 1, "{service:?}");
-                assert!((1..=30).contains(&answer.samples[0].len()), "{service:?}");
+                assert!(answer.samples[0].len() <= 30, "{service:?}");
                 assert!(answer.samples[0].iter().all(|ns| *ns < BUDGET_NS));
                 assert!(!answer.scheduling.is_empty());
             }
@@ -356,8 +366,8 @@ mod tests {
                     seed: 1,
                     other: Some(OtherCpu { cpu, awake }),
                 };
-                let answer = question.answer().unwrap();
-                assert!((1..=30).contains(&answer.samples[0].len()), "{service:?}");
+                let answer = answered(&question);
+                assert!(answer.samples[0].len() <= 30, "{service:?}");
                 let of_second = answer.scheduling.iter();
                 let mut of_second = of_second.filter(|kind| kind.process.contains("second"));
                 assert!(of_second.any(|kind| kind.cpus == cpu.to_string()));

@@ -165,7 +165,7 @@ fn version(printed: &str) -> String {
 }
 
 pub(super) const PROGRAM: &str = "cyclictest";
-const HELP_TIMEOUT: Duration = Duration::from_secs(5);
+const HELP_TIMEOUT: Duration = Duration::from_secs(30);
 /// By then its measuring thread has its priority.
 const LOOK_AFTER: Duration = Duration::from_millis(100);
 

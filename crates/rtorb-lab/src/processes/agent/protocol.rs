@@ -345,7 +345,7 @@ mod tests {
         let mut lines = Lines::new(listener.accept().unwrap().0);
         assert_eq!(lines.broken(), None);
         writer.write_all(b"one\ntw").unwrap();
-        let long = Duration::from_secs(5);
+        let long = Duration::from_secs(30);
         assert_eq!(lines.read_within(long), Reading::Line("one".to_owned()));
         assert_eq!(lines.read_within(Duration::ZERO), Reading::Nothing);
         writer.write_all(&vec![b'x'; LINE_BYTES_MAX]).unwrap();

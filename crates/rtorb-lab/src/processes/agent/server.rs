@@ -353,7 +353,7 @@ fn stream_end(stream: &TcpStream) -> std::io::Result<Stdio> {
 /// More than any experiment has at a time.
 const SERVERS_MAX: usize = 64;
 const STRANGERS_MAX: usize = 16;
-const STRANGER_NS_MAX: u64 = 5_000_000_000;
+const STRANGER_NS_MAX: u64 = 20_000_000_000;
 /// How late an agent notices a signal that came between two sleeps, and a stranger that says nothing.
 const LOOK_AROUND: Timespec = Timespec {
     tv_sec: 1,

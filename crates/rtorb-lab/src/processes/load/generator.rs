@@ -127,7 +127,7 @@ fn version(printed: &str) -> String {
 
 const STRESS_NG: &str = "stress-ng";
 const BYTES_MIN: u64 = 1 << 20;
-const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests {
