@@ -1,5 +1,6 @@
 //! Loopback addresses that no other test listens on.
 
+use std::net::{SocketAddr, TcpListener};
 use std::process;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -13,4 +14,17 @@ pub fn own_endpoint() -> String {
     let [.., high, low] = process::id().to_be_bytes();
     let server = SERVERS.fetch_add(1, Ordering::Relaxed);
     format!("iiop://127.{high}.{low}.{}:0", server.clamp(2, 254))
+}
+
+/// Returns an address as that of [`own_endpoint`], with a port at which nobody listens.
+///
+/// # Panics
+///
+/// The host gives no port.
+#[must_use]
+pub fn own_address() -> SocketAddr {
+    let endpoint = own_endpoint();
+    let socket = TcpListener::bind(endpoint.trim_start_matches("iiop://"));
+    let address = socket.and_then(|socket| socket.local_addr());
+    address.expect("loopback has a free port")
 }

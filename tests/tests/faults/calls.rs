@@ -15,8 +15,9 @@ use rtorb_tests::stubs::ledgers::Ledger;
 
 /// The round-trip timeout of calls that meet a fault.
 pub(crate) const TIMEOUT: Duration = Duration::from_millis(300);
-/// What a loaded machine may add to it, and the timeout of calls that are to return.
-pub(crate) const SLACK: Duration = Duration::from_secs(30);
+/// What a loaded machine may add to it, and the timeout of calls that are to return: less than the 30 s of an ORB without a timeout of
+/// its own.
+pub(crate) const SLACK: Duration = Duration::from_secs(20);
 /// The time between two calls.
 const PACE: Duration = Duration::from_millis(1);
 

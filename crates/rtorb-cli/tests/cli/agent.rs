@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rtorb_results::Results;
+use rtorb_tests::loopback::own_address;
 use rustix::process::Signal;
 
-use crate::support::{Running, children, nobody, rtorb, skip, waits, within};
+use crate::support::{Running, children, rtorb, skip, waits, within};
 
 #[test]
 fn servers_run_on_the_agent_and_results_say_so() {
@@ -126,7 +127,7 @@ fn has_a_host_each(clock: &str, options: &[&str]) {
 
 #[test]
 fn an_agent_that_is_not_there_or_is_none_is_told_of() {
-    let free = TcpListener::bind(nobody()).unwrap();
+    let free = TcpListener::bind(own_address()).unwrap();
     let address = free.local_addr().unwrap().to_string();
     let answer = std::thread::spawn(move || {
         let (mut stream, _) = free.accept().unwrap();

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use rtorb_tests::loopback::own_address;
 use serde_json::Value;
 
-use crate::support::{PATIENT, Running, nobody, rtorb, skip, within};
+use crate::support::{PATIENT, Running, rtorb, skip, within};
 
 #[test]
 fn every_operation_of_omninames_is_called() {
@@ -15,7 +16,7 @@ fn every_operation_of_omninames_is_called() {
         return skip("omniNames is not installed: apt-get install omniorb-nameserver");
     }
     let folder = tempfile::tempdir().unwrap();
-    let address = nobody();
+    let address = own_address();
     let mut command = Command::new("omniNames");
     command
         .args(["-start", &address.port().to_string(), "-ignoreport"])
@@ -31,7 +32,7 @@ fn every_operation_of_tango_test_is_called() {
     let Some(program) = tango_test() else {
         return skip("TangoTest is not installed: apt-get install tango-test");
     };
-    let address = nobody();
+    let address = own_address();
     let mut command = Command::new(program);
     command
         .args([

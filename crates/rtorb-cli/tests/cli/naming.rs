@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rtorb_tests::loopback::own_endpoint;
+use rtorb_tests::loopback::{own_address, own_endpoint};
 use rustix::process::Signal;
 
-use crate::support::{CubitServer, PATIENT, Running, json, nobody, rtorb, within};
+use crate::support::{CubitServer, PATIENT, Running, json, rtorb, within};
 
 /// A naming service of the command, and the file with its root context.
 struct Names {
@@ -466,7 +466,7 @@ fn a_port_that_is_taken_is_told_and_no_store_is_made() {
 
 #[test]
 fn without_a_service_it_says_how_to_get_one() {
-    let address = nobody();
+    let address = own_address();
     let named = format!("NameService=corbaloc::{address}/NameService");
     let assert = rtorb()
         .args(["naming", "list", "--init-ref", &named])

@@ -185,7 +185,8 @@ const LEFT_OUT: &[(&str, &str)] = &[
 /// The commands whose exit status is a verdict about this host.
 const VERDICTS: [&str; 1] = ["rtorb check"];
 
-/// What a page means by `& sleep 1`: until the command in the background waits, which takes longer on a busy host.
+/// The `sleep` of these sessions: after its time it goes on until the command in the background waits, in three looks. On a busy host, a
+/// server needs more than the second of a page to be ready.
 const SLEEP: &str = r#"sleep() { command sleep "$1"; for _ in 1 2 3; do while grep -qs "^State:.[RD]" /proc/$!/task/*/status; do command sleep 0.1; done; command sleep 0.1; done; }"#;
 
 /// The pages whose readers have the files of docs/how-to/serve.md, and what they have done before.

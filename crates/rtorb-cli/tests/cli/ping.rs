@@ -3,7 +3,9 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use crate::support::{CubitServer, PATIENT, json, nobody, rtorb};
+use rtorb_tests::loopback::own_address;
+
+use crate::support::{CubitServer, PATIENT, json, rtorb};
 
 #[test]
 fn an_object_answers_with_its_endpoint_and_times() {
@@ -30,7 +32,7 @@ fn an_object_answers_with_its_endpoint_and_times() {
 
 #[test]
 fn a_refused_connection_is_no_and_says_what_to_do() {
-    let address = nobody();
+    let address = own_address();
     let reference = format!("corbaloc:iiop:1.2@{address}/key");
     let begin = Instant::now();
     let assert = rtorb()

@@ -1,11 +1,9 @@
 //! What the tests of several subcommands need.
 
-use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rtorb_tests::loopback::own_endpoint;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// The command under test.
@@ -20,13 +18,6 @@ const LONGEST: Duration = Duration::from_secs(180);
 
 /// The options of a command whose calls succeed however long a busy host lets a server wait for a CPU.
 pub(crate) const PATIENT: [&str; 2] = ["--timeout", "60s"];
-
-/// An address at which nobody listens, because no other test has its host.
-pub(crate) fn nobody() -> SocketAddr {
-    let endpoint = own_endpoint();
-    let address = endpoint.trim_start_matches("iiop://");
-    TcpListener::bind(address).unwrap().local_addr().unwrap()
-}
 
 /// What a command printed as JSON.
 pub(crate) fn json(output: &[u8]) -> serde_json::Value {

@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn what_was_begun_ends_when_no_more_is_wanted() {
-        // More than the workers could do while a busy host lets nobody listen.
+        // More cases than the workers do before the thread that stops them has a CPU, on a busy host too.
         let (begun, results) = cases_run(1_000_000, 2, 3);
         assert!(begun < 1_000_000);
         assert_eq!(begun, results.len());

@@ -183,9 +183,6 @@ impl Subject for Loops {
             return Ok(Sampled::default());
         };
         let awake = is_awake.then(|| Awake::keep(self.placement.cpu, ROUND_MAX));
-        if awake.as_ref().is_some_and(|awake| !awake.is_kept()) {
-            return Err(LabError::process("os/wakeup", NOT_AWAKE));
-        }
         let mut sampled = match &self.cyclictest {
             Some(cyclictest) if !is_ours => {
                 let run = cyclictest.run(&context.launcher, turn.samples)?;
@@ -197,6 +194,9 @@ impl Subject for Loops {
             }
             _ => self.ours(turn)?,
         };
+        if awake.as_ref().is_some_and(|awake| !awake.is_kept()) {
+            return Err(LabError::process("os/wakeup", NOT_AWAKE));
+        }
         self.load.check()?;
         let cpu = match (is_awake, load == NONE.into()) {
             (true, _) => AWAKE,

@@ -20,35 +20,44 @@ use crate::processes::readable::nanoseconds;
 #[derive(Debug)]
 pub struct Awake {
     over: Arc<AtomicBool>,
+    /// The host has refused the idle class.
+    refused: Arc<AtomicBool>,
     thread: Option<JoinHandle<Option<()>>>,
 }
 
 impl Awake {
-    /// Keeps `cpu` awake for so long at most; does nothing for no CPU, or in an emulated machine.
+    /// Keeps `cpu` awake for so long at most; does nothing for no CPU, in an emulated machine, or where the host refuses.
     #[must_use]
     pub fn keep(cpu: Option<usize>, at_most: Duration) -> Self {
-        let over = Arc::new(AtomicBool::new(false));
+        let [over, refused] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
         let end_ns = monotonic_ns() + nanoseconds(at_most);
         let config = ThreadConfig {
             affinity: cpu.into_iter().collect(),
             ..ThreadConfig::default()
         };
-        let is_over = Arc::clone(&over);
-        // The thread itself becomes idle: on a busy CPU it may then wait for seconds, and the time of those who start it has begun.
+        let (is_over, is_refused) = (Arc::clone(&over), Arc::clone(&refused));
+        // The thread itself becomes idle: it may then wait for its CPU for long, and those who start it must not.
         let stay = move || {
-            let is_idle = apply_policy(SchedPolicy::Idle).is_ok();
+            if apply_policy(SchedPolicy::Idle).is_err() {
+                is_refused.store(true, Ordering::Relaxed);
+                return;
+            }
             // No pause instruction: a hypervisor may take the CPU from who executes many of them.
-            while is_idle && !is_over.load(Ordering::Relaxed) && monotonic_ns() < end_ns {}
+            while !is_over.load(Ordering::Relaxed) && monotonic_ns() < end_ns {}
         };
         let sleeps = cpu.filter(|_| !is_emulated());
         let thread = sleeps.and_then(|_| spawn("awake", &config, stay).ok());
-        Self { over, thread }
+        Self {
+            over,
+            refused,
+            thread,
+        }
     }
 
-    /// Whether there is such a thread.
+    /// Whether there is such a thread. Ask after the measurement: the host may refuse the idle class as the thread begins.
     #[must_use]
     pub fn is_kept(&self) -> bool {
-        self.thread.is_some()
+        self.thread.is_some() && !self.refused.load(Ordering::Relaxed)
     }
 }
 

@@ -111,8 +111,10 @@ fn change_under_load(builder: OrbBuilder, new: fn(&Orb, Schedule) -> ServerSched
             let text = &texts[object];
             scope.spawn(move || call(text, object, counts))
         });
+        // The other caller of one that has panicked ends with the last change.
         until("both call", || {
-            (calling.load(Ordering::SeqCst) == 2).then_some(())
+            let has_panicked = callers.iter().any(thread::ScopedJoinHandle::is_finished);
+            (has_panicked || calling.load(Ordering::SeqCst) == 2).then_some(())
         });
         let mut next_ns = monotonic_ns();
         for change in 1..=CHANGES {

@@ -152,7 +152,8 @@ fn execute(
     while monotonic_ns() < begin_ns {
         std::hint::spin_loop();
     }
-    // The ticks are counted within the time, so that none of them is beyond it if another thread takes the CPU between two readings.
+    // The time begins before the first count and ends after the last. So each tick that is counted is within it, even if another thread
+    // takes the CPU between two readings.
     let from_ns = monotonic_ns();
     let before = ticks.count(executions.tick);
     program.run();
