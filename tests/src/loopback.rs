@@ -4,6 +4,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::process;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+/// A port at which nobody listens: a host gives no port below 1024 to a server that asks for any.
+pub const NOBODYS_PORT: u16 = 1;
+
 /// Returns an endpoint at a loopback address of its own, with a port that the host chooses.
 ///
 /// A test calls a server that has ended and expects that nobody is there. At an address that all tests have, the host gives the same

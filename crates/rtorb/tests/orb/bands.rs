@@ -19,6 +19,7 @@ use rtorb::{
     SystemException, WaitStrategy,
 };
 use rtorb_tests::fake::{FakeServer, Peer, reply, yes};
+use rtorb_tests::loopback::NOBODYS_PORT;
 use rtorb_tests::ours::Ours;
 use rtorb_tests::raw::Stream;
 use rtorb_tests::running::until;
@@ -27,9 +28,6 @@ use rtorb_tests::stubs::Cubit;
 
 const LOCATE_REQUEST: u8 = 3;
 const LOCATE_REPLY: u8 = 4;
-
-/// Nobody listens there: the host gives no port below 1024 to the servers of other tests.
-const NOBODYS_PORT: u16 = 1;
 
 #[test]
 fn a_call_goes_to_the_lane_of_its_priority_and_says_it() {

@@ -9,6 +9,7 @@ use crate::started_calls::LEADING;
 use rtorb::exception::{OMG, Phase};
 use rtorb::{CompletionStatus, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder, SystemException};
 use rtorb_tests::fake::{FakeServer, Peer, reference_at, reply, yes};
+use rtorb_tests::loopback::NOBODYS_PORT;
 use rtorb_tests::ours::Ours;
 use rtorb_tests::raw::{CLOSE_CONNECTION, Connection, FRAGMENT, REPLY, Request, Stream};
 use rtorb_tests::running::{PATIENCE, until};
@@ -21,8 +22,7 @@ const SHORT: Duration = Duration::from_millis(200);
 
 #[test]
 fn a_refused_connection_is_transient_at_connect() {
-    // The host gives no port below 1024 to the servers of other tests.
-    let failed = call(Orb::builder(), &reference_at("127.0.0.1", 1));
+    let failed = call(Orb::builder(), &reference_at("127.0.0.1", NOBODYS_PORT));
     expect(
         &failed,
         ExceptionKind::Transient,

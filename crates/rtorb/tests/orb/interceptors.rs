@@ -16,6 +16,7 @@ use rtorb::{
 use rtorb_tests::crane::{
     MachineDeferredServant, Overload, Winch, WinchDeferredServant, WinchLiftError,
 };
+use rtorb_tests::loopback::NOBODYS_PORT;
 use rtorb_tests::ours::{Ours, Wide, check_cubit, check_desk, check_nested};
 use rtorb_tests::running::until;
 use rtorb_tests::scratch::Scratch;
@@ -34,9 +35,6 @@ use std::time::Duration;
 
 /// Longer than any test needs.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Nobody listens there: the host gives no port below 1024 to the servers of other tests.
-const NOWHERE: &str = "127.0.0.1:1";
 
 /// A service context of these tests.
 const TRACE: u32 = 0x7472_6163;
@@ -601,7 +599,7 @@ fn an_interceptor_sends_a_request_that_failed_to_another_server() {
     let flow = Flow::with_client(|log| Seer::forwarding("b", log, "receive_exception", to));
     let gone = flow
         .client
-        .string_to_object(&format!("corbaloc:iiop:{NOWHERE}/Desk"));
+        .string_to_object(&format!("corbaloc:iiop:127.0.0.1:{NOBODYS_PORT}/Desk"));
     let desk = Desk::unchecked_narrow(gone.expect("a reference"));
     assert_eq!(desk.level(), Ok(0));
     let seen = of_level(&flow.sent);
@@ -852,7 +850,8 @@ fn a_started_call_that_is_forwarded_after_its_deadline_is_not_sent() {
     // The connection is open: nothing else takes the time to look at the deadline.
     desk_by(&client, &elsewhere).level().expect("it is served");
     served.take();
-    let object = client.string_to_object(&format!("corbaloc:iiop:1.2@{NOWHERE}/Desk"));
+    let object =
+        client.string_to_object(&format!("corbaloc:iiop:1.2@127.0.0.1:{NOBODYS_PORT}/Desk"));
     let object = object.expect("a reference").with_timeout(deadline);
     let started = object.start("_get_level", |_| Ok(()), |r| r.primitive::<i32>());
     let late = started.wait().expect_err("its deadline has passed");
@@ -1023,7 +1022,8 @@ fn started_calls_follow_interceptors_and_servers() {
 fn a_call_whose_interceptor_forwards_it_to_a_place_that_is_down_goes_back_to_the_original_one() {
     let (ours, elsewhere) = (Ours::serve(), Ours::serve());
     elsewhere.desk.set_level(5).expect("it is served");
-    let down = (ours.orb).string_to_object(&format!("corbaloc:iiop:1.2@{NOWHERE}/Desk"));
+    let down =
+        (ours.orb).string_to_object(&format!("corbaloc:iiop:1.2@127.0.0.1:{NOBODYS_PORT}/Desk"));
     let down = down.expect("a reference").ior().clone();
     let places = [down, elsewhere.desk.as_object().ior().clone()];
     let nobody = nobody(&ours);
