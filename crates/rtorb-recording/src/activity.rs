@@ -184,7 +184,7 @@ impl Activity {
         });
         let of_threads = met.filter(|turn| threads.contains(&turn.thread));
         let apart = of_threads.map(|turn| {
-            // What is within a turn by more than the resolution is so surely, and everything closer than that is equal.
+            // A moment is surely in a turn if the ends of the turn are farther from it than the resolution. Gaps below that count as none.
             let (after_begin, before_end) = (
                 turn.begin_ns.saturating_add(RESOLUTION_NS),
                 at_ns.saturating_add(RESOLUTION_NS),
@@ -330,11 +330,14 @@ impl Replay {
                 self.found.faults.entry(thread).or_default().push(at_ns);
             }
             TraceEventKind::Woken { thread, priority } => {
-                let known = self.doing.get(&thread);
-                if known.is_none_or(|known| known.state == ThreadState::Asleep) {
-                    self.begin(thread, at_ns, ThreadState::Ready, cpu, priority);
-                } else if known.is_some_and(|known| known.state == ThreadState::Running) {
-                    self.woken_early.insert(thread, at_ns);
+                match self.doing.get(&thread).map(|known| known.state) {
+                    None | Some(ThreadState::Asleep) => {
+                        self.begin(thread, at_ns, ThreadState::Ready, cpu, priority);
+                    }
+                    Some(ThreadState::Running) => {
+                        self.woken_early.insert(thread, at_ns);
+                    }
+                    Some(ThreadState::Ready) => {}
                 }
             }
             TraceEventKind::Switched {
@@ -344,7 +347,8 @@ impl Replay {
                 to,
                 to_priority,
             } => {
-                // One that was woken does not sleep: if the record says so, the two came in the other order, on two CPUs within 1 us.
+                // A thread that is woken while it runs does not go to sleep. If the record says both of one microsecond, it slept first, and
+                // was then woken from another CPU.
                 let was_woken = self.woken_early.remove(&from) == Some(at_ns);
                 let state = if is_preempted || was_woken {
                     ThreadState::Ready

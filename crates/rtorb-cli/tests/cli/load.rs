@@ -250,7 +250,7 @@ fn members(group: u32) -> Vec<u32> {
     processes().filter(is_member).collect()
 }
 
-/// Whether a group that was killed ends. On a busy host, who has nice 19 may wait for seconds for the time to do it.
+/// Returns whether a group that was killed ends. On a busy host, a process of nice 19 may need seconds to end.
 fn ends(group: u32) -> bool {
     let ended = || members(group).is_empty().then_some(());
     within(WITHIN, ended).is_some()

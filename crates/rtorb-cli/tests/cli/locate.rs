@@ -51,7 +51,7 @@ impl Started {
         Self(Pid::from_raw(said[number - 1].parse().unwrap()).unwrap())
     }
 
-    /// Kills it, and waits until its last thread has ended, and so nobody listens at its port.
+    /// Kills it and waits until its last thread has ended: then nobody listens at its port.
     fn end(self) {
         kill_process(self.0, Signal::KILL).unwrap();
         let id = self.0.as_raw_nonzero();

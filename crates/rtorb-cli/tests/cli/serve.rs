@@ -267,7 +267,7 @@ fn a_request_that_does_not_fit_the_interface_is_reported_and_fails_the_run() {
 #[test]
 fn a_key_leads_to_the_server_which_may_return_itself() {
     let bench = Bench::new();
-    // No other test takes the port while nobody listens there.
+    // While the server is down, no other test can take its port.
     let listen = own_endpoint();
     let key = ["--key", "Valve"];
     let server = bench.valve("valve.toml", &[&key[..], &["--listen", &listen]].concat());
@@ -436,16 +436,8 @@ fn calls_of_an_unknown_interface_pass_as_bytes() {
     let target = bench.valve("valve.toml", &[]);
     let (ior, session) = (bench.path("proxy.ior"), bench.path("own.jsonl"));
     let [reference, out] = [&ior, &session].map(|path| path.to_str().unwrap());
-    let mut proxy = Running::start(&[
-        "record",
-        &target.reference,
-        "--ior-file",
-        reference,
-        "--out",
-        out,
-        "--timeout",
-        "60s",
-    ]);
+    let record = ["record", &target.reference, "--ior-file", reference];
+    let mut proxy = Running::start(&[&record[..], &["--out", out], &PATIENT].concat());
     within(Duration::from_secs(20), || ior.exists().then_some(())).expect("it becomes ready");
     for arguments in [
         &["turn", "90"][..],

@@ -107,7 +107,7 @@ impl Marked {
         of_this_run.filter(|command| !command.is_empty()).collect()
     }
 
-    /// Waits until no process of this run is left. On a busy host, one of the load that was killed may wait for seconds for the time to end.
+    /// Waits until no process of this run is left. On a busy host, a killed process of the load may need seconds to end.
     pub(crate) fn leaves_nothing(&self) {
         let gone = || self.left_behind().is_empty().then_some(());
         let gone = within(Duration::from_secs(60), gone);

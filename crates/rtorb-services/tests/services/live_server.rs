@@ -111,7 +111,7 @@ fn change_under_load(builder: OrbBuilder, new: fn(&Orb, Schedule) -> ServerSched
             let text = &texts[object];
             scope.spawn(move || call(text, object, counts))
         });
-        // The other caller of one that has panicked ends with the last change.
+        // If one caller has panicked, the other one ends with the last change.
         until("both call", || {
             let has_panicked = callers.iter().any(thread::ScopedJoinHandle::is_finished);
             (has_panicked || calling.load(Ordering::SeqCst) == 2).then_some(())

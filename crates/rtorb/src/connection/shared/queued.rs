@@ -175,8 +175,8 @@ impl SharedConnection {
         ReplyError::NotSent
     }
 
-    /// Ends the connection if a part of a request is sent, the socket takes no more of it, and nobody awaits that request any more: no deadline
-    /// of its own does so.
+    /// Ends the connection if it is stuck in a request that nobody awaits: a part of the request is sent, and the socket takes no more. No
+    /// deadline of that request ends the connection any more.
     #[cold]
     fn leave_if_stuck(&self, waiting: &mut WaitingThreads) {
         let stuck = waiting.queue.stuck();
