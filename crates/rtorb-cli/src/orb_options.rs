@@ -66,6 +66,9 @@ struct TlsOptions {
     /// TLS: file with lists of revoked certificates, in PEM.
     #[arg(long, value_name = "FILE")]
     tls_crl: Option<String>,
+    /// TLS: make no connection over TCP without it. UNIX sockets and shared memory stay on this host, and are possible.
+    #[arg(long)]
+    tls_required: bool,
 }
 
 /// Further options of the ORB of a server.
@@ -113,6 +116,7 @@ impl ClientOptions {
     fn arguments(&self) -> Vec<String> {
         let config = self.config.as_ref().map(|path| path.display().to_string());
         let best_effort = self.best_effort.then(|| "yes".to_owned());
+        let tls_required = self.tls.tls_required.then(|| "yes".to_owned());
         let mut arguments = arguments([
             ("-ORBConfigFile", &config),
             ("-ORBPreset", &self.preset),
@@ -126,6 +130,7 @@ impl ClientOptions {
             ("-ORBTlsKey", &self.tls.tls_key),
             ("-ORBTlsCa", &self.tls.tls_ca),
             ("-ORBTlsCrl", &self.tls.tls_crl),
+            ("-ORBTlsRequired", &tls_required),
         ]);
         for named in &self.init_ref {
             arguments.extend(["-ORBInitRef".to_owned(), named.clone()]);
@@ -243,13 +248,15 @@ fn text_of(error: &OrbError) -> String {
 }
 
 /// The `-ORB` options whose values only the ORB checks, or which its texts name, and their names on this command line.
-const OPTION_NAMES: [(&str, &str); 6] = [
+const OPTION_NAMES: [(&str, &str); 8] = [
     ("-ORBBands", "--bands"),
     ("-ORBInitRef", "--init-ref"),
     ("-ORBLanes", "--lanes"),
     ("-ORBListenEndpoints", "--listen"),
     ("-ORBPoolThreads", "--pool-threads"),
     ("-ORBPriorityMapping", "--priority-mapping"),
+    ("-ORBTlsCa", "--tls-ca"),
+    ("-ORBTlsRequired", "--tls-required"),
 ];
 
 /// Returns true if the options are wrong, and false if the host is the cause.

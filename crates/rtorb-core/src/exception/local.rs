@@ -207,6 +207,10 @@ local! {
         NAME_NOT_ALLOWED = RTORB | 0x29,
             "the names of the client's certificate may not call this adapter: call with a certificate that may, or add its name to the \
              server's access rule";
+        /// This ORB makes no plain connection, and the reference offers no other.
+        PLAIN_REFUSED = RTORB | 0x2a,
+            "this ORB makes no connection without TLS (-ORBTlsRequired), and the reference offers none with it: have the server listen at \
+             ssliop:// and take the reference that it has then, or write corbaloc:ssliop:HOST:PORT/KEY; on the same host, a UNIX socket does too";
     }
     InvPolicy {
         /// A client asks for an impossible band.

@@ -8,3 +8,4 @@ mod faults;
 mod page;
 mod pki;
 mod references;
+mod required;

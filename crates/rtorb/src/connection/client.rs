@@ -47,6 +47,8 @@ pub(crate) struct ClientCore {
     pub(crate) deadline_form: DeadlineForm,
     pub(crate) shared_memory: shared_memory::Settings,
     pub(crate) secure_transport: Option<Arc<dyn SecureTransport>>,
+    /// True if no connection over TCP is made without TLS.
+    pub(crate) requires_tls: bool,
     /// True if a new connection for a band sends its priorities to the server first.
     pub(crate) binds_priority_bands: bool,
     pub(crate) sharing: Sharing,

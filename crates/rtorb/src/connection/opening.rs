@@ -125,6 +125,12 @@ fn connect(invocation: &Invocation<'_>, opening: Deadline) -> Result<Stream, Uno
     let until_ns = opening.at_ns().unwrap_or(u64::MAX);
     let in_connect = |errno| (Phase::Connect, errno);
     let stream = match &*endpoint.endpoint {
+        Endpoint::Tcp { .. } if core.requires_tls => {
+            return Err(Unopened {
+                phase: Phase::Connect,
+                failure: Failure::Refused(local::PLAIN_REFUSED),
+            });
+        }
         Endpoint::Tcp { host, port } => tcp::connect(&core.resolver, host, *port, until_ns)?,
         Endpoint::Tls { host, port } => {
             let stream = tcp::connect(&core.resolver, host, *port, until_ns)?;

@@ -434,6 +434,7 @@ impl OrbBuilder {
                 group: config.shm_group.take().map(|group| group.0),
             },
             secure_transport: None,
+            requires_tls: config.tls_required == Some(true),
             binds_priority_bands: config.bind_priority_bands.unwrap_or(false),
             sharing: if config.bidirectional == Some(true) {
                 Sharing::Bidirectional(BidirectionalTable::default())
@@ -460,17 +461,22 @@ impl OrbBuilder {
     fn take_secure_transport(&mut self) -> Result<Option<Arc<dyn SecureTransport>>, OrbError> {
         let given = self.secure_transport.take();
         let files = self.config.security_files();
-        if files.is_empty() {
-            return Ok(given);
-        }
-        let wrong = |reason| OrbError::Option {
-            option: "TLS".to_owned(),
+        let wrong = |option: &str, reason| OrbError::Option {
+            option: option.to_owned(),
             reason,
         };
+        if files.is_empty() {
+            if given.is_none() && self.config.tls_required == Some(true) {
+                return Err(wrong("-ORBTlsRequired", WITHOUT_TLS.to_owned()));
+            }
+            return Ok(given);
+        }
         let provider = self.security_provider.ok_or_else(|| {
-            wrong("this program has no TLS: the command is built with `--features tls`, another with rtorb-tls and OrbBuilder::security_provider".to_owned())
+            wrong("TLS", "this program has no TLS: the command is built with `--features tls`, another with rtorb-tls and OrbBuilder::security_provider".to_owned())
         })?;
-        provider(&files).map(Some).map_err(wrong)
+        provider(&files)
+            .map(Some)
+            .map_err(|reason| wrong("TLS", reason))
     }
 
     /// Returns the value of an option, or notes the mistake.
@@ -515,6 +521,9 @@ impl OrbBuilder {
             if let (Ok(strategies), Some(true)) = (&strategies, self.config.bidirectional) {
                 let checked = check_bidirectional(*strategies);
                 self.checked("-ORBBidirectional", checked);
+                let is_plain = self.config.tls_required != Some(true);
+                let checked = is_plain.then_some(()).ok_or(BIDIRECTIONAL_IS_PLAIN);
+                self.checked("-ORBTlsRequired", checked.map_err(str::to_owned));
             }
             self.mistakes.extend(strategies.clone().err());
         }
@@ -723,6 +732,13 @@ setters! {
     /// options are an error.
     security_provider(provider: SecurityProvider) => security_provider = Some(provider);
 
+    /// Makes no connection over TCP without TLS. A call by a reference that offers none gets NO_PERMISSION, and nothing is sent; of several
+    /// addresses, those without TLS are left out. It needs a secure transport, and excludes [`bidirectional`](Self::bidirectional).
+    ///
+    /// UNIX sockets, shared memory and calls of this ORB's own objects on the calling thread do not leave the host, and are possible. TCP to
+    /// an address of this host is refused too: the address does not prove who listens there.
+    require_tls() => config.tls_required = Some(true);
+
     /// The byte order of messages; this machine's by default. Tests use it to act as a peer with another byte order.
     byte_order(order: ByteOrder) => byte_order = Some(order);
 
@@ -820,6 +836,12 @@ fn giop_version(version: Version) -> Result<Version, String> {
         Err(format!("must be from 1.0 to 1.2, not {version}"))
     }
 }
+
+/// The reason why an ORB without TLS cannot require it.
+const WITHOUT_TLS: &str = "this ORB has no TLS to require: give -ORBTlsCa FILE to a program that is built with rtorb-tls, or OrbBuilder::secure_transport";
+
+/// The reason why an ORB that requires TLS has no bidirectional connections.
+const BIDIRECTIONAL_IS_PLAIN: &str = "connections that carry calls of both ends (-ORBBidirectional) are plain, so calls would go out without TLS: choose one of both options";
 
 /// Checks the strategies of an ORB with bidirectional connections.
 fn check_bidirectional(strategies: Strategies) -> Result<(), String> {

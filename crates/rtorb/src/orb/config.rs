@@ -142,6 +142,8 @@ settings! {
         tls_ca: Option<PathBuf> => TlsCa "FILE" by text,
         /// TLS: the file with lists of revoked certificates, in PEM.
         tls_crl: Option<PathBuf> => TlsCrl "FILE" by text,
+        /// TLS: whether this ORB makes no connection over TCP without it. UNIX sockets, shared memory and calls of its own objects stay on this host, and are possible.
+        tls_required: Option<bool> => TlsRequired "yes|no" by yes_or_no,
         /// TLS: what a server asks of its clients.
         tls_clients: Option<ClientCertificates> => TlsClients "required|optional|none" by text,
         /// Endpoints of the server, and of the first lane of its own pool. `ssliop://HOST:PORT` is one over TLS. `iiop://HOST:PORT/publish=HOST:PORT` puts that address into references, `portspan=N` takes the first free one of N ports, and `&` joins such options.

@@ -113,6 +113,9 @@ pub(crate) fn routes(
         let left = ROUTES_MAX - routes.len();
         routes.extend(of_profile.into_iter().filter_map(route_to).take(left));
     }
+    if client.core.requires_tls && routes.iter().any(|route| !is_plain(route)) {
+        routes.retain(|route| !is_plain(route));
+    }
     // If any endpoint has a lane, endpoints without one are for clients that do not know lanes.
     if routes.iter().any(|route| route.priority.is_some()) {
         routes.retain(|route| route.priority.is_some());
@@ -128,6 +131,11 @@ pub(crate) fn routes(
         });
     }
     routes
+}
+
+/// Returns true for a route over TCP without TLS.
+fn is_plain(route: &Route) -> bool {
+    matches!(*route.endpoint.endpoint, Endpoint::Tcp { .. })
 }
 
 /// Returns the key in the first profile that this ORB can read.
