@@ -3,6 +3,7 @@
 use rtorb::security::PeerIdentity;
 use rustls::pki_types::CertificateDer;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
@@ -43,14 +44,17 @@ pub(crate) struct RefusedCertificate {
     pub(crate) description: String,
     /// True if it names itself as its authority.
     pub(crate) is_self_signed: bool,
+    /// The file of the lists of revoked certificates by which it was refused.
+    pub(crate) revocations: Option<PathBuf>,
 }
 
 impl RefusedCertificate {
-    pub(crate) fn of(der: &CertificateDer<'_>) -> Self {
+    pub(crate) fn of(der: &CertificateDer<'_>, revocations: Option<PathBuf>) -> Self {
         let Ok((_, certificate)) = X509Certificate::from_der(der) else {
             return Self {
                 description: "a certificate that cannot be read".to_owned(),
                 is_self_signed: false,
+                revocations,
             };
         };
         let is_self_signed = certificate.subject() == certificate.issuer();
@@ -73,6 +77,7 @@ impl RefusedCertificate {
                 validity.not_after
             ),
             is_self_signed,
+            revocations,
         }
     }
 }

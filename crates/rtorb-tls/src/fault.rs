@@ -2,7 +2,9 @@
 
 use crate::certificate::RefusedCertificate;
 use rtorb::security::{HandshakeError, HandshakeFault};
+use rustls::pki_types::UnixTime;
 use rustls::{AlertDescription, CertificateError, Error};
+use x509_parser::time::ASN1Time;
 
 /// Returns the cause of a failed handshake. `refused` is the certificate that was looked at last.
 pub(crate) fn of_error(error: &Error, refused: Option<&RefusedCertificate>) -> HandshakeError {
@@ -17,7 +19,7 @@ pub(crate) fn of_error(error: &Error, refused: Option<&RefusedCertificate>) -> H
         _ => error.to_string(),
     };
     let detail = match error {
-        Error::InvalidCertificate(reason) => format!("{about}: {}", words(reason)),
+        Error::InvalidCertificate(reason) => format!("{about}: {}", words(reason, refused)),
         Error::NoCertificatesPresented => "the peer shows no certificate".to_owned(),
         _ => about,
     };
@@ -57,6 +59,8 @@ fn of_certificate(
             HandshakeFault::OtherName
         }
         CertificateError::Revoked => HandshakeFault::Revoked,
+        CertificateError::ExpiredRevocationList
+        | CertificateError::ExpiredRevocationListContext { .. } => HandshakeFault::OldRevocations,
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             HandshakeFault::Untrusted
         }
@@ -66,7 +70,7 @@ fn of_certificate(
 }
 
 /// Returns what is wrong with a certificate.
-fn words(reason: &CertificateError) -> String {
+fn words(reason: &CertificateError, refused: Option<&RefusedCertificate>) -> String {
     match reason {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "it has expired".to_owned()
@@ -78,10 +82,26 @@ fn words(reason: &CertificateError) -> String {
             format!("it is not for {}", expected.to_str())
         }
         CertificateError::Revoked => "it is revoked".to_owned(),
+        CertificateError::ExpiredRevocationListContext { next_update, .. } => {
+            let file = refused.and_then(|refused| refused.revocations.as_ref());
+            let file = file.map_or(String::new(), |file| format!(" in {}", file.display()));
+            let due = date(*next_update);
+            format!(
+                "the list of revoked certificates of its authority{file} is out of date: the next one was due on {due} (nextUpdate)"
+            )
+        }
         CertificateError::UnknownIssuer => "no trusted authority has signed it".to_owned(),
         CertificateError::BadSignature => {
             "the trusted authority of that name has not signed it".to_owned()
         }
         other => other.to_string(),
     }
+}
+
+fn date(time: UnixTime) -> String {
+    let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+    ASN1Time::from_timestamp(seconds).map_or_else(
+        |_| format!("second {seconds} after 1970"),
+        |time| time.to_string(),
+    )
 }

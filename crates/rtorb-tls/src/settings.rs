@@ -69,9 +69,15 @@ impl TlsBuilder {
     }
 
     /// The file with lists of revoked certificates, in PEM. A certificate whose authority has no list there is not revoked. Of several lists of
-    /// one authority, the one that was made last counts.
+    /// one authority, the one that was made last counts. Once the next list of an authority is due, none of its certificates is accepted.
     pub fn revocations(mut self, file: impl Into<PathBuf>) -> Self {
         self.files.revocations = Some(file.into());
+        self
+    }
+
+    /// Lets a list of revoked certificates count also after the time at which the next one was due.
+    pub fn accept_expired_revocations(mut self) -> Self {
+        self.files.accepts_expired_revocations = true;
         self
     }
 
@@ -138,6 +144,7 @@ impl TlsBuilder {
             authorities,
             revocations,
             provider,
+            files: &self.files,
         };
         Ok(Configs {
             client: trust.client(identity.as_ref())?,
@@ -229,29 +236,36 @@ impl Identity {
 }
 
 /// Whom to trust.
-struct Trust {
+struct Trust<'f> {
     authorities: Option<Arc<RootCertStore>>,
     revocations: Vec<CertificateRevocationListDer<'static>>,
     provider: Arc<CryptoProvider>,
+    files: &'f SecurityFiles,
 }
 
-impl Trust {
+impl Trust<'_> {
     fn client(&self, identity: Option<&Identity>) -> Result<Option<Arc<ClientConfig>>, TlsError> {
         let Some(authorities) = &self.authorities else {
             return Ok(None);
         };
         let provider = &self.provider;
         let roots = Arc::clone(authorities);
-        let verifier = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider))
+        let mut verifier = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider))
             .with_crls(self.revocations.iter().cloned())
-            .allow_unknown_revocation_status()
-            .build()
-            .map_err(|error| TlsError::Trust(error.to_string()))?;
+            .allow_unknown_revocation_status();
+        if !self.files.accepts_expired_revocations {
+            verifier = verifier.enforce_revocation_expiration();
+        }
+        let verifier = verifier.build();
+        let verifier = verifier.map_err(|error| TlsError::Trust(error.to_string()))?;
         let builder = ClientConfig::builder_with_provider(Arc::clone(provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| TlsError::Trust(error.to_string()))?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(NotingServerVerifier(verifier)));
+            .with_custom_certificate_verifier(Arc::new(NotingServerVerifier {
+                verifier,
+                revocations: self.files.revocations.clone(),
+            }));
         let mut config = match identity {
             None => builder.with_no_client_auth(),
             Some(identity) => builder
@@ -279,18 +293,22 @@ impl Trust {
             (_, None) => return Err(TlsError::NoAuthority),
             (clients, Some(authorities)) => {
                 let roots = Arc::clone(authorities);
-                let verifier =
+                let mut verifier =
                     WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(provider))
                         .with_crls(self.revocations.iter().cloned())
                         .allow_unknown_revocation_status();
-                let verifier = if clients == ClientCertificates::Optional {
-                    verifier.allow_unauthenticated()
-                } else {
-                    verifier
-                };
+                if !self.files.accepts_expired_revocations {
+                    verifier = verifier.enforce_revocation_expiration();
+                }
+                if clients == ClientCertificates::Optional {
+                    verifier = verifier.allow_unauthenticated();
+                }
                 let verifier = verifier.build();
                 let verifier = verifier.map_err(|error| TlsError::Trust(error.to_string()))?;
-                builder.with_client_cert_verifier(Arc::new(NotingClientVerifier(verifier)))
+                builder.with_client_cert_verifier(Arc::new(NotingClientVerifier {
+                    verifier,
+                    revocations: self.files.revocations.clone(),
+                }))
             }
         };
         let config = builder.with_single_cert(identity.chain.clone(), identity.key.clone_key());

@@ -6,6 +6,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 thread_local! {
@@ -18,16 +19,25 @@ pub(crate) fn take_refused() -> Option<RefusedCertificate> {
     REFUSED.take()
 }
 
-fn note<T>(end_entity: &CertificateDer<'_>, verified: Result<T, Error>) -> Result<T, Error> {
+/// Remembers the certificate if it is refused. `revocations` is the file of the lists of revoked certificates.
+fn note<T>(
+    end_entity: &CertificateDer<'_>,
+    revocations: Option<&PathBuf>,
+    verified: Result<T, Error>,
+) -> Result<T, Error> {
     if verified.is_err() {
-        REFUSED.set(Some(RefusedCertificate::of(end_entity)));
+        let refused = RefusedCertificate::of(end_entity, revocations.cloned());
+        REFUSED.set(Some(refused));
     }
     verified
 }
 
 /// Verifies the certificates of servers.
 #[derive(Debug)]
-pub(crate) struct NotingServerVerifier(pub(crate) Arc<dyn ServerCertVerifier>);
+pub(crate) struct NotingServerVerifier {
+    pub(crate) verifier: Arc<dyn ServerCertVerifier>,
+    pub(crate) revocations: Option<PathBuf>,
+}
 
 impl ServerCertVerifier for NotingServerVerifier {
     fn verify_server_cert(
@@ -38,10 +48,14 @@ impl ServerCertVerifier for NotingServerVerifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let verified =
-            self.0
-                .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        note(end_entity, verified)
+        let verified = self.verifier.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
+        note(end_entity, self.revocations.as_ref(), verified)
     }
 
     fn verify_tls12_signature(
@@ -50,7 +64,7 @@ impl ServerCertVerifier for NotingServerVerifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, cert, dss)
+        self.verifier.verify_tls12_signature(message, cert, dss)
     }
 
     fn verify_tls13_signature(
@@ -59,29 +73,32 @@ impl ServerCertVerifier for NotingServerVerifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, cert, dss)
+        self.verifier.verify_tls13_signature(message, cert, dss)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.verifier.supported_verify_schemes()
     }
 }
 
 /// Verifies the certificates of clients.
 #[derive(Debug)]
-pub(crate) struct NotingClientVerifier(pub(crate) Arc<dyn ClientCertVerifier>);
+pub(crate) struct NotingClientVerifier {
+    pub(crate) verifier: Arc<dyn ClientCertVerifier>,
+    pub(crate) revocations: Option<PathBuf>,
+}
 
 impl ClientCertVerifier for NotingClientVerifier {
     fn offer_client_auth(&self) -> bool {
-        self.0.offer_client_auth()
+        self.verifier.offer_client_auth()
     }
 
     fn client_auth_mandatory(&self) -> bool {
-        self.0.client_auth_mandatory()
+        self.verifier.client_auth_mandatory()
     }
 
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        self.0.root_hint_subjects()
+        self.verifier.root_hint_subjects()
     }
 
     fn verify_client_cert(
@@ -90,8 +107,10 @@ impl ClientCertVerifier for NotingClientVerifier {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        let verified = self.0.verify_client_cert(end_entity, intermediates, now);
-        note(end_entity, verified)
+        let verified = self
+            .verifier
+            .verify_client_cert(end_entity, intermediates, now);
+        note(end_entity, self.revocations.as_ref(), verified)
     }
 
     fn verify_tls12_signature(
@@ -100,7 +119,7 @@ impl ClientCertVerifier for NotingClientVerifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, cert, dss)
+        self.verifier.verify_tls12_signature(message, cert, dss)
     }
 
     fn verify_tls13_signature(
@@ -109,10 +128,10 @@ impl ClientCertVerifier for NotingClientVerifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, cert, dss)
+        self.verifier.verify_tls13_signature(message, cert, dss)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.verifier.supported_verify_schemes()
     }
 }

@@ -151,6 +151,9 @@ pub enum HandshakeFault {
     /// The certificate of the peer is revoked.
     #[error("the certificate is revoked")]
     Revoked,
+    /// The list of revoked certificates of the peer's authority is out of date.
+    #[error("the list of revoked certificates is out of date")]
+    OldRevocations,
     /// The certificate of the peer leads to no trusted authority.
     #[error("the certificate is of no trusted authority")]
     Untrusted,
@@ -180,6 +183,7 @@ impl HandshakeError {
             HandshakeFault::OtherTime => local::CERTIFICATE_EXPIRED,
             HandshakeFault::OtherName => local::CERTIFICATE_OF_OTHER_NAME,
             HandshakeFault::Revoked => local::CERTIFICATE_REVOKED,
+            HandshakeFault::OldRevocations => local::REVOCATIONS_EXPIRED,
             HandshakeFault::Untrusted => local::CERTIFICATE_UNTRUSTED,
             HandshakeFault::Unusable => local::CERTIFICATE_UNUSABLE,
             HandshakeFault::Refused => local::OWN_CERTIFICATE_REFUSED,
@@ -202,6 +206,9 @@ pub struct SecurityFiles {
     pub authorities: Option<std::path::PathBuf>,
     /// The lists of revoked certificates.
     pub revocations: Option<std::path::PathBuf>,
+    /// True if a list of revoked certificates counts also after the time at which the next one was due. Otherwise no certificate of its
+    /// authority is accepted then.
+    pub accepts_expired_revocations: bool,
     /// What a server asks of its clients.
     pub clients: ClientCertificates,
 }

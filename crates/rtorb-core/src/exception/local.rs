@@ -211,6 +211,10 @@ local! {
         PLAIN_REFUSED = RTORB | 0x2a,
             "this ORB makes no connection without TLS (-ORBTlsRequired), and the reference offers none with it: have the server listen at \
              ssliop:// and take the reference that it has then, or write corbaloc:ssliop:HOST:PORT/KEY; on the same host, a UNIX socket does too";
+        /// A list of revoked certificates is out of date.
+        REVOCATIONS_EXPIRED = RTORB | 0x2b,
+            "a list of revoked certificates of this ORB is out of date, so it is not known whether the peer's certificate is revoked: put the newest \
+             list of its authority into the file of -ORBTlsCrl, set the clock of this host, or accept such lists (-ORBTlsExpiredCrl yes)";
     }
     InvPolicy {
         /// A client asks for an impossible band.

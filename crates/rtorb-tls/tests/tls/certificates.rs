@@ -2,6 +2,9 @@
 
 use crate::calls::cubit;
 use crate::pki::{Pki, nameless, orb, serving};
+use rcgen::{
+    CertificateRevocationListParams, Issuer, KeyIdMethod, KeyPair, SerialNumber, date_time_ymd,
+};
 use rtorb::exception::local;
 use rtorb::security::ClientCertificates;
 use rtorb::{CompletionStatus, ExceptionKind, OrbBuilder, SystemException, Warning};
@@ -10,6 +13,7 @@ use rtorb_tests::running::until;
 use rtorb_tls::TlsBuilder;
 use rtorb_tls::keys::{Purpose, Validity};
 use std::fs;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 const EXPIRED: Validity = Validity {
@@ -163,6 +167,62 @@ fn a_list_that_is_appended_revokes() {
     let (exception, report) = refused_client(server, pki.with(&lost));
     check(&exception, &local::OWN_CERTIFICATE_REFUSED, &[]);
     assert!(report.contains("it is revoked"), "{report}");
+}
+
+/// Writes a list of the authority of which the next one was due in 2021. Returns its file.
+fn old_list(pki: &Pki) -> PathBuf {
+    let read = |name| fs::read_to_string(pki.folder.join(name)).expect("it is there");
+    let key = KeyPair::from_pem(&read("ca.key")).expect("a key");
+    let issuer = Issuer::from_ca_cert_pem(&read("ca.pem"), key).expect("an authority");
+    let list = CertificateRevocationListParams {
+        this_update: date_time_ymd(2020, 1, 1),
+        next_update: date_time_ymd(2021, 2, 3),
+        crl_number: SerialNumber::from(1_u64),
+        issuing_distribution_point: None,
+        revoked_certs: Vec::new(),
+        key_identifier_method: KeyIdMethod::Sha256,
+    };
+    let text = list.signed_by(&issuer).and_then(|list| list.pem());
+    let file = pki.folder.join("old.pem");
+    fs::write(&file, text.expect("a list")).expect("the folder can be written");
+    file
+}
+
+#[test]
+fn a_list_of_which_the_next_one_is_due_is_named() {
+    let pki = Pki::new();
+    let lists = old_list(&pki);
+    let (server, client) = (pki.server(), pki.client());
+    let file = lists.display().to_string();
+    let words = ["of server", &file, "Feb  3", "2021", "-ORBTlsExpiredCrl"];
+    let exception = refused(server.clone(), client.clone().revocations(&lists));
+    check(&exception, &local::REVOCATIONS_EXPIRED, &words);
+    let (exception, report) = refused_client(server.clone().revocations(&lists), client.clone());
+    check(&exception, &local::OWN_CERTIFICATE_REFUSED, &[]);
+    for word in ["certificate of client", &file, "2021"] {
+        assert!(report.contains(word), "{word}: {report}");
+    }
+}
+
+#[test]
+fn a_list_of_which_the_next_one_is_due_counts_if_that_is_chosen() {
+    let pki = Pki::new();
+    let lists = old_list(&pki);
+    let accepting = |tls: TlsBuilder| tls.revocations(&lists).accept_expired_revocations();
+    let ours = Ours::serve_as(serving(accepting(pki.server())));
+    let client = orb(accepting(pki.client()));
+    let cubit = cubit(client, &ours.text(ours.cubit.as_object()));
+    assert_eq!(cubit.cube_long(3), Ok(27));
+}
+
+/// The list of another authority does not keep a client from this one.
+#[test]
+fn an_old_list_of_another_authority_refuses_nobody() {
+    let (pki, other) = (Pki::new(), Pki::of("another authority"));
+    let ours = Ours::serve_as(serving(pki.server().revocations(old_list(&other))));
+    let client = orb(pki.client().revocations(old_list(&other)));
+    let cubit = cubit(client, &ours.text(ours.cubit.as_object()));
+    assert_eq!(cubit.cube_long(3), Ok(27));
 }
 
 #[test]

@@ -14,8 +14,13 @@ pub(crate) struct Pki {
 
 impl Pki {
     pub(crate) fn new() -> Self {
+        Self::of("test authority")
+    }
+
+    /// Makes an authority of that name.
+    pub(crate) fn of(name: &str) -> Self {
         let folder = Scratch::new();
-        let authority = Authority::create(&folder, "test authority", Validity::days(2));
+        let authority = Authority::create(&folder, name, Validity::days(2));
         Self {
             authority: authority.expect("the folder can be written"),
             folder,

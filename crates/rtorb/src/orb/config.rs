@@ -142,6 +142,8 @@ settings! {
         tls_ca: Option<PathBuf> => TlsCa "FILE" by text,
         /// TLS: the file with lists of revoked certificates, in PEM.
         tls_crl: Option<PathBuf> => TlsCrl "FILE" by text,
+        /// TLS: whether lists of revoked certificates count also after the time at which the next one was due. Without it, no certificate of such an authority is accepted then.
+        tls_expired_crl: Option<bool> => TlsExpiredCrl "yes|no" by yes_or_no,
         /// TLS: whether this ORB makes no connection over TCP without it. UNIX sockets, shared memory and calls of its own objects stay on this host, and are possible.
         tls_required: Option<bool> => TlsRequired "yes|no" by yes_or_no,
         /// TLS: what a server asks of its clients.
@@ -200,6 +202,7 @@ impl OrbConfig {
             key: self.tls_key.clone(),
             authorities: self.tls_ca.clone(),
             revocations: self.tls_crl.clone(),
+            accepts_expired_revocations: self.tls_expired_crl == Some(true),
             clients: self.tls_clients.unwrap_or_default(),
         }
     }
