@@ -52,7 +52,8 @@ impl Blocking {
             .find(|results| results.experiment == "os/wakeup")?;
         let ours = |series: &&Series| {
             let is = |name: &str, value: &str| series.labels.get(name) == Some(&value.into());
-            is("tool", "rtorb") && !is("cpu", "awake") && series.count > 0
+            let is_right = series.wrong == 0 && series.count > 0;
+            is_right && is("tool", "rtorb") && !is("cpu", "awake")
         };
         let measured: Vec<&Series> = results.series.iter().filter(ours).collect();
         let (without, under): (Vec<&Series>, Vec<&Series>) =
@@ -158,6 +159,18 @@ mod tests {
         assert!((usual.p99 - 30_000.0).abs() <= 100.0, "{usual:?}");
         let beyond = usual.beyond_wakeup.unwrap();
         assert!((beyond - 25_000.0).abs() <= 150.0, "{beyond}");
+    }
+
+    #[test]
+    fn wrong_answers_are_no_bound() {
+        let wrong = Series {
+            wrong: 1,
+            ..wakeups("tmpfs", "loaded", 900_000)
+        };
+        let series = vec![wrong, wakeups("fork", "loaded", 30_000)];
+        let found = Blocking::of(&[&synthetic::results("os/wakeup", series)]).unwrap();
+        assert_eq!((found.bound, found.load.as_str()), (30_000.0, "fork"));
+        assert_eq!(found.loads, ["fork"]);
     }
 
     #[test]
