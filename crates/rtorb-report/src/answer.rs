@@ -2,7 +2,7 @@
 
 use rtorb_host::preflight::Severity;
 use rtorb_results::summary::words::time;
-use rtorb_results::{Results, Series};
+use rtorb_results::{Results, SAMPLES_BEYOND, Series};
 
 use crate::campaign::is_emulated;
 
@@ -158,8 +158,8 @@ const WAKE_UPS: &str = "os/wakeup";
 const TURN_NS: f64 = 1e6;
 /// The calls of one second, which the loop would make.
 const COUNT_OF_VERDICT: u64 = 1_000;
-/// Of fewer calls, two decide the 99th percentile.
-const COUNT_OF_P99: u64 = 200;
+/// Of fewer calls, few decide the 99th percentile, as in a claim.
+const COUNT_OF_P99: u64 = 100 * SAMPLES_BEYOND;
 /// The first one that was measured decides.
 const WAYS: [(&str, &str); 3] = [
     ("tcp", "over TCP"),
@@ -251,6 +251,18 @@ mod tests {
         let mut wrong = calls(60_000);
         wrong.series.iter_mut().for_each(|series| series.wrong = 1);
         assert!(Answer::of(&[&wrong]).is_none());
+    }
+
+    #[test]
+    fn a_percentile_is_shown_of_as_many_calls_as_a_claim_needs() {
+        let shown = |count: u64| {
+            let mut recorder = Recorder::new();
+            (0..count).for_each(|_| recorder.record(9_000));
+            let [_, _, p99, ..] = row("over TCP", &Series::from_recorder(labels([]), &recorder));
+            p99
+        };
+        assert_eq!(shown(999), "too few calls");
+        assert_eq!(shown(1_000), "9.01 us");
     }
 
     #[test]
