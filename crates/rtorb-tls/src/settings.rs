@@ -1,12 +1,14 @@
 //! The settings of TLS, and the files that they name.
 
-use crate::verifier::{NotingClientVerifier, NotingServerVerifier};
+use crate::verifier::NotingVerifier;
 use rtorb::security::{ClientCertificates, SecurityFiles};
 use rtorb::thread::{SchedPolicy, ThreadConfig};
+use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::{Error as PemError, PemObject as _};
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
+use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::cmp::Reverse;
@@ -244,6 +246,14 @@ struct Trust<'f> {
 }
 
 impl Trust<'_> {
+    /// Makes a verifier that remembers what it refuses.
+    fn noting<V: ?Sized>(&self, verifier: Arc<V>) -> Arc<NotingVerifier<V>> {
+        Arc::new(NotingVerifier {
+            verifier,
+            revocations: self.files.revocations.clone(),
+        })
+    }
+
     fn client(&self, identity: Option<&Identity>) -> Result<Option<Arc<ClientConfig>>, TlsError> {
         let Some(authorities) = &self.authorities else {
             return Ok(None);
@@ -262,10 +272,7 @@ impl Trust<'_> {
             .with_safe_default_protocol_versions()
             .map_err(|error| TlsError::Trust(error.to_string()))?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(NotingServerVerifier {
-                verifier,
-                revocations: self.files.revocations.clone(),
-            }));
+            .with_custom_certificate_verifier(self.noting::<dyn ServerCertVerifier>(verifier));
         let mut config = match identity {
             None => builder.with_no_client_auth(),
             Some(identity) => builder
@@ -305,10 +312,7 @@ impl Trust<'_> {
                 }
                 let verifier = verifier.build();
                 let verifier = verifier.map_err(|error| TlsError::Trust(error.to_string()))?;
-                builder.with_client_cert_verifier(Arc::new(NotingClientVerifier {
-                    verifier,
-                    revocations: self.files.revocations.clone(),
-                }))
+                builder.with_client_cert_verifier(self.noting::<dyn ClientCertVerifier>(verifier))
             }
         };
         let config = builder.with_single_cert(identity.chain.clone(), identity.key.clone_key());

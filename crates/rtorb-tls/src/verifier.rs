@@ -1,4 +1,4 @@
-//! Verifiers of certificates that remember which one they refused.
+//! The verifier of certificates, which remembers the one that it refused.
 
 use crate::certificate::RefusedCertificate;
 use core::cell::RefCell;
@@ -19,27 +19,56 @@ pub(crate) fn take_refused() -> Option<RefusedCertificate> {
     REFUSED.take()
 }
 
-/// Remembers the certificate if it is refused. `revocations` is the file of the lists of revoked certificates.
-fn note<T>(
-    end_entity: &CertificateDer<'_>,
-    revocations: Option<&PathBuf>,
-    verified: Result<T, Error>,
-) -> Result<T, Error> {
-    if verified.is_err() {
-        let refused = RefusedCertificate::of(end_entity, revocations.cloned());
-        REFUSED.set(Some(refused));
-    }
-    verified
-}
-
-/// Verifies the certificates of servers.
+/// Verifies the certificates of servers or of clients, and remembers the one that it refuses.
 #[derive(Debug)]
-pub(crate) struct NotingServerVerifier {
-    pub(crate) verifier: Arc<dyn ServerCertVerifier>,
+pub(crate) struct NotingVerifier<V: ?Sized> {
+    pub(crate) verifier: Arc<V>,
+    /// The file of the lists of revoked certificates.
     pub(crate) revocations: Option<PathBuf>,
 }
 
-impl ServerCertVerifier for NotingServerVerifier {
+impl<V: ?Sized> NotingVerifier<V> {
+    fn note<T>(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        verified: Result<T, Error>,
+    ) -> Result<T, Error> {
+        if verified.is_err() {
+            let refused = RefusedCertificate::of(end_entity, self.revocations.clone());
+            REFUSED.set(Some(refused));
+        }
+        verified
+    }
+}
+
+/// Implements what the traits for servers and for clients have in common.
+macro_rules! verify_signatures {
+    () => {
+        fn verify_tls12_signature(
+            &self,
+            message: &[u8],
+            cert: &CertificateDer<'_>,
+            dss: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            self.verifier.verify_tls12_signature(message, cert, dss)
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            cert: &CertificateDer<'_>,
+            dss: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            self.verifier.verify_tls13_signature(message, cert, dss)
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            self.verifier.supported_verify_schemes()
+        }
+    };
+}
+
+impl ServerCertVerifier for NotingVerifier<dyn ServerCertVerifier> {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -48,47 +77,16 @@ impl ServerCertVerifier for NotingServerVerifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let verified = self.verifier.verify_server_cert(
-            end_entity,
-            intermediates,
-            server_name,
-            ocsp_response,
-            now,
-        );
-        note(end_entity, self.revocations.as_ref(), verified)
+        let verifier = &self.verifier;
+        let verified =
+            verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        self.note(end_entity, verified)
     }
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier.verify_tls12_signature(message, cert, dss)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier.verify_tls13_signature(message, cert, dss)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.verifier.supported_verify_schemes()
-    }
+    verify_signatures!();
 }
 
-/// Verifies the certificates of clients.
-#[derive(Debug)]
-pub(crate) struct NotingClientVerifier {
-    pub(crate) verifier: Arc<dyn ClientCertVerifier>,
-    pub(crate) revocations: Option<PathBuf>,
-}
-
-impl ClientCertVerifier for NotingClientVerifier {
+impl ClientCertVerifier for NotingVerifier<dyn ClientCertVerifier> {
     fn offer_client_auth(&self) -> bool {
         self.verifier.offer_client_auth()
     }
@@ -107,31 +105,10 @@ impl ClientCertVerifier for NotingClientVerifier {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        let verified = self
-            .verifier
-            .verify_client_cert(end_entity, intermediates, now);
-        note(end_entity, self.revocations.as_ref(), verified)
+        let verifier = &self.verifier;
+        let verified = verifier.verify_client_cert(end_entity, intermediates, now);
+        self.note(end_entity, verified)
     }
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier.verify_tls12_signature(message, cert, dss)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier.verify_tls13_signature(message, cert, dss)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.verifier.supported_verify_schemes()
-    }
+    verify_signatures!();
 }
