@@ -23,7 +23,7 @@ struct Seen {
     silent_until_ns: u64,
 }
 
-/// How often the thread of the handshakes looks whether files have changed, in nanoseconds.
+/// How often it is looked whether files have changed, in nanoseconds.
 const LOOK_NS: u64 = 1_000_000_000;
 
 /// How often it is reported that the changed files cannot be used, in nanoseconds.
@@ -58,28 +58,30 @@ impl CurrentFiles {
         Ok(())
     }
 
-    /// Reads the files again if they have changed, and tries it again later if they cannot be used. The thread of the handshakes calls it.
-    ///
-    /// # Errors
-    /// As [`reload`](Self::reload), once a minute.
-    pub(crate) fn reload_if_changed(&self) -> Result<(), TlsError> {
+    /// Reads the files again if they have changed. If they cannot be used, the earlier ones stay in use, it is reported once a minute, and
+    /// tried again later. The thread of a server's handshakes calls it, and the thread of a call that connects, which waits for no other one.
+    pub(crate) fn reload_if_changed(&self, report: &dyn Fn(String)) {
         let now_ns = monotonic_ns();
-        let mut seen = self.seen.lock();
+        // Another thread looks now.
+        let Some(mut seen) = self.seen.try_lock() else {
+            return;
+        };
         if now_ns < seen.at_ns.saturating_add(LOOK_NS) {
-            return Ok(());
+            return;
         }
         seen.at_ns = now_ns;
         let stamps = self.settings.stamps();
         if stamps == seen.stamps {
-            return Ok(());
+            return;
         }
-        match self.read_again(&mut seen, stamps) {
-            Ok(()) => Ok(()),
-            Err(_) if now_ns < seen.silent_until_ns => Ok(()),
-            Err(error) => {
-                seen.silent_until_ns = now_ns.saturating_add(SILENT_NS);
-                Err(error)
-            }
+        if let Err(error) = self.read_again(&mut seen, stamps)
+            && now_ns >= seen.silent_until_ns
+        {
+            seen.silent_until_ns = now_ns.saturating_add(SILENT_NS);
+            drop(seen);
+            report(format!(
+                "TLS: the files have changed, and are not used: {error}"
+            ));
         }
     }
 

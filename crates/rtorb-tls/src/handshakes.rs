@@ -249,11 +249,7 @@ impl Handshakes {
         };
         let now_ns = monotonic_ns();
         self.budget.take(now_ns);
-        if let Err(error) = self.files.reload_if_changed() {
-            port.report_rare(format!(
-                "TLS: the files have changed, and are not used: {error}"
-            ));
-        }
+        self.files.reload_if_changed(&|text| port.report_rare(text));
         let connection = self.files.server().map(ServerConnection::new);
         let Some(Ok(connection)) = connection else {
             return;

@@ -12,7 +12,7 @@
 //!     .secure_transport(tls.transport())
 //!     .listen("ssliop://0.0.0.0:2809")
 //!     .build()?;
-//! // Later, when the files have changed: new connections use them.
+//! // When the files have changed, new connections use them within a second; after this call, at once.
 //! tls.reload()?;
 //! # Ok(())
 //! # }

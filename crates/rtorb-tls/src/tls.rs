@@ -42,8 +42,8 @@ impl Tls {
         TlsBuilder::of_files(SecurityFiles::default())
     }
 
-    /// Reads the files again. A server does so by itself within a second, when a client comes after a file has changed; a program that only
-    /// calls does not. New connections use what is in them; those that are open stay open.
+    /// Reads the files again. Servers and clients do so by themselves within a second after a file has changed, with the next connection.
+    /// New connections use what is in them; those that are open stay open.
     ///
     /// # Errors
     /// [`TlsError`] for a file that is wrong now. Then nothing changes.
@@ -78,7 +78,9 @@ impl SecureTransport for Tls {
         socket: BorrowedFd<'_>,
         host: &str,
         until_ns: u64,
+        report: &SecurityReport,
     ) -> Result<Arc<dyn SecureLink>, HandshakeError> {
+        self.files.reload_if_changed(&|text| report(text));
         let configs = self.files.configs();
         let Some(config) = &configs.client else {
             return Err(HandshakeError {

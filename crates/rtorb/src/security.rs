@@ -14,7 +14,8 @@ use std::sync::Arc;
 /// Makes secure connections, for both sides of an ORB.
 pub trait SecureTransport: fmt::Debug + Send + Sync {
     /// Makes the handshake of a client on the calling thread, over a connected socket, until `until_ns` of the monotonic clock. `host` is
-    /// the name in the reference, which the certificate of the server must have.
+    /// the name in the reference, which the certificate of the server must have. `report` reports to the log of the ORB what does not end
+    /// the handshake, such as changed files that cannot be used.
     ///
     /// # Errors
     /// [`HandshakeError`]
@@ -23,6 +24,7 @@ pub trait SecureTransport: fmt::Debug + Send + Sync {
         socket: BorrowedFd<'_>,
         host: &str,
         until_ns: u64,
+        report: &SecurityReport,
     ) -> Result<Arc<dyn SecureLink>, HandshakeError>;
 
     /// Takes a listening socket over. The handshakes with its clients are made by another thread than those of the ORB. `report` reports

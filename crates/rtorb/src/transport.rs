@@ -601,7 +601,7 @@ struct SecurePort {
     wants_client_certificate: bool,
 }
 
-/// What secures the ports of an ORB, and where it reports refused clients.
+/// What secures the connections of an ORB, and where it reports refused clients and files that it cannot use.
 #[derive(Clone)]
 pub(crate) struct Securing {
     pub(crate) transport: Option<Arc<dyn SecureTransport>>,

@@ -77,6 +77,37 @@ fn a_revoked_certificate_of_a_server_is_named_after_a_reload() {
 }
 
 #[test]
+fn a_client_reads_its_files_again_when_they_have_changed() {
+    let pki = Pki::new();
+    let files = pki.issue(Purpose::Server, "lost", &["127.0.0.1"]);
+    let ours = Ours::serve_as(serving(pki.with(&files)));
+    let tls = pki.client().revocations(pki.revocations()).build();
+    let tls = tls.expect("right files");
+    let reference = ours.text(ours.cubit.as_object());
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let call = || {
+        let noted = Arc::clone(&reports);
+        let client = rtorb::Orb::builder().secure_transport(tls.transport());
+        let client = client.on_warning(move |warning| {
+            noted.lock().expect("no panic").push(warning.to_string());
+        });
+        cubit(client, &reference).cube_long(3)
+    };
+    let list = fs::read(pki.revocations()).expect("it is there");
+    fs::write(pki.revocations(), "rubbish").expect("it can be written");
+    let report = until("the client reports the file", || {
+        assert_eq!(call(), Ok(27), "the earlier list counts");
+        reports.lock().expect("no panic").pop()
+    });
+    assert!(report.contains("crl.pem"), "{report}");
+    fs::write(pki.revocations(), list).expect("it can be written");
+    let revoked = pki.authority.revoke(&files.certificate);
+    revoked.expect("it is there");
+    let exception = until("the client refuses the server", || call().err());
+    check(&exception, &local::CERTIFICATE_REVOKED, &["lost"]);
+}
+
+#[test]
 fn a_certificate_of_an_unknown_authority_is_named() {
     let (pki, other) = (Pki::new(), Pki::new());
     let exception = refused(other.server(), nameless(&pki));

@@ -5,6 +5,7 @@ use crate::pki::{Pki, orb, serving, serving_with};
 use crate::references::secure_port;
 use rtorb::exception::Phase;
 use rtorb::giop::Version;
+use rtorb::security::SecurityReport;
 use rtorb::thread::ThreadConfig;
 use rtorb::url::{Corbaloc, CorbalocAddress};
 use rtorb::{CompletionStatus, ConnectionStrategy, ExceptionKind, WaitStrategy, Warning};
@@ -20,6 +21,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const LONG_NS: u64 = 60_000_000_000;
+
+/// Reports nothing.
+fn quiet() -> SecurityReport {
+    Arc::new(|_| {})
+}
 
 #[test]
 fn a_client_that_does_not_go_on_gives_its_place_up() {
@@ -106,7 +112,7 @@ fn rubbish_before_and_after_the_handshake_ends_its_connection_alone() {
     let transport = client.build().expect("right files").transport();
     let secured = |socket: &TcpStream| {
         let until_ns = monotonic_ns() + LONG_NS;
-        transport.connect(socket.as_fd(), "127.0.0.1", until_ns)
+        transport.connect(socket.as_fd(), "127.0.0.1", until_ns, &quiet())
     };
     // A record that nobody has sealed.
     let mut socket = connect();
@@ -205,7 +211,8 @@ fn a_full_port_goes_on_when_its_clients_are_accepted() {
     let client = pki.client().build().expect("right files").transport();
     let connect = |for_ns| {
         let socket = TcpStream::connect(address).expect("it listens");
-        let link = client.connect(socket.as_fd(), "127.0.0.1", monotonic_ns() + for_ns);
+        let until_ns = monotonic_ns() + for_ns;
+        let link = client.connect(socket.as_fd(), "127.0.0.1", until_ns, &quiet());
         (socket, link)
     };
     // Clients in their handshakes take no place of those that wait to be accepted.

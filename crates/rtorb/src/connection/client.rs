@@ -9,11 +9,10 @@ use crate::exception::{SystemException, local};
 use crate::interceptors::Interceptors;
 use crate::limits::Limits;
 use crate::realtime::{ClientThread, RtCore};
-use crate::security::SecureTransport;
 use crate::strategies::{Collocation, ConnectionStrategy, DeadlineForm};
 use crate::timing::TimingCounters;
 use crate::transport::resolver::Resolver;
-use crate::transport::{Stream, shared_memory};
+use crate::transport::{Securing, Stream, shared_memory};
 use crate::wait::watchdog::Watchdog;
 use core::any::Any;
 use core::fmt::Debug;
@@ -46,7 +45,7 @@ pub(crate) struct ClientCore {
     pub(crate) collocation: Collocation,
     pub(crate) deadline_form: DeadlineForm,
     pub(crate) shared_memory: shared_memory::Settings,
-    pub(crate) secure_transport: Option<Arc<dyn SecureTransport>>,
+    pub(crate) securing: Securing,
     /// True if no connection over TCP is made without TLS.
     pub(crate) requires_tls: bool,
     /// True if a new connection for a band sends its priorities to the server first.

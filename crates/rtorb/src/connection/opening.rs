@@ -107,10 +107,11 @@ fn secure(
         phase,
         failure: Failure::Refused(exception),
     };
-    let Some(transport) = &invocation.core.secure_transport else {
+    let securing = &invocation.core.securing;
+    let Some(transport) = &securing.transport else {
         return Err(refused(local::NEEDS_TLS));
     };
-    match transport.connect(stream.as_fd(), host, until_ns) {
+    match transport.connect(stream.as_fd(), host, until_ns, &securing.report) {
         Ok(link) => Ok(stream.secured(link)),
         Err(error) => match error.into_exception() {
             Ok(exception) => Err(refused(exception)),

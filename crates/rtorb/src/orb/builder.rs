@@ -307,9 +307,11 @@ impl OrbBuilder {
         let chain = FilterChain::new(core::mem::take(&mut self.filters), lanes);
         let dispatch = dispatch(strategies.dispatch, self.thread_count(), chain);
         let timing = self.timing_counters(&rt);
-        let secure_transport = self.take_secure_transport()?;
-        let mut client = self.client_core(strategies, rt, Arc::new(timing));
-        client.secure_transport = secure_transport;
+        let securing = Securing {
+            transport: self.take_secure_transport()?,
+            report: reporter(&warnings),
+        };
+        let client = self.client_core(strategies, rt, Arc::new(timing), securing);
         let client = Arc::new(client);
         let admission = self.servant_admission.take();
         let config = self.config;
@@ -318,10 +320,7 @@ impl OrbBuilder {
             config.lane_endpoints.unwrap_or_default(),
             client.limits.pool_threads_max,
             own_threads,
-            Securing {
-                transport: client.secure_transport.clone(),
-                report: reporter(&warnings),
-            },
+            client.securing.clone(),
         );
         let upcall = next_upcall();
         let core = Arc::new_cyclic(|host: &Weak<OrbCore>| {
@@ -405,6 +404,7 @@ impl OrbBuilder {
         strategies: Strategies,
         rt: Arc<RtCore>,
         timing: Arc<TimingCounters>,
+        securing: Securing,
     ) -> ClientCore {
         let config = &mut self.config;
         let reader_thread = config.reactor_thread.take().unwrap_or_default();
@@ -433,7 +433,7 @@ impl OrbBuilder {
                 ring_bytes: ring_bytes.next_power_of_two(),
                 group: config.shm_group.take().map(|group| group.0),
             },
-            secure_transport: None,
+            securing,
             requires_tls: config.tls_required == Some(true),
             binds_priority_bands: config.bind_priority_bands.unwrap_or(false),
             sharing: if config.bidirectional == Some(true) {

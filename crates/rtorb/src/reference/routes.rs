@@ -88,7 +88,7 @@ pub(crate) fn routes(
     profiles: &[Profile],
     wanted: &RouteRequirements,
 ) -> Vec<Route> {
-    let has_tls = client.core.secure_transport.is_some();
+    let has_tls = client.core.securing.transport.is_some();
     let only_tls = has_tls && offer_tls(profiles);
     let mut routes = Vec::new();
     for profile in profiles {
