@@ -98,20 +98,15 @@ impl CurrentFiles {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Tls;
-    use crate::keys::{AUTHORITY, Authority, REVOCATIONS, Validity};
+    use crate::keys::REVOCATIONS;
+    use crate::test_keys::server_keys;
     use std::fs;
 
     #[test]
     fn a_reload_has_seen_the_change() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let authority = Authority::create(folder.path(), "test authority", Validity::days(1));
-        authority.expect("the folder can be written");
+        let (folder, settings) = server_keys();
         let lists = folder.path().join(REVOCATIONS);
-        let settings = Tls::builder()
-            .authorities(folder.path().join(AUTHORITY))
-            .revocations(&lists);
-        let files = CurrentFiles::read(settings).expect("right files");
+        let files = CurrentFiles::read(settings.revocations(&lists)).expect("right files");
         let mut text = fs::read(&lists).expect("it is there");
         text.push(b'\n');
         fs::write(&lists, text).expect("the folder can be written");

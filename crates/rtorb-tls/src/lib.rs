@@ -41,6 +41,8 @@ pub mod keys;
 mod link;
 mod port;
 mod settings;
+#[cfg(test)]
+mod test_keys;
 mod tls;
 mod verifier;
 

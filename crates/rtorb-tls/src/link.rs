@@ -277,8 +277,8 @@ pub(crate) fn errno(error: &io::Error) -> Errno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Tls;
-    use crate::keys::{AUTHORITY, Authority, Purpose, Validity};
+    use crate::keys::AUTHORITY;
+    use crate::test_keys::server_keys;
     use rtorb::security::ClientCertificates;
     use rustls::crypto::ring;
     use rustls::pki_types::CertificateDer;
@@ -305,13 +305,7 @@ mod tests {
 
     /// A client whose handshake of this version is over.
     fn client(version: &'static SupportedProtocolVersion) -> Connection {
-        let folder = tempfile::tempdir().expect("a folder");
-        let authority = Authority::create(folder.path(), "test authority", Validity::days(1));
-        let hosts = ["localhost".to_owned()];
-        let authority = authority.expect("the folder can be written");
-        let files = authority.issue(Purpose::Server, "server", &hosts, Validity::days(1));
-        let files = files.expect("the folder can be written");
-        let settings = Tls::builder().certificate(files.certificate, files.key);
+        let (folder, settings) = server_keys();
         let configs = settings.clients(ClientCertificates::None).configs();
         let server = configs.expect("right files").server;
         let server = ServerConnection::new(server.expect("it has a certificate"));

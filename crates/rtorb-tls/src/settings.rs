@@ -382,7 +382,7 @@ pub enum TlsError {
 mod tests {
     use super::*;
     use crate::Tls;
-    use crate::keys::{AUTHORITY, Authority, Purpose, Validity};
+    use crate::test_keys::server_keys;
     use rcgen::{
         CertificateParams, CertificateRevocationListParams, Issuer, KeyIdMethod, KeyPair,
         SerialNumber, date_time_ymd,
@@ -445,15 +445,7 @@ mod tests {
 
     #[test]
     fn neither_end_resumes_a_session() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let authority = Authority::create(folder.path(), "test authority", Validity::days(1));
-        let hosts = ["localhost".to_owned()];
-        let authority = authority.expect("the folder can be written");
-        let files = authority.issue(Purpose::Server, "server", &hosts, Validity::days(1));
-        let files = files.expect("the folder can be written");
-        let settings = Tls::builder()
-            .certificate(files.certificate, files.key)
-            .authorities(folder.path().join(AUTHORITY));
+        let (_folder, settings) = server_keys();
         let configs = settings.configs().expect("right files");
         let client = configs.client.expect("it has authorities");
         let server = configs.server.expect("it has a certificate");
