@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rtorb_results::cells::Cells;
 use rtorb_results::claim::Grounds;
-use rtorb_results::{LostRound, labels_with};
+use rtorb_results::{LostRound, all_real_time, labels_with};
 
 use super::orb_footprint::memory::{Memory, PRIVATE_DIRTY};
 use crate::contestants::event_channel::system::priority_on;
@@ -231,9 +231,12 @@ impl Soaked {
             planned: &planned,
             ..Grounds::of(&self.cells, rounds)
         });
+        let real_time = all_real_time(&self.scheduling);
         Results {
             complete,
-            series: self.cells.series(&Labels::new()),
+            series: self
+                .cells
+                .series(&labels([("real_time", real_time.into())])),
             columns: words(&["tenth"]),
             plots: vec![plot()],
             notes: vec![NOTE.to_owned()],
@@ -378,6 +381,26 @@ mod tests {
         }
         let claims = soaked.results(true, 6).claims.into_iter();
         claims.map(|claim| (claim.id, claim.verdict)).collect()
+    }
+
+    #[test]
+    fn every_series_says_whether_its_threads_were_real_time_ones() {
+        let threads = |real_time| ObtainedScheduling {
+            process: "soak clients".to_owned(),
+            threads: 9,
+            policy: "SCHED_FIFO".to_owned(),
+            priority: 50,
+            cpus: "0".to_owned(),
+            real_time,
+        };
+        for real_time in [false, true] {
+            let mut soaked = Soaked::default();
+            let urgent = labels([("tenth", 1usize.into()), ("call", "urgent".into())]);
+            soaked.cells.add(&urgent, 0, &[1_000], 0);
+            soaked.scheduling.push(threads(real_time));
+            let results = soaked.results(true, 1);
+            assert_eq!(results.series[0].labels["real_time"], real_time.into());
+        }
     }
 
     #[test]
