@@ -128,6 +128,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_absent_has_the_label_of_the_load_that_is_refused() {
+        let context = Context::new(Effort::Quick, "/bin/false".into(), Interrupt::new());
+        let mut varied = VariedLoad::later(&context.expect("a folder"), 0);
+        assert_eq!(varied.absent(), None);
+        varied.refusal = Some("load disk: /tmp is in memory".to_owned());
+        let (of, why) = varied.absent().expect("it is refused");
+        assert_eq!(of, labels([("load", "mix".into())]));
+        assert!(why.contains("/tmp is in memory"), "{why}");
+    }
+
+    #[test]
     fn there_is_always_a_load_to_compare_with() {
         assert_eq!(load(Effort::Quick, "none"), "mix");
         assert_eq!(load(Effort::Quick, "hog"), "hog");

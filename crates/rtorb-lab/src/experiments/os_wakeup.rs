@@ -228,17 +228,14 @@ impl Subject for Loops {
     }
 
     fn absent(&self) -> Vec<(Labels, String)> {
-        let cyclictest = self
-            .without_cyclictest
-            .map(|why| (("tool", CYCLICTEST), why.to_owned()));
-        let load = self.load.absent();
-        let load = load.map(|(_, why)| (("cpu", LOADED), why));
+        let left_out =
+            |label, value: &str, why: &str| (labels([(label, value.into())]), why.to_owned());
+        let cyclictest = self.without_cyclictest;
+        let cyclictest = cyclictest.map(|why| left_out("tool", CYCLICTEST, why));
         let has_cpu = self.placement.cpu.is_some();
-        let awake = (!has_cpu).then(|| (("cpu", AWAKE), NO_CPU.to_owned()));
-        let absent = cyclictest.into_iter().chain(load).chain(awake);
-        absent
-            .map(|((label, value), why)| (labels([(label, value.into())]), why))
-            .collect()
+        let awake = (!has_cpu).then(|| left_out("cpu", AWAKE, NO_CPU));
+        let absent = cyclictest.into_iter().chain(self.load.absent());
+        absent.chain(awake).collect()
     }
 
     fn parameters(effort: Effort) -> Parameters {
