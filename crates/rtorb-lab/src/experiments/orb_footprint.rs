@@ -32,7 +32,10 @@ pub const STUDY: Study<Footprint> = Study {
         samples: "readings_per_round",
     },
     // A thread for each connection; and one for all of them, in a lane. Without a preset, it is the program.
-    factors: &[Factor::of(PRESET, &[Absent, Text("default"), Text("tao")])],
+    factors: &[Factor::of(
+        PRESET,
+        &[Absent, Text(PRESETS[0]), Text(PRESETS[1])],
+    )],
     parameters: &[("memory_locked", Flag(false)), ("build", Text(BUILD))],
     columns: &["counted"],
     plots,
@@ -45,6 +48,8 @@ pub const STUDY: Study<Footprint> = Study {
 pub struct Footprint {
     program: Program,
     library: Option<Library>,
+    /// True if the kernel says what memory a process has.
+    tells_memory: bool,
 }
 
 impl Footprint {
@@ -56,6 +61,7 @@ impl Footprint {
         Ok(Self {
             program: program.ok_or_else(none)?,
             library: Library::of(&file),
+            tells_memory: Memory::of(std::process::id()).is_some(),
         })
     }
 
@@ -87,6 +93,9 @@ impl Subject for Footprint {
                 ..Sampled::default()
             });
         };
+        if !self.tells_memory {
+            return Ok(Sampled::default());
+        }
         let launcher = &turn.context.launcher;
         let idle = launcher.start(&format!("{preset} idle"), &["idle-orb", &preset])?;
         let mut counts = memory_of(&idle, "idle_orb", 0)?;
@@ -110,6 +119,12 @@ impl Subject for Footprint {
             None => STRIPPED,
         };
         [NOTE, note].map(str::to_owned).into()
+    }
+
+    fn absent(&self) -> Vec<(Labels, String)> {
+        let presets = if self.tells_memory { &[] } else { &PRESETS[..] };
+        let absent = |preset: &&str| (labels([(PRESET, (*preset).into())]), NO_MEMORY.to_owned());
+        presets.iter().map(absent).collect()
     }
 
     fn parameters(effort: Effort) -> Parameters {
@@ -154,10 +169,7 @@ fn count(of: Labels, bytes: u64) -> Count {
 
 fn memory_of(process: &Process, what: &str, connections: usize) -> Result<Vec<Count>, LabError> {
     let memory = Memory::of(process.id()).ok_or_else(|| {
-        LabError::process(
-            process.name(),
-            "its /proc/PID/smaps_rollup cannot be read (it takes Linux 4.14 and /proc)",
-        )
+        LabError::process(process.name(), "its /proc/PID/smaps_rollup cannot be read")
     })?;
     let each = memory.named().map(|(counted, bytes)| {
         let of = [
@@ -191,6 +203,7 @@ fn plots() -> Vec<Plot> {
 }
 
 const PRESET: &str = "preset";
+const PRESETS: [&str; 2] = ["default", "tao"];
 /// How this program was built: without optimisation it is several times as large.
 const BUILD: &str = if cfg!(debug_assertions) {
     "debug"
@@ -198,5 +211,40 @@ const BUILD: &str = if cfg!(debug_assertions) {
     "release"
 };
 const NOTE: &str = "Memory was not locked: with mlockall(2) the whole of every thread's stack and of every mapping is resident.";
+const NO_MEMORY: &str = "The memory of processes was not measured: /proc/PID/smaps_rollup cannot be read (Linux 4.14 and newer have it).";
 const STRIPPED: &str = "This program has no symbols, so the ORB's share of it cannot be told: a build by `cargo build --release` has them.";
 const OF_SYMBOLS: &str = "The ORB's code is that of the functions whose names are of its crates (`library_text`). Functions of the standard library that were made for it are not in it, nor what was inlined into other crates; constants have no names, and are in the whole program's `text` alone.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processes::interrupt::Interrupt;
+
+    #[test]
+    fn a_kernel_that_does_not_tell_memory_loses_no_round() {
+        let context = Context::new(Effort::Glance, "/bin/false".into(), Interrupt::new());
+        let turn = Turn {
+            context: &context.expect("a folder"),
+            round: 0,
+            samples: 1,
+            run_ms: 0,
+        };
+        let mut footprint = Footprint {
+            program: Program::default(),
+            library: None,
+            tells_memory: false,
+        };
+        let cells = STUDY.cells(Effort::Glance);
+        let counts = cells.iter().map(|cell| {
+            let sampled = footprint.measure(&Cell::of(cell), &turn);
+            sampled.expect("nothing is started").counts.len()
+        });
+        // The sizes of the program are known all the same.
+        assert_eq!(counts.collect::<Vec<_>>(), [5, 0, 0]);
+        let absent = footprint.absent();
+        assert!(cells[1..].iter().all(|cell| {
+            let mut reasons = absent.iter().filter(|(of, _)| Cell::of(cell).is_of(of));
+            reasons.any(|(_, why)| why.contains("smaps_rollup"))
+        }));
+    }
+}
