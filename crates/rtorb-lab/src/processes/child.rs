@@ -6,6 +6,7 @@
 //!
 //! A child first takes the placement of its options and enters the network namespace of the process that they name. Then it plays
 //! its role: a server prints `ready ADDRESS` and serves until its standard input ends; a client prints `ready` and answers questions.
+//! One that needs what the host forbids or lacks prints `refused WHY` instead.
 //! A role stands beside the code that it runs; [`crate::roles`] lists them.
 
 use std::fmt;
@@ -158,8 +159,17 @@ pub(crate) fn is_tcp(endpoint: &str) -> bool {
 
 /// Tells the laboratory that this process can be used.
 pub(crate) fn ready(text: &str) {
+    tell("ready", text);
+}
+
+/// Tells the laboratory that the host forbids or lacks what this process needs, before it ends: what needs it is not measured.
+pub(crate) fn refused(what: &str) {
+    tell("refused", what);
+}
+
+fn tell(word: &str, text: &str) {
     // The laboratory may be gone; the death signal then ends this process.
-    let _ = writeln!(io::stdout(), "ready {text}");
+    let _ = writeln!(io::stdout(), "{word} {text}");
     let _ = io::stdout().flush();
 }
 

@@ -79,7 +79,7 @@ impl Load {
     /// it has really done something. It runs until the answer is dropped.
     ///
     /// # Errors
-    /// That it could not be started, that there is no disk or no room for it, or the interrupt.
+    /// [`LabError::Refused`] if there is no disk or no room for it, here or on an agent's host; that it could not be started; or the interrupt.
     pub fn start(
         &self,
         effort: Effort,

@@ -74,7 +74,7 @@ impl Process {
     /// Waits for the line `ready TEXT`.
     ///
     /// # Errors
-    /// That the child said something else, ended, or was silent for a minute.
+    /// [`LabError::Refused`] if the child said `refused TEXT`; that it said something else, ended, or was silent for a minute.
     pub fn ready(mut self) -> Result<Self, LabError> {
         self.await_ready()?;
         Ok(self)
@@ -86,6 +86,10 @@ impl Process {
     /// As [`Self::ready`].
     pub fn await_ready(&mut self) -> Result<(), LabError> {
         let line = self.line(START_TIMEOUT)?;
+        if let Some(what) = line.strip_prefix("refused ") {
+            let what = format!("{}: {what}", self.name);
+            return Err(LabError::Refused { what });
+        }
         match line.strip_prefix("ready") {
             Some(text) => text.trim().clone_into(&mut self.text),
             None => return Err(self.failed(line.strip_prefix("error ").unwrap_or(&line))),
@@ -468,3 +472,43 @@ const INTERRUPT_POLL: Duration = Duration::from_millis(50);
 const OUTPUT_BYTES_MAX: usize = 16 << 20;
 /// An IOR with many profiles fits well.
 const LINE_BYTES_MAX: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+    use crate::effort::Effort;
+    use crate::experiment::Context;
+
+    /// What becomes of a child that says this line first.
+    fn begun(line: &str) -> Result<Process, LabError> {
+        let context = Context::new(Effort::Glance, "/bin/false".into(), Interrupt::new())?;
+        let mut child = Command::new("sh")
+            .args(["-c", &format!("echo '{line}'; cat")])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("there is a shell");
+        let input = child.stdin.take().expect("a pipe");
+        let output = child.stdout.take().expect("a pipe");
+        let ends = [OwnedFd::from(input), OwnedFd::from(output)];
+        let running = Running::Here(child);
+        Process::new(&context.launcher, "child".to_owned(), running, ends).ready()
+    }
+
+    #[test]
+    fn what_the_host_refuses_a_child_is_no_fault_of_the_child() {
+        assert_eq!(begun("ready here").expect("it is ready").text(), "here");
+        let refused = begun("refused /tmp is in memory");
+        assert!(
+            matches!(&refused, Err(LabError::Refused { what }) if what == "child: /tmp is in memory"),
+            "{refused:?}"
+        );
+        let failed = begun("error no such role");
+        assert!(
+            matches!(&failed, Err(LabError::Process { .. })),
+            "{failed:?}"
+        );
+    }
+}

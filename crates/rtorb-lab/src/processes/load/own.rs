@@ -13,7 +13,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::kind::Kind;
 use super::{FULL_MINUTES, HOGS, disk_folder};
-use crate::processes::child::{Role, end_with_input, number, ready};
+use crate::processes::child::{Role, end_with_input, number, ready, refused};
 use crate::processes::tools::exec_tool;
 use workers::{Begun, Workers, lower_priority};
 
@@ -64,15 +64,22 @@ fn play(role: &[&str]) -> io::Result<()> {
     }
 }
 
-/// An agent gives its servers a CPU and a priority, which are not for a load.
+/// An agent gives its servers a CPU and a priority, which are not for a load. Without a disk, the load on disks is refused.
 fn on_agent(role: &[&str]) -> io::Result<()> {
     let mut all = CpuSet::new();
     (0..CpuSet::MAX_CPU).for_each(|cpu| all.set(cpu));
     sched_setaffinity(None, &all)?;
     let own = std::env::temp_dir();
     let folder = match role {
-        ["disk", _] => disk_folder::place(&own).map_err(io::Error::other)?,
-        _ => &own,
+        ["disk", _] => disk_folder::place(&own),
+        _ => Ok(&*own),
+    };
+    let folder = match folder {
+        Ok(folder) => folder,
+        Err(why) => {
+            refused(&why);
+            return Ok(());
+        }
     };
     let folder = folder.to_string_lossy();
     match role {
