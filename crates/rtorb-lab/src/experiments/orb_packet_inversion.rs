@@ -7,6 +7,7 @@ use crate::contestants::packets::clients::PERIOD_NS;
 use crate::contestants::packets::link::{Discipline, Link, PACKET_NS, RATE_MBIT};
 use crate::contestants::packets::{BULK, BULK_BYTES, Pair, Run, URGENT, URGENT_DSCP};
 use crate::experiments::prelude::*;
+use crate::processes::Launcher;
 
 /// The experiment.
 pub const STUDY: Study<SlowLink> = Study {
@@ -73,19 +74,21 @@ struct Used {
 
 impl SlowLink {
     fn start(context: &Context, _: &[Cell<'_>]) -> Result<Self, LabError> {
-        let launcher = &context.launcher;
-        let mut link = match Link::start(launcher, 1) {
-            Ok(link) => link,
+        match Self::on_link(&context.launcher) {
             Err(LabError::Refused { what }) => {
                 let why = format!("Nothing was measured: {what}.");
-                return Ok(Self {
+                Ok(Self {
                     used: None,
                     absent: vec![(Labels::new(), why)],
                     skipped: 0,
-                });
+                })
             }
-            Err(error) => return Err(error),
-        };
+            started => started,
+        }
+    }
+
+    fn on_link(launcher: &Launcher) -> Result<Self, LabError> {
+        let mut link = Link::start(launcher, 1)?;
         let mut absent = Vec::new();
         for discipline in Discipline::ALL {
             match link.queue_by(discipline) {

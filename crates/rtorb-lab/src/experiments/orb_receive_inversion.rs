@@ -149,35 +149,36 @@ pub struct Receiver {
 impl Receiver {
     fn start(context: &Context, _: &[Cell<'_>]) -> Result<Self, LabError> {
         let cpu = context.launcher.placement.cpu.unwrap_or_default();
-        let other = context.other_cpu().unwrap_or_default();
         let mut receiver = Self {
             used: None,
             cpu,
             _awake: Awake::keep(Some(cpu), AWAKE_AT_MOST),
             absent: Vec::new(),
         };
-        let link = Link::start(&context.launcher, 2).and_then(|mut link| {
-            link.send_by(URGENT_QUEUE, cpu)?;
-            link.send_by(FLOOD_QUEUE, other)?;
-            Ok(link)
-        });
-        let mut link = match link {
-            Ok(link) => link,
+        match receiver.use_link(context) {
+            Ok(()) => {}
             Err(LabError::Refused { what }) => {
                 let why = format!("Nothing was measured: {what}. {NEEDS}");
-                receiver.absent.push((Labels::new(), why));
-                return Ok(receiver);
+                receiver.absent = vec![(Labels::new(), why)];
             }
             Err(error) => return Err(error),
-        };
+        }
+        Ok(receiver)
+    }
+
+    fn use_link(&mut self, context: &Context) -> Result<(), LabError> {
+        let other = context.other_cpu().unwrap_or_default();
+        let mut link = Link::start(&context.launcher, 2)?;
+        link.send_by(URGENT_QUEUE, self.cpu)?;
+        link.send_by(FLOOD_QUEUE, other)?;
         for receiving in Receiving::ALL {
-            let why = match link.receive_by(receiving, cpu) {
+            let why = match link.receive_by(receiving, self.cpu) {
                 Ok(()) => receiving.other_polling(),
                 Err(LabError::Refused { what }) => Some(what),
                 Err(error) => return Err(error),
             };
             let name = receiving.name();
-            receiver.absent.extend(why.map(|why| {
+            self.absent.extend(why.map(|why| {
                 let of = labels([(RECEIVING, name.into())]);
                 (of, format!("{name} was left out: {why}."))
             }));
@@ -191,8 +192,8 @@ impl Receiver {
         };
         let flood = Flood::start(&there, &link)?;
         let pair = Pair::start(&context.launcher, &link, false)?;
-        receiver.used = Some((pair, flood, link));
-        Ok(receiver)
+        self.used = Some((pair, flood, link));
+        Ok(())
     }
 }
 

@@ -11,7 +11,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
@@ -126,14 +126,27 @@ impl Beginning {
     }
 }
 
-/// Moves this thread, the only one yet, into the network namespace of a process.
+/// Moves this thread, the only one yet, into the network namespace of a process. Tells the laboratory if the host forbids it.
 fn enter_network(process: i32) -> Result<(), String> {
     let path = format!("/proc/{process}/ns/net");
     let entered = File::open(&path).and_then(|namespace| {
         let kind = Some(LinkNameSpaceType::Network);
         Ok(move_into_link_name_space(namespace.as_fd(), kind)?)
     });
-    entered.map_err(|error| format!("{path} cannot be entered: {error}"))
+    entered.map_err(|error| {
+        let what = format!("{path} cannot be entered: {error}");
+        if is_forbidden(&error) {
+            refused(&what);
+        }
+        what
+    })
+}
+
+fn is_forbidden(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::PermissionDenied | ErrorKind::Unsupported
+    )
 }
 
 fn play<'a>(mut roles: impl Iterator<Item = &'a Role>, role: &[String]) -> Result<(), String> {
@@ -209,6 +222,7 @@ pub(crate) const NOT_ITS_ARGUMENTS: &str = "these are not its arguments";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::io::Errno;
 
     fn words(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_owned).collect()
@@ -245,6 +259,14 @@ mod tests {
         assert!(enter_network(-1).unwrap_err().contains("/proc/-1/ns/net"));
         let why = play(ROLES.iter(), &words("pigeon")).unwrap_err();
         assert!(why.contains("pigeon"), "{why}");
+    }
+
+    #[test]
+    fn only_the_host_refuses_a_network() {
+        let of = |errno: Errno| is_forbidden(&errno.into());
+        assert!(of(Errno::PERM) && of(Errno::ACCESS) && of(Errno::NOSYS));
+        // Its process is gone, or it is no namespace.
+        assert!(!of(Errno::NOENT) && !of(Errno::INVAL));
     }
 
     #[test]
