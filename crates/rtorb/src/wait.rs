@@ -20,7 +20,7 @@ pub(crate) mod watchdog;
 
 use crate::clock::{coarse_monotonic_ns, monotonic_ns};
 use crate::endpoint::Endpoint;
-use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
 use crate::outgoing::CancelRequest;
 use crate::realtime::refusal;
 use crate::transport::Stream;
@@ -151,6 +151,15 @@ pub(crate) enum WatchError {
 }
 
 impl WatchError {
+    /// Returns the exception of a call that is served, and whose deadline cannot be watched.
+    #[cold]
+    pub(crate) fn of_served(self) -> SystemException {
+        match self {
+            Self::Descriptor(_) => local::DESCRIPTOR_REFUSED,
+            Self::Thread(refused) => refusal(refused),
+        }
+    }
+
     /// Returns the exception of a call to the endpoint that was not sent.
     #[cold]
     pub(crate) fn at(self, endpoint: &Arc<Endpoint>) -> SystemException {

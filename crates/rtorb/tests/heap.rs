@@ -238,7 +238,11 @@ impl MachineDeferredServant for Relay {
     fn start_(&self, _: Responder<()>) {}
 }
 
-/// Calls that another thread answers: a responder is no heap object, and its place in the table keeps its memory.
+/// Longer than all calls take.
+const DEADLINE: Duration = Duration::from_secs(600);
+
+/// Calls that another thread answers: a responder is no heap object, its place in the table keeps its memory, and the watchdog needs none for
+/// its deadline.
 fn deferred(endpoint: &str, ours: &Ours, orb: &Orb) {
     let handover = Arc::new(Handover {
         owed: Mutex::new(Vec::with_capacity(2)),
@@ -270,6 +274,10 @@ fn deferred(endpoint: &str, ours: &Ours, orb: &Orb) {
         });
         assert_eq!(machine.hours(), Ok(41));
         let counted = count(CALLS, || machine.hours());
+        // The first one starts the watchdogs of both ends.
+        let dated = machine.with_deadline(DEADLINE);
+        assert_eq!(dated.hours(), Ok(41));
+        let counted_dated = count(CALLS, || dated.hours());
         drop(counting);
         assert_eq!(beside.join().expect("no panic"), Ok(41));
         handover.put(None);
@@ -278,6 +286,7 @@ fn deferred(endpoint: &str, ours: &Ours, orb: &Orb) {
             elsewhere: 0,
         };
         assert_eq!(counted, none, "hours, {endpoint}");
+        assert_eq!(counted_dated, none, "hours by a deadline, {endpoint}");
     });
 }
 

@@ -283,6 +283,10 @@ local! {
         EXPIRED = RTORB | 0x12,
             "the deadline of the call passed before the server called the servant: find out what the request waited for, or allow more \
              time";
+        /// Nobody has answered a deferred call by its deadline.
+        NOT_ANSWERED_IN_TIME = RTORB | 0x13,
+            "the servant has deferred its reply, and nobody answered by the deadline of the call: find out in the server what the answer \
+             waits for, or allow more time";
         /// A servant has executed longer than its `@worst_case_time`, and stopped when it was asked to.
         STOPPED_BY_BUDGET = RTORB | 0x18,
             "the servant executed longer than its @worst_case_time, and was stopped: measure its execution and correct the annotation, \

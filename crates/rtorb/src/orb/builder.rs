@@ -43,7 +43,7 @@ use crate::timing::{
 };
 use crate::transport::resolver::Resolver;
 use crate::transport::{Securing, shared_memory};
-use crate::wait::watchdog::Watchdog;
+use crate::wait::watchdog::{Watchdog, WatchedReplies};
 use crate::warning::{Warning, WarningHook, Warnings};
 use core::{fmt, mem};
 use rtorb_os::Refused;
@@ -337,7 +337,7 @@ impl OrbBuilder {
                 upcall,
                 objects: ObjectTable::new(client.limits.objects_max, upcall),
                 activation: SetOnce::new(),
-                deferred: DeferredReplies::new(client.limits.deferred_replies_max),
+                deferred: deferred_replies(&client),
                 held: HeldRequests::new(&client.limits),
                 buffers: Buffers::new(client.limits.spare_buffers_max),
                 client: WeakClient {
@@ -812,6 +812,14 @@ setters! {
     /// Has an admission decide whether servants with times in IDL may be activated. A refused servant gets NO_RESOURCES with the
     /// reason, and is not called.
     servant_admission(admission: Arc<dyn ServantAdmission>) => servant_admission = Some(admission);
+}
+
+/// Makes the table of deferred replies, whose deadlines the watchdog of the ORB watches.
+fn deferred_replies(client: &ClientCore) -> Arc<DeferredReplies> {
+    let replies = Arc::new(DeferredReplies::new(client.limits.deferred_replies_max));
+    let watched: Weak<dyn WatchedReplies> = Arc::<DeferredReplies>::downgrade(&replies);
+    client.watchdog.watch_replies(watched);
+    replies
 }
 
 /// Returns what reports refused clients to the warnings of the ORB.

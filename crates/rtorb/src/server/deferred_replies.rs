@@ -1,9 +1,14 @@
 //! The replies that the servants of an ORB have deferred: a bounded number, each with memory that later ones use again.
+//!
+//! `expiry` answers the calls whose deadlines pass.
+
+mod expiry;
 
 use super::call::{OrbResponder, RequestOrigin, Scratch, ServerCall};
 use super::intercepted;
 use super::server_core::ServerCore;
 use super::session::Session;
+use crate::deadline::NONE_NS;
 use crate::exception::{CompletionStatus, SystemException, local};
 use crate::interceptors::ServerInterception;
 use core::mem;
@@ -25,9 +30,11 @@ pub struct DeferredReplyCounts {
     pub outstanding: u64,
     /// Responders that were dropped without an answer. Their clients got NO_RESPONSE.
     pub dropped: u64,
-    /// Answers that did not reach a client: its connection had ended, a caller in the same ORB had given the call up, or the ORB had
-    /// ended before.
+    /// Answers that did not reach a client: its connection had ended, a caller in the same ORB had given the call up, the ORB had
+    /// answered because the deadline had passed, or the ORB had ended before.
     pub undelivered: u64,
+    /// Calls whose deadlines passed before anybody answered. The ORB has answered them with TIMEOUT.
+    pub expired: u64,
 }
 
 /// The places of the deferred replies of an ORB. An empty table takes no memory.
@@ -36,15 +43,18 @@ pub(crate) struct DeferredReplies {
     replies_max: usize,
     dropped: AtomicU64,
     undelivered: AtomicU64,
+    expired: AtomicU64,
     places: Mutex<ReplyPlaces>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct ReplyPlaces {
     /// Each place that was ever used.
     all: Vec<ReplyPlace>,
     /// Free places, the most recently freed last.
     free: Vec<usize>,
+    /// The time of the watchdog's next look; [`NONE_NS`] while it plans none.
+    next_look_ns: u64,
 }
 
 #[derive(Debug, Default)]
@@ -54,9 +64,28 @@ struct ReplyPlace {
     /// `None` once the reply is being sent, and while the place is free.
     reply: Option<UnsentReply>,
     memory: ReplyMemory,
-    is_cancelled: bool,
+    demand: ReplyDemand,
     /// The task that is woken when nobody waits for the reply any more.
     waker: Option<Waker>,
+}
+
+/// Whether the answer of a servant is still wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum ReplyDemand {
+    #[default]
+    Awaited,
+    /// The client has given the call up, or is gone. An answer is sent all the same.
+    Cancelled,
+    /// The deadline has passed. The ORB has answered, and the client has not taken that yet.
+    Expired(TimeoutReply),
+}
+
+/// The ORB's own answer to a call whose deadline has passed. It is in the memory of its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TimeoutReply {
+    bytes: usize,
+    /// When the connection ends if the client has not taken the answer.
+    until_ns: u64,
 }
 
 /// The identity of a deferred reply in its ORB: no other one has ever had it.
@@ -79,6 +108,8 @@ pub(super) struct UnsentReply {
     pub(super) dscp: Option<u8>,
     /// Whether interceptors see it.
     pub(super) state: ReplyState,
+    /// When the watchdog acts on it; [`NONE_NS`] if it does not.
+    pub(super) deadline_ns: u64,
 }
 
 /// Where a deferred reply goes.
@@ -125,7 +156,12 @@ impl DeferredReplies {
             replies_max,
             dropped: AtomicU64::new(0),
             undelivered: AtomicU64::new(0),
-            places: Mutex::default(),
+            expired: AtomicU64::new(0),
+            places: Mutex::new(ReplyPlaces {
+                all: Vec::new(),
+                free: Vec::new(),
+                next_look_ns: NONE_NS,
+            }),
         }
     }
 
@@ -161,7 +197,7 @@ impl DeferredReplies {
     /// Notes that nobody awaits a reply. Its servant has no responder yet, so no task waits. The end of the ORB may have taken it meanwhile.
     fn note_cancelled(&self, id: ReplyId) {
         if let Some(place) = self.places.lock().of(id) {
-            place.is_cancelled = true;
+            place.cancel();
         }
     }
 
@@ -191,17 +227,20 @@ impl DeferredReplies {
             mem::swap(&mut place.memory.scratch.interception, interception);
         }
         place.reply = Some(reply);
-        place.is_cancelled = false;
+        place.demand = ReplyDemand::Awaited;
         Some(ReplyId {
             place: number,
             use_number: place.uses,
         })
     }
 
-    /// Takes a reply to send it; `None` if it was [revoked](Self::revoke) or [given up](Self::give_up).
+    /// Takes a reply to send it; `None` if it was [revoked](Self::revoke) or [given up](Self::give_up), or its deadline has passed.
     fn take(&self, id: ReplyId) -> Option<TakenReply<'_>> {
         let mut places = self.places.lock();
-        places.of(id)?;
+        let place = places.of(id)?;
+        if let ReplyDemand::Expired(_) = place.demand {
+            return None;
+        }
         self.take_from(&mut places, id.place)
     }
 
@@ -209,7 +248,11 @@ impl DeferredReplies {
     fn take_from(&self, places: &mut ReplyPlaces, number: usize) -> Option<TakenReply<'_>> {
         let place = &mut places.all[number];
         Some(TakenReply {
-            reply: place.reply.take()?,
+            reply: Some(place.reply.take()?),
+            timeout: match place.demand {
+                ReplyDemand::Expired(timeout) => Some(timeout),
+                ReplyDemand::Awaited | ReplyDemand::Cancelled => None,
+            },
             waker: place.waker.take(),
             memory: mem::take(&mut place.memory),
             table: self,
@@ -230,9 +273,12 @@ impl DeferredReplies {
         }
     }
 
-    /// Counts a responder that was dropped without an answer.
-    pub(super) fn note_dropped(&self) {
-        self.dropped.fetch_add(1, Ordering::Relaxed);
+    /// Sends NO_RESPONSE because the responder was dropped without an answer. Does nothing if the call has ended.
+    pub(super) fn drop_unanswered(&self, orb: &ServerCore, id: ReplyId) {
+        if let Some(taken) = self.take(id) {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+            taken.send(orb, |_| Err(NOT_ANSWERED));
+        }
     }
 
     /// Drops a reply that the client does not await any more, and wakes its task. Returns false if it is being sent.
@@ -244,7 +290,7 @@ impl DeferredReplies {
         is_given_up
     }
 
-    /// Returns true if the client has cancelled the call or is gone, or the reply was sent or given up.
+    /// Returns true if the client has cancelled the call or is gone, its deadline has passed, or the reply was sent or given up.
     pub(super) fn is_cancelled(&self, id: ReplyId) -> bool {
         self.places.lock().all[id.place].is_cancelled(id)
     }
@@ -296,7 +342,8 @@ impl DeferredReplies {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Sends NO_RESPONSE for each deferred reply of a connection that ends. Its responders have nothing to answer then.
+    /// Sends NO_RESPONSE for each deferred reply of a connection that ends, or the TIMEOUT that its client has not taken. Its responders have
+    /// nothing to answer then.
     #[cold]
     pub(super) fn revoke(&self, session: &Session) {
         let next = || {
@@ -321,6 +368,7 @@ impl DeferredReplies {
             outstanding: outstanding as u64,
             dropped: self.dropped.load(Ordering::Relaxed),
             undelivered: self.undelivered.load(Ordering::Relaxed),
+            expired: self.expired.load(Ordering::Relaxed),
         }
     }
 }
@@ -341,13 +389,16 @@ impl ReplyPlace {
 
     /// Notes that nobody awaits the reply. Returns the task to wake.
     fn cancel(&mut self) -> Option<Waker> {
-        self.is_cancelled = true;
+        if self.demand == ReplyDemand::Awaited {
+            self.demand = ReplyDemand::Cancelled;
+        }
         self.waker.take()
     }
 
     /// Returns true if the place has another reply or none, or nobody awaits the reply.
     fn is_cancelled(&self, id: ReplyId) -> bool {
-        self.uses != id.use_number || self.reply.is_none() || self.is_cancelled
+        let is_awaited = self.demand == ReplyDemand::Awaited && self.reply.is_some();
+        self.uses != id.use_number || !is_awaited
     }
 }
 
@@ -362,7 +413,10 @@ impl UnsentReply {
 
 /// A reply taken out to be sent. Dropping it frees its place.
 struct TakenReply<'t> {
-    reply: UnsentReply,
+    /// `None` once it is back in its place.
+    reply: Option<UnsentReply>,
+    /// The answer of the ORB, if it is written.
+    timeout: Option<TimeoutReply>,
     /// The task to wake if the reply is not awaited.
     waker: Option<Waker>,
     memory: ReplyMemory,
@@ -377,34 +431,56 @@ impl TakenReply<'_> {
         orb: &ServerCore,
         write: impl FnOnce(&mut ServerCall<'_>) -> Result<(), SystemException>,
     ) -> bool {
-        let bytes = self.write(orb, write);
+        let Some(reply) = &self.reply else {
+            return false;
+        };
+        let bytes = match self.timeout {
+            Some(timeout) => timeout.bytes,
+            None => reply.write(&mut self.memory, orb, write),
+        };
         let out = &mut self.memory.out;
-        match &self.reply.destination {
+        match &reply.destination {
             ReplyDestination::Caller(caller) => {
                 caller.answer(out, bytes);
                 true
             }
             ReplyDestination::Connection(session) => {
-                if let Some(dscp) = self.reply.dscp {
-                    // Without its marks a reply is later, and not wrong.
-                    let _ = session.mark(dscp);
-                }
-                let message = Writer::of_whole(mem::take(out), bytes);
-                let sent: Result<(), Errno> = session.send_in_turn(&message);
-                *out = message.into_buffer();
+                let sent: Result<(), Errno> =
+                    reply.send_to(session, out, bytes, Session::send_in_turn);
                 sent.is_ok()
             }
         }
     }
+}
+
+impl UnsentReply {
+    /// Has `send` send the reply that is in `out` over its connection.
+    fn send_to<T>(
+        &self,
+        session: &Session,
+        out: &mut Vec<u8>,
+        bytes: usize,
+        send: impl FnOnce(&Session, &Writer<'_>) -> T,
+    ) -> T {
+        if let Some(dscp) = self.dscp {
+            // Without its marks a reply is later, and not wrong.
+            let _ = session.mark(dscp);
+        }
+        let message = Writer::of_whole(mem::take(out), bytes);
+        let sent = send(session, &message);
+        *out = message.into_buffer();
+        sent
+    }
 
     /// Writes the reply into the memory of its place. Returns its length.
     fn write(
-        &mut self,
+        &self,
+        memory: &mut ReplyMemory,
         orb: &ServerCore,
         write: impl FnOnce(&mut ServerCall<'_>) -> Result<(), SystemException>,
     ) -> usize {
         let request = RequestHeader {
-            request_id: self.reply.request_id,
+            request_id: self.request_id,
             response: Response::FromTarget,
             ..RequestHeader::EMPTY
         };
@@ -412,14 +488,14 @@ impl TakenReply<'_> {
         let origin = RequestOrigin {
             orb,
             session: None,
-            version: self.reply.version,
-            char_code_set: self.reply.char_code_set,
+            version: self.version,
+            char_code_set: self.char_code_set,
             arrived_ns: 0,
         };
-        let ReplyMemory { out, scratch } = &mut self.memory;
+        let ReplyMemory { out, scratch } = memory;
         let mut reply = origin.reply(&request, out, scratch);
-        reply.priority = self.reply.priority.as_ref().map(|data| &data[..]);
-        if self.reply.state == ReplyState::Intercepted {
+        reply.priority = self.priority.as_ref().map(|data| &data[..]);
+        if self.state == ReplyState::Intercepted {
             reply.note_intercepted();
         }
         let arguments = Reader::new(&[], orb.byte_order);
@@ -434,7 +510,10 @@ impl TakenReply<'_> {
 
 impl Drop for TakenReply<'_> {
     fn drop(&mut self) {
-        match &self.reply.destination {
+        let Some(reply) = &self.reply else {
+            return;
+        };
+        match &reply.destination {
             ReplyDestination::Connection(session) => session.state.note_settled(),
             ReplyDestination::Caller(caller) => caller.end(),
         }
@@ -501,6 +580,7 @@ mod tests {
             priority: None,
             dscp: None,
             state: ReplyState::Unsent,
+            deadline_ns: NONE_NS,
         }
     }
 

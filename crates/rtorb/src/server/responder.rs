@@ -1,13 +1,14 @@
 //! Replies that servants defer: a servant returns, and any thread or task answers later.
 
 use super::call::ServerCall;
-use super::deferred_replies::{NOT_ANSWERED, ReplyDestination, ReplyId, UnsentReply};
+use super::deferred_replies::{ReplyDestination, ReplyId, UnsentReply};
 use super::server_core::ServerCore;
 use crate::clock::monotonic_ns;
 use crate::deadline;
 use crate::exception::{SystemException, local};
 use crate::realtime::{Priority, thread_priority};
 use crate::timing::TimedUpcall;
+use crate::wait::WatchError;
 use core::fmt;
 use core::future::{Future, poll_fn};
 use core::pin::pin;
@@ -34,7 +35,8 @@ pub struct Deferring<S>(pub S);
 /// The reply to one call, which its servant has deferred. Any thread or task may answer by it, once. The servant has returned, and its thread
 /// serves other calls.
 ///
-/// Dropping it answers with NO_RESPONSE, COMPLETED_MAYBE. The thread that answers sends the reply, as a thread of the server would: if the
+/// Dropping it answers with NO_RESPONSE, COMPLETED_MAYBE. If the [deadline](Self::deadline) of the call passes first, the ORB answers with
+/// TIMEOUT, COMPLETED_MAYBE, and drops a later answer; it does not where [deadlines](crate::OrbBuilder::deadlines) are only counted. The thread that answers sends the reply, as a thread of the server would: if the
 /// client does not take it at once, an event loop of the server sends the rest; with `thread_per_connection` the answering thread waits, at
 /// most [`Limits::send_timeout`](crate::Limits::send_timeout).
 ///
@@ -49,7 +51,7 @@ pub struct Responder<T, E = SystemException> {
 impl<T, E> Responder<T, E> {
     /// Answers with the results of the call.
     ///
-    /// If they cannot be encoded, the client gets that exception. If the client is gone, nothing happens, but
+    /// If they cannot be encoded, the client gets that exception. If the client is gone or the deadline has passed, nothing happens, but
     /// [`Orb::deferred_replies`](crate::Orb::deferred_replies) counts it.
     pub fn reply(self, results: T) {
         self.respond(Ok(results));
@@ -66,8 +68,8 @@ impl<T, E> Responder<T, E> {
         self.reply.send(|call| write(result, call));
     }
 
-    /// Returns the time by which the client needs the reply, if it has said so. A later answer is sent all the same, as that of a servant
-    /// that takes too long.
+    /// Returns the time by which the client needs the reply, if it has said so. A later answer is dropped, because the ORB has answered
+    /// with TIMEOUT. Where [deadlines](crate::OrbBuilder::deadlines) are only counted, it is sent all the same.
     pub fn deadline(&self) -> Option<Instant> {
         Instant::now().checked_add(self.remaining()?)
     }
@@ -85,7 +87,8 @@ impl<T, E> Responder<T, E> {
     }
 
     /// Returns true if nobody waits for the answer: the client has given the call up (CancelRequest), its connection has ended or broken, or
-    /// the ORB has answered with NO_RESPONSE because it ends. Also for a call that expects no reply.
+    /// the ORB has answered, with TIMEOUT because the deadline has passed or with NO_RESPONSE because it ends. Also for a call that expects no
+    /// reply.
     ///
     /// A client that has only ended sending counts as gone. An answer is sent all the same, and it gets it.
     pub fn is_cancelled(&self) -> bool {
@@ -93,7 +96,8 @@ impl<T, E> Responder<T, E> {
         unsent.is_none_or(|(orb, id)| orb.deferred.is_cancelled(*id))
     }
 
-    /// Becomes ready once [nobody waits](Self::is_cancelled) for the answer, and wakes the task that polled it last.
+    /// Becomes ready once [nobody waits](Self::is_cancelled) for the answer, and wakes the task that polled it last. At the deadline the
+    /// watchdog wakes it.
     pub fn poll_cancelled(&self, context: &mut Context<'_>) -> Poll<()> {
         match &self.reply.unsent {
             Some((orb, id)) => orb.deferred.poll_cancelled(*id, context.waker()),
@@ -139,9 +143,8 @@ impl DeferredReply {
 
 impl Drop for DeferredReply {
     fn drop(&mut self) {
-        if let Some((orb, _)) = &self.unsent {
-            orb.deferred.note_dropped();
-            self.send(|_| Err(NOT_ANSWERED));
+        if let Some((orb, id)) = self.unsent.take() {
+            orb.deferred.drop_unanswered(&orb, id);
         }
     }
 }
@@ -154,7 +157,8 @@ pub trait DeferReply {
     /// been replied to, sends nothing either.
     ///
     /// # Errors
-    /// TRANSIENT if [`Limits::deferred_replies_max`](crate::Limits::deferred_replies_max) replies are deferred.
+    /// TRANSIENT if [`Limits::deferred_replies_max`](crate::Limits::deferred_replies_max) replies are deferred; NO_RESOURCES or NO_PERMISSION
+    /// if the host refuses the thread that watches the deadline.
     fn defer<T, E>(&mut self, write: WriteResult<T, E>)
     -> Result<Responder<T, E>, SystemException>;
 }
@@ -197,6 +201,7 @@ fn defer(call: &mut ServerCall<'_>) -> Result<Option<(Arc<ServerCore>, ReplyId)>
             (responder.orb.shared().ok_or(local::SHUT_DOWN)?, caller)
         }
     };
+    let deadline_ns = enforced_deadline_ns(&orb, &destination)?;
     let dscp = responder.timing.as_ref().and_then(TimedUpcall::dscp);
     let unsent = UnsentReply {
         destination,
@@ -206,12 +211,36 @@ fn defer(call: &mut ServerCall<'_>) -> Result<Option<(Arc<ServerCore>, ReplyId)>
         priority: reply.priority.and_then(|data| data.try_into().ok()),
         dscp,
         state: reply.state,
+        deadline_ns,
     };
     let interception = &mut responder.scratch.interception;
     let Some(id) = orb.deferred.add(unsent, interception) else {
         orb.state.note_refused();
         return Err(local::REPLIES_FULL);
     };
+    if deadline_ns != deadline::NONE_NS && orb.deferred.plan_look(deadline_ns) {
+        orb.client.core.watchdog.check_waits();
+    }
     reply.responder.scratch.deferred = Some(id);
     Ok(Some((orb, id)))
+}
+
+/// Returns the deadline at which the ORB answers if nobody has, and has it watched; [`NONE_NS`](deadline::NONE_NS) for none. A caller in the
+/// same ORB ends its call itself.
+///
+/// # Errors
+/// NO_RESOURCES or NO_PERMISSION if the host refuses the thread that watches it.
+fn enforced_deadline_ns(
+    orb: &ServerCore,
+    destination: &ReplyDestination,
+) -> Result<u64, SystemException> {
+    let deadline_ns = deadline::inherited_ns();
+    let is_counted = !orb.timing.settings.enforces_deadlines;
+    let has_own_wait = matches!(destination, ReplyDestination::Caller(_));
+    if deadline_ns == deadline::NONE_NS || is_counted || has_own_wait {
+        return Ok(deadline::NONE_NS);
+    }
+    let watched = orb.client.core.watchdog.watch_calls();
+    watched.map_err(WatchError::of_served)?;
+    Ok(deadline_ns)
 }

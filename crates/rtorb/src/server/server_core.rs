@@ -41,7 +41,7 @@ pub(crate) struct ServerCore {
     pub(crate) objects: ObjectTable,
     /// Set by the first adapter activator.
     pub(crate) activation: SetOnce<Box<dyn AdapterActivation>>,
-    pub(crate) deferred: DeferredReplies,
+    pub(crate) deferred: Arc<DeferredReplies>,
     pub(crate) held: HeldRequests,
     /// Receive buffers for connections that have none.
     pub(crate) buffers: Buffers,

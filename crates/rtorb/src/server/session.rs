@@ -493,6 +493,52 @@ impl Session {
         }
     }
 
+    /// Sends a message behind those of other threads, for a thread that must not wait. Returns false if the client takes nothing of it now.
+    ///
+    /// An event loop sends what the client does not take. A connection without one ends if the client takes a part: nobody would send the
+    /// rest.
+    #[cold]
+    pub(super) fn send_if_room(&self, message: &Writer<'_>) -> Result<bool, Errno> {
+        if self.is_watched() {
+            return self.send_in_turn(message).map(|()| true);
+        }
+        // The thread that sends may wait for its client.
+        let Some(mut sending) = self.sending.try_lock() else {
+            return Ok(false);
+        };
+        if !sending.outbox.is_empty() {
+            return Ok(false);
+        }
+        let kept = match self.fragment_bytes() {
+            Some(max) if message.len() > max => sending.outbox.keep_fragments(message, max),
+            _ => sending.outbox.keep(message, 0),
+        };
+        let bytes = sending.outbox.len();
+        let flushed = match kept {
+            Ok(()) => sending.flush(&self.stream),
+            Err(_) => Err(Errno::NOBUFS),
+        };
+        match flushed {
+            Ok(true) => return Ok(true),
+            Ok(false) if sending.outbox.len() == bytes => {
+                sending.outbox.advance(bytes);
+                return Ok(false);
+            }
+            Ok(false) => self.count(ConnectionOutcome::SlowReceiver),
+            Err(_) => {}
+        }
+        self.abandon(&mut sending);
+        Err(Errno::PIPE)
+    }
+
+    /// Ends the connection of a client that has not taken a reply in time, for a thread that must not wait.
+    #[cold]
+    pub(super) fn end_slow_receiver(&self) {
+        self.count(ConnectionOutcome::SlowReceiver);
+        // The reading thread then finds the end.
+        self.stream.shut();
+    }
+
     /// Adds a message, without its first `sent` bytes, to the outbox.
     #[cold]
     fn keep(

@@ -6,7 +6,8 @@
 //! use has passed, so it sleeps that long, or until the earliest deadline that it saw. Deadlines are kept to 0.2 ms. While a
 //! connection is open, an idle watchdog wakes once in the shortest timeout.
 //!
-//! It also ends started calls, whether or not somebody waits for them, and waits for the ends of peers in shared memory (`PeerWatch`).
+//! It also ends started calls, whether or not somebody waits for them, answers deferred calls that nobody has answered in time
+//! ([`WatchedReplies`]), and waits for the ends of peers in shared memory (`PeerWatch`).
 
 use super::WatchError;
 use super::call_table::CallTable;
@@ -26,7 +27,8 @@ use rustix::io::Errno;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Weak};
 
-/// The thread that ends waits. It starts with the first call that has a timeout, or with the first peer to be watched.
+/// The thread that ends waits. It starts with the first call that has a timeout, the first deferred reply that has a deadline, or the first
+/// peer to be watched.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     config: ClientThread,
@@ -38,6 +40,8 @@ pub(crate) struct Watchdog {
 struct Shared {
     waits: Mutex<Vec<Watched>>,
     calls: Arc<CallTable>,
+    /// The deferred replies of the ORB.
+    replies: SetOnce<Weak<dyn WatchedReplies>>,
     /// The peers of connections through shared memory.
     peers: PeerWatch,
     /// The clients of requests that can be cancelled, by their numbers.
@@ -66,6 +70,14 @@ pub(crate) struct Wait {
 pub(crate) trait WatchedClient: Debug + Send + Sync {
     /// Searches the unread bytes for cancellations.
     fn look(&self);
+}
+
+/// Replies that have deadlines.
+pub(crate) trait WatchedReplies: Debug + Send + Sync {
+    /// Answers the calls whose deadlines have passed. Returns when to look again; `None` if no reply has a deadline.
+    ///
+    /// It does not wait for a client.
+    fn end_due(&self, now_ns: u64) -> Option<u64>;
 }
 
 /// Makes the watchdog end waits early.
@@ -196,7 +208,12 @@ impl Watchdog {
         &self.shared.calls
     }
 
-    /// Watches the deadlines of started calls from now on.
+    /// Has the thread answer deferred calls, once it [watches](Self::watch_calls).
+    pub(crate) fn watch_replies(&self, replies: Weak<dyn WatchedReplies>) {
+        self.shared.replies.get_or_make(|| replies);
+    }
+
+    /// Watches the deadlines of started calls and deferred replies from now on.
     pub(crate) fn watch_calls(&self) -> Result<(), WatchError> {
         // On virtual time the simulation looks instead.
         #[cfg(test)]
@@ -206,7 +223,7 @@ impl Watchdog {
         self.start().map(|_| ())
     }
 
-    /// Makes the thread check the waits and calls that have begun.
+    /// Makes the thread check the waits, calls and deferred replies that have begun.
     pub(crate) fn check_waits(&self) {
         #[cfg(simulation)]
         if rtorb_os::simulation::is_planted("shorter-timeout-unheard") {
@@ -300,6 +317,7 @@ impl Shared {
         Self {
             waits: Mutex::default(),
             calls: Arc::new(CallTable::new(calls_max)),
+            replies: SetOnce::new(),
             peers: PeerWatch::new(),
             clients: Mutex::default(),
             poller: SetOnce::new(),
@@ -363,9 +381,13 @@ impl Shared {
         });
     }
 
-    /// Ends the waits and calls that are due and returns when to look again; `None` if there is neither a connection nor a call.
+    /// Ends the waits, calls and deferred replies that are due and returns when to look again; `None` if there is neither a connection nor a
+    /// deadline.
     fn look(&self, now_ns: u64) -> Option<u64> {
         let mut next_ns = self.calls.look(now_ns).unwrap_or(u64::MAX);
+        if let Some(replies) = self.replies.get().and_then(Weak::upgrade) {
+            next_ns = next_ns.min(replies.end_due(now_ns).unwrap_or(u64::MAX));
+        }
         let mut waits = self.waits.lock();
         waits.retain(|watched| watched.wait.strong_count() > 0);
         for watched in &*waits {

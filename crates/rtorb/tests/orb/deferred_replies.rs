@@ -2,15 +2,17 @@
 
 use rtorb::rt::{Policy, Priority, PriorityModel};
 use rtorb::{
-    CompletionStatus, DispatchStrategy, ExceptionKind, Limits, Orb, OrbBuilder, PoaPolicies,
-    Responder, SystemException,
+    CompletionStatus, Deadlines, DispatchStrategy, ExceptionKind, Limits, Orb, OrbBuilder,
+    PoaPolicies, Responder, SystemException,
 };
 use rtorb_tests::crane::{
     MachineDeferredServant, Overload, Winch, WinchDeferredServant, WinchLiftError,
 };
 use rtorb_tests::ours::Ours;
-use rtorb_tests::raw::{Connection, Request, Stream};
+use rtorb_tests::raw::{Answer, Connection, REQUEST, Request, Stream};
 use rtorb_tests::running::until;
+use rtorb_wire::giop::contexts::REMAINING_TIME;
+use rtorb_wire::giop::remaining_time;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -27,6 +29,9 @@ const CANCEL_REQUEST: u8 = 2;
 const CLOSE_CONNECTION: u8 = 5;
 const NO_RESPONSE: &str = "IDL:omg.org/CORBA/NO_RESPONSE:1.0";
 const NOT_ANSWERED: (u32, u32) = (0x7274_6010, 2);
+const TIMEOUT: &str = "IDL:omg.org/CORBA/TIMEOUT:1.0";
+const EXPIRED: (u32, u32) = (0x7274_6012, 1);
+const NOT_ANSWERED_IN_TIME: (u32, u32) = (0x7274_6013, 2);
 const REPLIES_FULL: (&str, u32, u32) = ("IDL:omg.org/CORBA/TRANSIENT:1.0", 0x7274_601c, 1);
 
 type Hours = Responder<i32>;
@@ -124,6 +129,27 @@ fn request<'a>(key: &'a [u8], id: u32, operation: &'a str) -> Request<'a> {
         id,
         ..Request::two_way(key, operation)
     }
+}
+
+/// A request for the hours, whose deadline is so long after its arrival.
+fn request_within(key: &[u8], id: u32, left: Duration) -> Vec<u8> {
+    let mut stream = Stream::new(REQUEST, 2, false);
+    stream.ulong(id).raw(&[3, 0, 0, 0]).ushort(0);
+    stream.octets(key).string("_get_hours");
+    let data = remaining_time(left.as_nanos() as u64);
+    stream.ulong(1).ulong(REMAINING_TIME).octets(&data);
+    stream.message()
+}
+
+/// Whether a call had reached its servant when its deadline passed; the answer says no less.
+fn was_deferred(answer: &Answer, what: &str) -> bool {
+    let (name, minor, completed) = answer.exception();
+    assert_eq!(name, TIMEOUT, "{what}");
+    if (minor, completed) == EXPIRED {
+        return false;
+    }
+    assert_eq!((minor, completed), NOT_ANSWERED_IN_TIME, "{what}");
+    true
 }
 
 /// Takes the next reply, which has the hours.
@@ -379,7 +405,161 @@ fn a_connection_with_a_deferred_reply_does_not_give_way() {
 }
 
 #[test]
-fn an_answer_after_the_deadline_is_late_and_disturbs_no_later_call() {
+fn a_call_that_nobody_answers_by_its_deadline_gets_a_timeout() {
+    for (name, dispatch) in DispatchStrategy::ALL {
+        let served = Deferred::serve(Orb::builder().dispatch(dispatch));
+        let mut client = served.connect();
+        let key = served.ours.key(served.winch.as_object());
+        let mut id = 0;
+        // On a busy host, a deadline may pass before the servant is called.
+        until("a call that has come in time ends", || {
+            id += 2;
+            let answer = client.ask(&request_within(&key, id, SHORT));
+            let answer = answer.expect("a reply");
+            assert_eq!(answer.id, id, "{name}");
+            was_deferred(&answer, name).then_some(())
+        });
+        let responder = served.hours.recv_timeout(PATIENCE).expect("it was called");
+        assert!(responder.is_cancelled(), "{name}");
+        assert_eq!(responder.remaining(), Some(Duration::ZERO), "{name}");
+        responder.reply(1);
+        served.assert_served(&mut client, id + 2, name);
+        until("its place is free", || {
+            (served.ours.orb.deferred_replies().outstanding == 0).then_some(())
+        });
+        let counts = served.ours.orb.deferred_replies();
+        let all = (counts.dropped, counts.undelivered, counts.expired);
+        assert_eq!(all, (0, 1, 1), "{name}");
+    }
+}
+
+#[test]
+fn a_responder_that_is_dropped_after_the_deadline_answers_nothing() {
+    let served = Deferred::serve(Orb::builder());
+    let mut client = served.connect();
+    let key = served.ours.key(served.winch.as_object());
+    until("a call that has come in time ends", || {
+        let answer = client.ask(&request_within(&key, 2, SHORT));
+        was_deferred(&answer.expect("a reply"), "dropped").then_some(())
+    });
+    drop(served.hours.recv_timeout(PATIENCE).expect("it was called"));
+    served.assert_served(&mut client, 4, "dropped");
+    let counts = served.ours.orb.deferred_replies();
+    let all = (counts.dropped, counts.undelivered, counts.expired);
+    assert_eq!(all, (0, 0, 1));
+}
+
+#[test]
+fn an_earlier_deadline_is_kept_beside_a_later_one_and_one_that_is_met() {
+    for (name, dispatch) in DispatchStrategy::ALL {
+        let served = Deferred::serve(Orb::builder().dispatch(dispatch));
+        let mut client = served.connect();
+        let key = served.ours.key(served.winch.as_object());
+        let mut later = [2, 4].map(|id| {
+            client.send(&request_within(&key, id, 20 * PATIENCE));
+            Some(served.hours.recv_timeout(PATIENCE).expect("it is called"))
+        });
+        let mut answer = |at: usize, hours| later[at].take().expect("once").reply(hours);
+        answer(0, 5);
+        assert_hours(&mut client, 2, 5, name);
+        until("a call that has come in time ends", || {
+            let early = client.ask(&request_within(&key, 6, SHORT));
+            let early = early.expect("a reply");
+            assert_eq!(early.id, 6, "{name}");
+            was_deferred(&early, name).then_some(())
+        });
+        answer(1, 7);
+        assert_hours(&mut client, 4, 7, name);
+        let counts = served.ours.orb.deferred_replies();
+        assert_eq!((counts.undelivered, counts.expired), (0, 1), "{name}");
+    }
+}
+
+#[test]
+fn a_task_is_woken_at_the_deadline() {
+    let served = Deferred::serve(Orb::builder());
+    let mut client = served.connect();
+    let key = served.ours.key(served.winch.as_object());
+    until("a task awaits a call in time", || {
+        let left = 5 * SHORT;
+        client.send(&request_within(&key, 2, left));
+        // If the deadline passes before the servant is called, none comes.
+        let responder = served.hours.recv_timeout(10 * left).ok()?;
+        let woken = Arc::new(Woken::default());
+        let waker = Waker::from(Arc::clone(&woken));
+        let is_in_time = responder
+            .poll_cancelled(&mut Context::from_waker(&waker))
+            .is_pending();
+        if is_in_time {
+            until("the task is woken", || {
+                woken.0.load(Ordering::SeqCst).then_some(())
+            });
+        }
+        assert!(responder.is_cancelled());
+        is_in_time.then_some(())
+    });
+}
+
+#[test]
+fn a_client_that_takes_nothing_delays_no_other_deadline() {
+    let limits = Limits::with(|limits| limits.send_timeout = PATIENCE);
+    for (name, dispatch) in DispatchStrategy::ALL {
+        let builder = Orb::builder().dispatch(dispatch).limits(limits.clone());
+        let served = Deferred::serve(builder);
+        let (mut slow, mut good) = (served.connect(), served.connect());
+        let key = served.ours.key(served.winch.as_object());
+        let mut lift = request(&key, 2, "lift").head();
+        lift.align(8).long(7).string("Ada");
+        slow.send(&lift.message());
+        let lift = served.lifts.recv_timeout(PATIENCE).expect("it is called");
+        let left = 10 * SHORT;
+        let responder = until("a call comes in time", || {
+            slow.send(&request_within(&key, 4, left));
+            served.hours.recv_timeout(10 * left).ok()
+        });
+        thread::scope(|scope| {
+            // With `thread_per_connection`, it waits for the client.
+            scope.spawn(move || lift.reply((1, "x".repeat(8 << 20))));
+            until("its deadline passes", || {
+                responder.is_cancelled().then_some(())
+            });
+            until("a call of the other client comes in time", || {
+                let answer = good.ask(&request_within(&key, 2, SHORT));
+                was_deferred(&answer.expect("a reply"), name).then_some(())
+            });
+            let (mut has_lift, mut has_timeout) = (false, false);
+            while !(has_lift && has_timeout) {
+                let answer = slow.answer().expect("a reply");
+                match answer.id {
+                    2 => has_lift = answer.body.len() > 8 << 20,
+                    _ => has_timeout |= was_deferred(&answer, name),
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn where_deadlines_are_counted_an_answer_after_the_deadline_is_sent() {
+    for (name, dispatch) in DispatchStrategy::ALL {
+        let builder = Orb::builder().deadlines(Deadlines::Count);
+        let served = Deferred::serve(builder.dispatch(dispatch));
+        let mut client = served.connect();
+        let key = served.ours.key(served.winch.as_object());
+        client.send(&request_within(&key, 2, SHORT));
+        let responder = served.hours.recv_timeout(PATIENCE).expect("it is called");
+        until("the deadline passes", || {
+            (responder.remaining() == Some(Duration::ZERO)).then_some(())
+        });
+        assert!(!responder.is_cancelled(), "{name}");
+        responder.reply(3);
+        assert_hours(&mut client, 2, 3, name);
+        assert_eq!(served.ours.orb.deferred_replies().expired, 0, "{name}");
+    }
+}
+
+#[test]
+fn a_client_of_ours_makes_later_calls_after_one_that_nobody_answered() {
     for (name, dispatch) in DispatchStrategy::ALL {
         let served = Deferred::serve(Orb::builder().dispatch(dispatch));
         let client = Orb::builder().round_trip_timeout(Some(PATIENCE)).build();
