@@ -27,8 +27,10 @@ use crate::types::Types;
 /// A servant that sends each request to another object as it came, and returns the reply as it came.
 ///
 /// Byte order, GIOP version, code sets, values of any type and depth, exceptions, and operations that every object has, such as
-/// `_non_existent`, do not change. The proxy follows a LOCATION_FORWARD of the target itself, so that the client stays with the
-/// proxy. It decodes a copy for the record of the call; if it cannot, the record has the bytes and the reason.
+/// `_non_existent`, do not change. Of a deadline that says how much time is left, the target gets what is left then.
+///
+/// The proxy follows a LOCATION_FORWARD of the target itself, so that the client stays with the proxy. It decodes a copy for the record of the
+/// call; if it cannot, the record has the bytes and the reason.
 pub struct Proxy {
     target: ObjectRef,
     /// The target's references, by the code sets that clients named. Each has connections of its own.

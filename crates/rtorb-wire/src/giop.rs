@@ -33,7 +33,7 @@ pub use locate::{
     write_close_connection, write_locate_forward, write_locate_reply, write_locate_request,
     write_locate_request_to, write_message_error,
 };
-pub use passed::{PassedReply, PassedRequest, PassedTarget};
+pub use passed::{PassedDeadline, PassedReply, PassedRequest, PassedTarget};
 pub use reply::{ReplyHeader, ReplyStatus, begin_reply};
 pub use request::{
     RequestHeader, RequestPrefix, RequestStart, Response, begin_request, begin_request_at,

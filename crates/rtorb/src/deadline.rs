@@ -190,6 +190,17 @@ pub(crate) fn of_request(expiry: Expiry) -> RequestDeadline {
     }
 }
 
+/// Returns when the request arrived that this thread serves and that expires so; `None` if it says no remaining time, which counts from then.
+///
+/// A thread that inherits an earlier deadline counts that for the remaining time: the request then seems to have arrived earlier.
+pub(crate) fn arrival_of_served(expiry: Expiry) -> Option<u64> {
+    let remaining_ns = expiry.remaining_ns?;
+    Some(match inherited_ns() {
+        NONE_NS => monotonic_ns(),
+        at_ns => at_ns.saturating_sub(remaining_ns),
+    })
+}
+
 impl RequestDeadline {
     /// That of a request that does not expire.
     pub(crate) const NONE: Self = Self {

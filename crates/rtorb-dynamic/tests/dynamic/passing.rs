@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use rtorb::Orb;
 use rtorb::endpoint::Endpoint;
@@ -14,6 +15,7 @@ use rtorb_tests::fake::{FakeServer, Peer};
 use rtorb_tests::raw::{Connection, REPLY, REQUEST, Stream};
 use rtorb_tests::recorder::message;
 use rtorb_wire::giop::Version;
+use rtorb_wire::giop::contexts::REMAINING_TIME;
 use rtorb_wire::ior::{IiopProfile, ProfileBody};
 use serde_json::json;
 
@@ -337,6 +339,71 @@ fn requests_and_replies_pass_in_every_form_and_at_every_place() {
                 assert_eq!(reply, expected, "{form:?} {operation}");
             }
         }
+    }
+}
+
+/// The data of a context that says how much time is left, in either byte order.
+fn remaining_time(big: bool, left_ns: u64) -> Vec<u8> {
+    let left = if big {
+        left_ns.to_be_bytes()
+    } else {
+        left_ns.to_le_bytes()
+    };
+    [&[u8::from(!big)][..], &[0; 7], &left].concat()
+}
+
+#[test]
+fn a_remaining_time_passes_without_the_time_that_the_proxy_took_and_all_else_as_it_came() {
+    const LEFT_NS: u64 = 3_600_000_000_000;
+    // As long as the key of the proxy: the body does not move.
+    const TARGET_KEY: [u8; 20] = [b'k'; 20];
+    let target = Target::new(|request| {
+        let form = Form {
+            minor: request[5],
+            big: request[6] & 1 == 0,
+        };
+        let reply = replied(form, 0, &[], &BYTES).message();
+        Some(with_id(request, &reply, reply_id_at(form, &[])))
+    });
+    let stand = Stand::new(&target.reference(&TARGET_KEY), None);
+    assert_eq!(stand.key.len(), TARGET_KEY.len());
+    for (form, big) in FORMS.into_iter().flat_map(|it| [(it, false), (it, true)]) {
+        let data = remaining_time(big, LEFT_NS);
+        let asked = Asked {
+            form,
+            flags: if form.minor >= 2 { 3 } else { 1 },
+            operation: "turn",
+            contexts: &[
+                (0x4a41_4301, &[5; 5]),
+                (REMAINING_TIME, &data),
+                (0x4a41_4302, &[6; 4]),
+            ],
+            principal: b"",
+            body: &BYTES,
+        };
+        let mut socket = TcpStream::connect(stand.address).unwrap();
+        let begun = Instant::now();
+        ask(&mut socket, &asked.message(&stand.key).0);
+        let took = begun.elapsed();
+        let (_, came) = target.last();
+        let (mut expected, _) = asked.message(&TARGET_KEY);
+        let id_at = request_id_at(form, &expected);
+        expected[id_at..id_at + 4].copy_from_slice(&came[id_at..id_at + 4]);
+        let mut windows = expected.windows(data.len());
+        let at = 8 + windows.position(|it| it == data).unwrap();
+        let left: [u8; 8] = came[at..at + 8].try_into().unwrap();
+        expected[at..at + 8].copy_from_slice(&left);
+        assert_eq!(came, expected, "{form:?}");
+        let left_ns = if big {
+            u64::from_be_bytes(left)
+        } else {
+            u64::from_le_bytes(left)
+        };
+        let spent_ns = LEFT_NS.checked_sub(left_ns).unwrap();
+        assert!(
+            spent_ns > 0 && u128::from(spent_ns) <= took.as_nanos(),
+            "{form:?}: {spent_ns} ns of {took:?}"
+        );
     }
 }
 

@@ -1,9 +1,10 @@
 //! The deadline of a request in its service contexts: as CORBA Messaging's end times, or as the time that is left.
 
 use super::contexts::{INVOCATION_POLICIES, REMAINING_TIME};
-use super::service_context::ServiceContexts;
+use super::service_context::{ServiceContext, ServiceContexts};
 use crate::cdr::ByteOrder;
 use crate::{DecodeError, Reader};
+use alloc::borrow::Cow;
 
 /// Policy types of CORBA Messaging that bound the time of a request.
 mod policy_type {
@@ -233,13 +234,7 @@ impl Expiry {
     }
 
     fn read_policies(&mut self, data: &[u8]) -> Result<(), DecodeError> {
-        let mut r = Reader::encapsulated(data)?;
-        for _ in 0..r.count(POLICY_BYTES_MIN)? {
-            let policy = r.primitive()?;
-            let value = r.octets()?;
-            self.read_policy(policy, value)?;
-        }
-        Ok(())
+        for_each_policy(data, |policy, value, _| self.read_policy(policy, value))
     }
 
     fn read_policy(&mut self, policy: u32, value: &[u8]) -> Result<(), DecodeError> {
@@ -281,8 +276,58 @@ impl Expiry {
     }
 }
 
+/// Calls `each` with the type, the value and the place of the value in `data` of each policy in an [`INVOCATION_POLICIES`] context.
+///
+/// # Errors
+/// When the data is malformed, or the error of `each`. The policies before were read.
+fn for_each_policy(
+    data: &[u8],
+    mut each: impl FnMut(u32, &[u8], usize) -> Result<(), DecodeError>,
+) -> Result<(), DecodeError> {
+    let mut r = Reader::encapsulated(data)?;
+    for _ in 0..r.count(POLICY_BYTES_MIN)? {
+        let policy = r.primitive()?;
+        let value = r.octets()?;
+        each(policy, value, r.position() - value.len())?;
+    }
+    Ok(())
+}
+
 /// The size of a policy without value: its type and a length.
 const POLICY_BYTES_MIN: usize = 8;
+
+/// The data of a context `spent_ns` later: the times in it that say how much is left are shorter by that, and at least 0. All other bytes
+/// stay, as does what [`Expiry::of`] does not understand.
+pub(super) fn shortened(context: ServiceContext<'_>, spent_ns: u64) -> Cow<'_, [u8]> {
+    let ServiceContext { id, data } = context;
+    if spent_ns == 0 || !matches!(id, INVOCATION_POLICIES | REMAINING_TIME) {
+        return Cow::Borrowed(data);
+    }
+    let mut later = data.to_vec();
+    // As for the expiry, what cannot be read says nothing.
+    let _ = if id == REMAINING_TIME {
+        take_off(&mut later, spent_ns)
+    } else {
+        for_each_policy(data, |policy, value, at| match policy {
+            policy_type::RELATIVE_REQUEST_TIMEOUT | policy_type::RELATIVE_ROUND_TRIP_TIMEOUT => {
+                let value = &mut later[at..at + value.len()];
+                take_off(value, spent_ns.div_ceil(TICK_NS))
+            }
+            _ => Ok(()),
+        })
+    };
+    Cow::Owned(later)
+}
+
+/// Takes `spent` off the time with which an encapsulation begins, an `unsigned long long`.
+fn take_off(encapsulation: &mut [u8], spent: u64) -> Result<(), DecodeError> {
+    let mut r = Reader::encapsulated(encapsulation)?;
+    let time: u64 = r.primitive()?;
+    let (end, order) = (r.position(), r.order());
+    let left = order.convert(time.saturating_sub(spent));
+    put(encapsulation, end - size_of::<u64>(), &left.to_ne_bytes());
+    Ok(())
+}
 
 #[cfg(test)]
 mod tests {

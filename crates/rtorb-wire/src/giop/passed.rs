@@ -1,6 +1,7 @@
-//! Messages that pass through a proxy: their bytes stay as they came.
+//! Messages that pass through a proxy: their bytes stay as they came, but for the time that is left.
 
 use super::contexts::{self, CodeSets};
+use super::expiry::shortened;
 use super::service_context::{ContextBuffer, ServiceContext, ServiceContexts, write_contexts};
 use super::{
     Address, BODY_ALIGNMENT, HEADER_BYTES, Header, MessageType, ReplyHeader, RequestHeader, Target,
@@ -19,9 +20,22 @@ pub struct PassedTarget<'x> {
     pub address: Option<Address<'x>>,
 }
 
+/// The deadline of a request that is passed on.
+#[derive(Clone, Copy, Debug)]
+pub enum PassedDeadline<'x> {
+    /// The one that it states. An end time stays; of a remaining time, `spent_ns` are gone.
+    Stated {
+        /// How long the request has been here, in nanoseconds.
+        spent_ns: u64,
+    },
+    /// Another one, which replaces it.
+    Replaced(ServiceContext<'x>),
+}
+
 /// A request as it came, to be sent to another object.
 ///
-/// Byte order, GIOP version, operation, service contexts and body stay. The request id and the object key change.
+/// Byte order, GIOP version, operation, service contexts and body stay. The request id and the object key change, and the time that is left
+/// of its deadline.
 #[derive(Clone, Debug)]
 pub struct PassedRequest<'m> {
     header: Header,
@@ -34,6 +48,8 @@ pub struct PassedRequest<'m> {
     code_sets: Option<CodeSets>,
     /// Contexts that replace those that the ORB does not make itself.
     added: Option<&'m ContextBuffer>,
+    /// When it arrived, on the clock of the driver; `None` if nothing depends on that.
+    arrived_ns: Option<u64>,
 }
 
 impl<'m> PassedRequest<'m> {
@@ -58,6 +74,7 @@ impl<'m> PassedRequest<'m> {
             body_at,
             code_sets,
             added: None,
+            arrived_ns: None,
         })
     }
 
@@ -66,6 +83,18 @@ impl<'m> PassedRequest<'m> {
     pub const fn with_contexts(mut self, added: &'m ContextBuffer) -> Self {
         self.added = Some(added);
         self
+    }
+
+    /// Says when it arrived, on the clock of the driver: its remaining time counts from then.
+    #[must_use]
+    pub const fn with_arrival(mut self, arrived_ns: u64) -> Self {
+        self.arrived_ns = Some(arrived_ns);
+        self
+    }
+
+    /// How long it has been here at `now_ns`; 0 if nothing says when it arrived.
+    pub fn spent_ns(&self, now_ns: u64) -> u64 {
+        now_ns.saturating_sub(self.arrived_ns.unwrap_or(now_ns))
     }
 
     /// Its header.
@@ -84,7 +113,7 @@ impl<'m> PassedRequest<'m> {
     }
 
     /// Writes the request for another object on another connection. `priority` replaces the CORBA priority that the client
-    /// sent, and the context `deadline` the deadline. The writer must be empty.
+    /// sent. The writer must be empty.
     ///
     /// Leaves out the service contexts about the client's own connection. Every request names the client's code sets instead,
     /// because the server does not know them on the other connection. The listen points of a bidirectional connection have no
@@ -98,8 +127,12 @@ impl<'m> PassedRequest<'m> {
         request_id: u32,
         target: PassedTarget<'_>,
         priority: Option<i16>,
-        deadline: Option<ServiceContext<'_>>,
+        deadline: PassedDeadline<'_>,
     ) -> Result<(), EncodeError> {
+        let (spent_ns, deadline) = match deadline {
+            PassedDeadline::Stated { spent_ns } => (spent_ns, None),
+            PassedDeadline::Replaced(deadline) => (0, Some(deadline)),
+        };
         let code_sets = self.code_sets.map(|named| with_wide(named).to_data());
         let priority = priority.map(contexts::priority);
         let own = [
@@ -117,8 +150,12 @@ impl<'m> PassedRequest<'m> {
         };
         let own = own.into_iter();
         let own = own.filter_map(|(id, data)| Some(ServiceContext { id, data: data? }));
-        let mut list: Vec<_> = self.request.contexts.iter().filter(is_kept).collect();
-        list.extend(own.chain(deadline));
+        let kept = self.request.contexts.iter().filter(is_kept);
+        let kept: Vec<_> = kept.map(|it| (it.id, shortened(it, spent_ns))).collect();
+        let kept = kept
+            .iter()
+            .map(|(id, data)| ServiceContext { id: *id, data });
+        let mut list: Vec<_> = kept.chain(own).chain(deadline).collect();
         list.extend(self.added.iter().flat_map(|added| added.iter()));
         w.set_order(self.header.order);
         self.write_header(w, request_id, target, &list)?;
@@ -284,7 +321,9 @@ mod tests {
             object_key: b"other",
             address: None,
         };
-        request.write(&mut w, 8, target, None, None).expect("room");
+        let deadline = PassedDeadline::Stated { spent_ns: 0 };
+        let written = request.write(&mut w, 8, target, None, deadline);
+        written.expect("room");
         w.to_bytes().to_vec()
     }
 

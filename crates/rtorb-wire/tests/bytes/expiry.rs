@@ -3,8 +3,9 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rtorb_wire::giop::{
-    Expiry, Header, RequestHeader, RequestPrefix, RequestStart, Response, ServiceContext,
-    UtcOrigin, UtcTime, Version, begin_request, contexts, encode_body, end_message, remaining_time,
+    Expiry, Header, PassedDeadline, PassedRequest, PassedTarget, RequestHeader, RequestPrefix,
+    RequestStart, Response, ServiceContext, UtcOrigin, UtcTime, Version, begin_request, contexts,
+    encode_body, end_message, remaining_time,
 };
 use rtorb_wire::{ByteOrder, Writer};
 
@@ -308,7 +309,167 @@ fn the_earliest_deadline_counts_and_what_is_not_known_says_nothing() {
     assert_eq!(end(&[]), None);
 }
 
+const KEY: &[u8] = b"a key";
+const ID: u32 = 6;
+
+/// A request with this context between two others, and a body.
+fn request_with(id: u32, data: &[u8], version: Version, order: ByteOrder) -> Vec<u8> {
+    let other = ServiceContext {
+        id: 9,
+        data: &[0, 1, 2],
+    };
+    let start = RequestStart {
+        request_id: ID,
+        response: Response::FromTarget,
+        object_key: KEY,
+        operation: "op",
+        contexts: &[other, ServiceContext { id, data }, other],
+    };
+    let mut w = Writer::new(Vec::new(), 1 << 20).with_order(order);
+    begin_request(&mut w, version, &start).unwrap();
+    encode_body(&mut w, version, |w| w.primitive(0x0102_0304_0506_0708_u64)).unwrap();
+    end_message(&mut w).unwrap();
+    w.to_bytes()
+}
+
+/// The request as a proxy passes it on after `spent_ns`, to an object with the same key, and with the same id.
+fn passed_after(spent_ns: u64, request: &[u8]) -> Vec<u8> {
+    let request = PassedRequest::parse(request, None).unwrap();
+    let target = PassedTarget {
+        object_key: KEY,
+        address: None,
+    };
+    let deadline = PassedDeadline::Stated { spent_ns };
+    let mut w = Writer::new(Vec::new(), 1 << 20);
+    request.write(&mut w, ID, target, None, deadline).unwrap();
+    w.to_bytes()
+}
+
+/// The data of a context of a request that was passed on after `spent_ns`. Checks that no other byte has changed, in any form of request.
+fn data_after(spent_ns: u64, id: u32, data: &[u8]) -> Vec<u8> {
+    let mut later = None;
+    for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
+        for order in [ByteOrder::Little, ByteOrder::Big] {
+            let passed = passed_after(spent_ns, &request_with(id, data, version, order));
+            let found = {
+                let request = PassedRequest::parse(&passed, None).unwrap();
+                let found = request.request().contexts.find(id);
+                found.expect("the context").to_vec()
+            };
+            assert_eq!(found.len(), data.len(), "{version} {order:?}");
+            assert_eq!(
+                passed,
+                request_with(id, &found, version, order),
+                "{version} {order:?}"
+            );
+            let same = later.get_or_insert_with(|| found.clone());
+            assert_eq!(*same, found, "{version} {order:?}");
+        }
+    }
+    later.expect("there are versions")
+}
+
+#[test]
+fn a_passed_request_says_what_is_left_of_its_remaining_time() {
+    // 5 ms, then 1.5 ms less. What pads the time, and what is behind it, stays.
+    for (before, after) in [
+        (
+            "01 00 00 00 00 00 00 00 40 4b 4c 00 00 00 00 00",
+            "01 00 00 00 00 00 00 00 e0 67 35 00 00 00 00 00",
+        ),
+        (
+            "00 00 00 00 00 00 00 00 00 00 00 00 00 4c 4b 40",
+            "00 00 00 00 00 00 00 00 00 00 00 00 00 35 67 e0",
+        ),
+        (
+            "01 a1 a2 a3 a4 a5 a6 a7 40 4b 4c 00 00 00 00 00 b1 b2",
+            "01 a1 a2 a3 a4 a5 a6 a7 e0 67 35 00 00 00 00 00 b1 b2",
+        ),
+    ] {
+        let before = hex(before);
+        let data_after = |spent_ns| data_after(spent_ns, contexts::REMAINING_TIME, &before);
+        assert_eq!(data_after(0), before);
+        assert_eq!(data_after(1_500_000), hex(after));
+        let mut expired = before.clone();
+        expired[8..16].fill(0);
+        for spent_ns in [5_000_000, 5_000_001, u64::MAX] {
+            assert_eq!(data_after(spent_ns), expired, "{spent_ns}");
+        }
+    }
+}
+
+#[test]
+fn a_passed_request_says_what_is_left_of_relative_timeouts() {
+    let of = |request_ticks, round_trip_ticks| {
+        let unknown = (37, vec![0, 0, 0, 1]);
+        policies(&[
+            (30, utc(900)),
+            (31, period(request_ticks)),
+            unknown,
+            (32, period(round_trip_ticks)),
+            (28, utc(700)),
+        ])
+    };
+    let data_after =
+        |spent_ns| data_after(spent_ns, contexts::INVOCATION_POLICIES, &of(40, 1 << 40));
+    // A part of a tick of 100 ns is not left.
+    for (spent_ns, ticks) in [(0, 0), (1, 1), (100, 1), (101, 2), (4_000, 40)] {
+        assert_eq!(data_after(spent_ns), of(40 - ticks, (1 << 40) - ticks));
+    }
+    assert_eq!(data_after(4_001), of(0, (1 << 40) - 41));
+    assert_eq!(data_after(u64::MAX), of(0, 0));
+}
+
+#[test]
+fn a_passed_request_keeps_end_times_and_times_that_cannot_be_read() {
+    for both in [hex(LITTLE), hex(BIG)] {
+        let id = contexts::INVOCATION_POLICIES;
+        assert_eq!(data_after(u64::MAX, id, &both), both);
+    }
+    for id in [contexts::REMAINING_TIME, contexts::INVOCATION_POLICIES] {
+        for data in ["", "01", "02 00", "01 00 00 00 00 00 00 00 40 4b 4c 00 00"] {
+            assert_eq!(data_after(1, id, &hex(data)), hex(data), "{id} {data}");
+        }
+    }
+    // What stands before a value that is cut is read.
+    let cut = |ticks| policies(&[(32, period(ticks)), (31, vec![0; 9])]);
+    let id = contexts::INVOCATION_POLICIES;
+    assert_eq!(data_after(100, id, &cut(7)), cut(6));
+    // Other contexts may have the same bytes.
+    let other = hex("01 00 00 00 00 00 00 00 40 4b 4c 00 00 00 00 00");
+    assert_eq!(data_after(1, 0x7274_6002, &other), other);
+}
+
+#[test]
+fn a_request_has_been_here_since_its_arrival() {
+    let data = remaining_time(5_000_000);
+    let bytes = request_with(contexts::REMAINING_TIME, &data, LATEST, ByteOrder::NATIVE);
+    let request = PassedRequest::parse(&bytes, None).unwrap();
+    assert_eq!(request.spent_ns(100), 0);
+    let request = request.with_arrival(30);
+    assert_eq!((request.spent_ns(100), request.spent_ns(29)), (70, 0));
+}
+
 proptest! {
+    #[test]
+    fn every_remaining_time_is_shorter_by_what_was_spent(
+        remaining_ns in any::<u64>(),
+        spent_ns in any::<u64>(),
+    ) {
+        let data = data_after(spent_ns, contexts::REMAINING_TIME, &remaining_time(remaining_ns));
+        prop_assert_eq!(data, remaining_time(remaining_ns.saturating_sub(spent_ns)));
+    }
+
+    #[test]
+    fn no_bytes_of_a_passed_request_are_a_panic(
+        data in vec(any::<u8>(), 0..100),
+        spent_ns in any::<u64>(),
+    ) {
+        for id in [contexts::REMAINING_TIME, contexts::INVOCATION_POLICIES] {
+            data_after(spent_ns, id, &data);
+        }
+    }
+
     #[test]
     fn every_time_comes_back(ns in 0..u64::MAX / 2, inaccuracy_ticks in 0..1_u64 << 33) {
         let latest_ticks = TIME.ticks;

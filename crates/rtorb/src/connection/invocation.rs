@@ -14,8 +14,9 @@ use rtorb_wire::code_sets;
 use rtorb_wire::connection::Deadline;
 use rtorb_wire::giop::contexts::{self, CodeSets};
 use rtorb_wire::giop::{
-    self, ContextBuffer, END_TIMES_BYTES, PassedRequest, PassedTarget, REMAINING_TIME_BYTES,
-    RequestPrefix, RequestStart, Response, ServiceContext, UtcTime, remaining_time,
+    self, ContextBuffer, END_TIMES_BYTES, PassedDeadline, PassedRequest, PassedTarget,
+    REMAINING_TIME_BYTES, RequestPrefix, RequestStart, Response, ServiceContext, UtcTime,
+    remaining_time,
 };
 use rtorb_wire::ior::Ior;
 use rtorb_wire::{EncodeError, Writer};
@@ -61,7 +62,8 @@ pub(crate) enum InvocationKind<'x> {
     },
     /// `_bind_priority_band`, which tells the server the band of the connection.
     BindBand,
-    /// A request of another client, which is sent unchanged. Its results are the body of any reply except a forward.
+    /// A request of another client, which is sent unchanged, but for the time that is left of its deadline. Its results are the body of any
+    /// reply except a forward.
     Passed(&'x PassedRequest<'x>),
     /// A request of this client that was sent before. It states what is left of its deadline now.
     SentAgain(&'x PassedRequest<'x>),
@@ -370,7 +372,8 @@ impl Invocation<'_> {
         }
     }
 
-    /// Writes a request that exists, with the deadline `expiry_ns` instead of the one that it states; [`NONE_NS`] leaves that as it is.
+    /// Writes a request that exists, with the deadline `expiry_ns` instead of the one that it states; [`NONE_NS`] leaves that one, without the
+    /// time that the request has spent here.
     #[cold]
     #[inline(never)]
     fn write_passed(
@@ -381,7 +384,13 @@ impl Invocation<'_> {
         expiry_ns: u64,
     ) -> Result<(), EncodeError> {
         let mut room = [0; END_TIMES_BYTES];
-        let deadline = (expiry_ns != NONE_NS).then(|| self.deadline_context(&mut room));
+        let deadline = if expiry_ns == NONE_NS {
+            PassedDeadline::Stated {
+                spent_ns: request.spent_ns(monotonic_ns()),
+            }
+        } else {
+            PassedDeadline::Replaced(self.deadline_context(&mut room))
+        };
         let priority = self.priority.map(Priority::get);
         let target = PassedTarget {
             object_key: &self.route.object_key,

@@ -1,4 +1,4 @@
-//! Forwards requests of other clients unchanged, for proxies.
+//! Forwards requests of other clients unchanged, but for the time that is left of their deadlines, for proxies.
 
 use super::ObjectRef;
 use super::call::CallRequest;
@@ -9,6 +9,8 @@ use rtorb_wire::giop::{PassedReply, PassedRequest, Response};
 impl ObjectRef {
     /// Sends another client's request to this object, and returns the reply of its server, which contains a result or an exception;
     /// `None` if the client expects no reply. Follows LOCATION_FORWARD.
+    ///
+    /// The bytes stay as they came, but for the request id, the object key and a remaining time: the server gets what is left of that.
     ///
     /// A connection has the code sets of the first request that names some. So for clients with other code sets, a proxy needs
     /// another reference with connections of its own ([`PrivateConnection`](crate::realtime::Policy::PrivateConnection)).

@@ -5,6 +5,7 @@ use super::held_requests::Hold;
 use super::intercepted;
 use super::server_core::ServerCore;
 use super::session::Session;
+use crate::deadline;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::interceptors::ServerInterception;
 use crate::recorder::CallOutcome;
@@ -14,7 +15,7 @@ use core::mem;
 use rtorb_core::{Intervention, Reply, ReplyEnding, Responder};
 use rtorb_wire::Writer;
 use rtorb_wire::cdr::CharCodeSet;
-use rtorb_wire::giop::{ContextBuffer, PassedReply, PassedRequest, RequestHeader, Version};
+use rtorb_wire::giop::{ContextBuffer, Expiry, PassedReply, PassedRequest, RequestHeader, Version};
 use std::sync::Arc;
 
 /// One request being served.
@@ -227,7 +228,8 @@ impl OrbResponder<'_> {
 
 /// The operations of a proxy: it forwards a request and its reply unchanged.
 pub trait PassThrough<'m> {
-    /// Returns the unchanged request, to be [passed](crate::ObjectRef::pass) to another object.
+    /// Returns the unchanged request, to be [passed](crate::ObjectRef::pass) to another object. Its deadline counts from its arrival: where it
+    /// states a remaining time, the other server gets what is left then.
     ///
     /// # Errors
     /// MARSHAL, COMPLETED_NO, if it cannot be read again.
@@ -244,7 +246,12 @@ impl<'m> PassThrough<'m> for ServerCall<'m> {
     fn passed(&mut self) -> Result<PassedRequest<'m>, SystemException> {
         let session = self.reply.responder.session;
         let code_sets = session.and_then(Session::code_sets);
-        Ok(PassedRequest::parse(self.arguments().whole()?, code_sets)?)
+        let request = PassedRequest::parse(self.arguments().whole()?, code_sets)?;
+        let expiry = Expiry::of(request.request().contexts);
+        Ok(match deadline::arrival_of_served(expiry) {
+            Some(arrived_ns) => request.with_arrival(arrived_ns),
+            None => request,
+        })
     }
 
     fn pass_reply(&mut self, reply: &PassedReply) -> Result<(), SystemException> {

@@ -5,12 +5,13 @@ use super::scripted::{Act, cancelled};
 use super::world::{Sending, World, call, client_strategies, object};
 use crate::clock::{monotonic_ns, sleep_until, utc_origin};
 use crate::codegen::Interface;
-use crate::deadline::DeadlineScope;
+use crate::deadline::{self, DeadlineScope};
 use crate::endpoint::Endpoint;
 use crate::exception::{Phase, local};
-use crate::poa::ServedBy;
+use crate::poa::{DynamicServant, ServedBy};
 use crate::reference::routes::object_key;
 use crate::server::ServerCall;
+use crate::skeleton::PassThrough as _;
 use crate::transport::resolver::Resolver;
 use crate::transport::tcp;
 use crate::{
@@ -279,6 +280,113 @@ fn a_call_that_inherits_a_passed_deadline_is_not_sent() {
     assert!(says_deadline(&nested), "{nested}");
     assert_eq!(nested.cause.expect("a cause").phase, Phase::Send);
     assert_eq!(inner.seen.lock().len(), 0);
+}
+
+/// A proxy that waits before it passes a request on.
+struct SlowProxy {
+    target: ObjectRef,
+    waits: Duration,
+    /// False if the deadline of the request does not end the call to the target.
+    inherits: bool,
+}
+
+impl DynamicServant for SlowProxy {
+    fn repository_id(&self) -> &str {
+        self.target.type_id()
+    }
+
+    fn is_a(&self, _: &str) -> bool {
+        true
+    }
+
+    fn is_proxy(&self) -> bool {
+        true
+    }
+
+    fn dispatch(&self, _: &str, call: &mut ServerCall<'_>) -> Result<(), SystemException> {
+        let request = call.passed()?;
+        sleep_until(monotonic_ns() + self.waits.as_nanos() as u64);
+        let pass = || self.target.pass(&request);
+        let reply = if self.inherits {
+            pass()
+        } else {
+            crate::without_deadline(pass)
+        };
+        call.pass_reply(&reply?.expect("the client expects a reply"))
+    }
+}
+
+/// The expiry of what a server gets of a call with the deadline [`MOMENT`], which goes through a proxy that waits.
+fn told_through_proxy(form: DeadlineForm, waits: Duration, inherits: bool) -> Vec<Expiry> {
+    let world = World::perfect();
+    let told = Rc::new(RefCell::new(Vec::new()));
+    let into = Rc::clone(&told);
+    let server = world.script(move |request| {
+        into.borrow_mut().push(request.expiry);
+        vec![Act::Send(yes(request.id))]
+    });
+    let proxy = SlowProxy {
+        target: object(&world, Orb::builder(), &server),
+        waits,
+        inherits,
+    };
+    let orb = Orb::builder().build().expect("an ORB");
+    let poa = orb.root_poa().expect("it listens");
+    let proxy = poa.activate_dynamic(proxy).expect("there is room");
+    world.run(orb, Sending::ByEventLoop);
+    let object = object(
+        &world,
+        Orb::builder().deadline_form(form),
+        &proxy.to_string(),
+    );
+    let outcome = call(&object.with_deadline(MOMENT));
+    assert!(outcome == Ok(true) || waits > MOMENT, "{outcome:?}");
+    told.take()
+}
+
+#[test]
+fn a_proxy_takes_the_time_that_it_needs_off_the_remaining_time_and_keeps_an_end_time() {
+    for waits in [Duration::ZERO, MOMENT / 4, MOMENT * 3 / 4] {
+        let told = told_through_proxy(DeadlineForm::RemainingTime, waits, true);
+        let [expiry] = told[..] else {
+            panic!("one call: {told:?}");
+        };
+        assert_eq!(expiry.end, None);
+        let left = Duration::from_nanos(expiry.remaining_ns.expect("it has a deadline"));
+        let error = left.abs_diff(MOMENT - waits);
+        assert!(error < Duration::from_micros(1), "{waits:?}: {left:?}");
+
+        let told = told_through_proxy(DeadlineForm::EndTime, waits, true);
+        let [expiry] = told[..] else {
+            panic!("one call: {told:?}");
+        };
+        assert_eq!(expiry.remaining_ns, None);
+        let end = expiry.end.map(ns_from_begin);
+        assert_eq!(end, Some(MOMENT.as_nanos() as u64), "{waits:?}");
+    }
+}
+
+#[test]
+fn a_proxy_that_needs_too_long_passes_nothing_on_or_says_that_nothing_is_left() {
+    let told = |inherits| told_through_proxy(DeadlineForm::RemainingTime, MOMENT * 2, inherits);
+    assert_eq!(told(true), []);
+    let left: Vec<_> = told(false).iter().map(|it| it.remaining_ns).collect();
+    assert_eq!(left, [Some(0)]);
+}
+
+#[test]
+fn a_served_request_arrived_its_remaining_time_before_the_deadline_that_its_thread_inherits() {
+    let _world = World::perfect();
+    let expiry = Expiry {
+        end: None,
+        remaining_ns: Some(500),
+    };
+    let now_ns = monotonic_ns();
+    assert_eq!(deadline::arrival_of_served(Expiry::NEVER), None);
+    assert_eq!(deadline::arrival_of_served(expiry), Some(now_ns));
+    let _inherited = DeadlineScope::enter(now_ns + 300);
+    assert_eq!(deadline::arrival_of_served(Expiry::NEVER), None);
+    assert_eq!(deadline::arrival_of_served(expiry), Some(now_ns - 200));
 }
 
 #[test]
