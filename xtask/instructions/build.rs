@@ -1,4 +1,7 @@
 //! Translates the measured interface.
 fn main() {
-    rtorb_idl::compile(rtorb_idl::project::file("cubit.idl"));
+    rtorb_idl::Compiler::new()
+        .start_calls(true)
+        .defer_replies(true)
+        .compile(rtorb_idl::project::file("cubit.idl"));
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
 use xshell::{Shell, cmd};
 
@@ -33,21 +33,35 @@ pub(crate) fn run(sh: &Shell, json: bool, update: bool) -> anyhow::Result<()> {
     } else {
         print!("{}", table(&baseline, &counted));
     }
-    let beyond = beyond(&baseline, &counted);
-    if beyond.is_empty() {
-        return Ok(());
-    }
-    if baseline.compiler != counted.compiler {
+    judge(&baseline, &counted)
+}
+
+/// Fails if a count is too high or has no record.
+fn judge(baseline: &Counts, counted: &Counts) -> anyhow::Result<()> {
+    let unrecorded = unrecorded(baseline, counted);
+    let beyond = beyond(baseline, counted);
+    if !beyond.is_empty() && baseline.compiler != counted.compiler {
         eprintln!(
             "{FILE} was recorded with {}; this is {}. Record it anew at a commit that is known to be good.",
             baseline.compiler, counted.compiler
         );
     }
-    bail!(
-        "{}\nMake the call cheaper: `valgrind --tool=callgrind` on target/release/{PROGRAM} shows where the instructions are. \
-         If the cost is worth it, run `cargo xtask instructions --update` and give the reason in the commit message.",
-        beyond.join("\n")
-    );
+    let mut faults = Vec::new();
+    if !unrecorded.is_empty() {
+        faults.push(format!(
+            "no record yet in {FILE}, so nothing to compare with:\n  {}\nRecord them with `cargo xtask instructions --update`.",
+            unrecorded.join("\n  ")
+        ));
+    }
+    if !beyond.is_empty() {
+        faults.push(format!(
+            "{}\nMake the call cheaper: `valgrind --tool=callgrind` on target/release/{PROGRAM} shows where the instructions are. \
+             If the cost is worth it, run `cargo xtask instructions --update` and give the reason in the commit message.",
+            beyond.join("\n")
+        ));
+    }
+    ensure!(faults.is_empty(), "{}", faults.join("\n"));
+    Ok(())
 }
 
 /// The instructions of every kind of call, as they stand in the file.
@@ -90,42 +104,107 @@ impl Count {
     }
 }
 
+/// What the two processes of a row do.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    name: &'static str,
+    dispatch: &'static str,
+    /// The program of the server, whose command is `serve`.
+    server: &'static str,
+    client: ClientRole,
+    /// Whether both ends record their calls.
+    is_recorded: bool,
+}
+
+/// A client's program and its command.
+#[derive(Clone, Copy, Debug)]
+struct ClientRole {
+    program: &'static str,
+    command: &'static str,
+}
+
+const BLOCKING: ClientRole = ClientRole {
+    program: PROGRAM,
+    command: "call",
+};
+const BY_DEADLINE: ClientRole = ClientRole {
+    program: PROGRAM,
+    command: "call-by-deadline",
+};
+const STARTED: ClientRole = ClientRole {
+    program: LATER_PROGRAM,
+    command: "call",
+};
+
+const DEFAULT: Way = Way {
+    name: "default",
+    dispatch: "thread_per_connection",
+    server: PROGRAM,
+    client: BLOCKING,
+    is_recorded: false,
+};
+const LANES: Way = Way {
+    name: "lanes",
+    dispatch: "lanes",
+    ..DEFAULT
+};
+
+/// The rows of each transport.
+const WAYS: [Way; 8] = [
+    DEFAULT,
+    LANES,
+    Way {
+        name: "default, deadline",
+        client: BY_DEADLINE,
+        ..DEFAULT
+    },
+    Way {
+        name: "lanes, deadline",
+        client: BY_DEADLINE,
+        ..LANES
+    },
+    Way {
+        name: "default, recorded",
+        is_recorded: true,
+        ..DEFAULT
+    },
+    Way {
+        name: "lanes, recorded",
+        is_recorded: true,
+        ..LANES
+    },
+    Way {
+        name: "default, started",
+        client: STARTED,
+        ..DEFAULT
+    },
+    Way {
+        name: "default, deferred",
+        server: LATER_PROGRAM,
+        ..DEFAULT
+    },
+];
+
 fn count(sh: &Shell) -> anyhow::Result<BTreeMap<String, Count>> {
-    let program = build(sh)?;
+    let programs = build(sh)?;
     let scratch = sh.create_dir(target_folder(sh)?.join("instructions"))?;
     let mut calls = BTreeMap::new();
     for transport in ["tcp", "unix"] {
-        for (name, dispatch, command, is_recorded) in [
-            ("default", "thread_per_connection", "call", false),
-            ("lanes", "lanes", "call", false),
-            (
-                "default, deadline",
-                "thread_per_connection",
-                "call-by-deadline",
-                false,
-            ),
-            ("lanes, deadline", "lanes", "call-by-deadline", false),
-            ("default, recorded", "thread_per_connection", "call", true),
-            ("lanes, recorded", "lanes", "call", true),
-        ] {
-            if is_recorded && !has_counter_clock() {
+        for way in WAYS {
+            let name = format!("{transport}, {}", way.name);
+            if way.is_recorded && !has_counter_clock() {
                 // The recorder then reads the clock by system calls, which is another count.
-                println!(
-                    "{transport}, {name}: not counted, the clock source of this host is not `tsc`"
-                );
+                println!("{name}: not counted, the clock source of this host is not `tsc`");
                 continue;
             }
             let pair = Pair {
                 sh,
-                program: &program,
+                programs: &programs,
                 scratch: &scratch,
                 transport,
-                dispatch,
-                command,
-                is_recorded,
+                way,
             };
-            let way = format!("{transport}, {name}");
-            calls.extend(of_each_operation(&way, |calls| pair.count(calls))?);
+            calls.extend(of_each_operation(&name, |calls| pair.count(calls))?);
         }
     }
     for (name, way) in [
@@ -133,7 +212,7 @@ fn count(sh: &Shell) -> anyhow::Result<BTreeMap<String, Count>> {
         ("collocated requests", "requests"),
     ] {
         calls.extend(of_each_operation(name, |calls| {
-            count_collocated(&program, &scratch, way, calls)
+            count_collocated(&programs.join(PROGRAM), &scratch, way, calls)
         })?);
     }
     Ok(calls)
@@ -194,14 +273,11 @@ fn a_call(once: u64, twice: u64) -> anyhow::Result<u64> {
 /// A server and a client to count.
 struct Pair<'a> {
     sh: &'a Shell,
-    program: &'a Path,
+    /// The folder of the programs.
+    programs: &'a Path,
     scratch: &'a Path,
     transport: &'a str,
-    dispatch: &'a str,
-    /// What the client does.
-    command: &'a str,
-    /// Whether both ends record their calls.
-    is_recorded: bool,
+    way: Way,
 }
 
 impl Pair<'_> {
@@ -227,18 +303,20 @@ impl Pair<'_> {
             _ => format!("uiop://{}", socket.display()),
         };
         let ready = reference.display().to_string();
-        let options: &[&str] = if self.is_recorded {
+        let Way { server, client, .. } = self.way;
+        let options: &[&str] = if self.way.is_recorded {
             &["-ORBRecorder", "yes"]
         } else {
             &[]
         };
-        let arguments = [&["serve", &ready, &endpoint, self.dispatch], options].concat();
-        let mut server = Counted::start(self.program, &arguments, served)?;
+        let serve = ["serve", &ready, &endpoint, self.way.dispatch];
+        let arguments = [&serve[..], options].concat();
+        let mut server = Counted::start(&self.programs.join(server), &arguments, served)?;
         let written = server.until_written(&reference).context("server")?;
         let calls = calls.map(|n| n.to_string());
-        let call = [self.command, &written, &calls[0], &calls[1], &calls[2]];
+        let call = [client.command, &written, &calls[0], &calls[1], &calls[2]];
         let arguments = [&call[..], options].concat();
-        let client = Counted::start(self.program, &arguments, called)?;
+        let client = Counted::start(&self.programs.join(client.program), &arguments, called)?;
         let count = Count {
             client: client.instructions().context("client")?,
             server: server.instructions().context("server")?,
@@ -253,10 +331,10 @@ fn has_counter_clock() -> bool {
     std::fs::read_to_string(path).is_ok_and(|source| source.trim() == "tsc")
 }
 
-/// Builds the measured program as a release is built, and returns where it is.
+/// Builds the measured programs as a release is built, and returns their folder.
 fn build(sh: &Shell) -> anyhow::Result<PathBuf> {
-    cmd!(sh, "cargo build --release --package {PROGRAM}").run()?;
-    Ok(target_folder(sh)?.join("release").join(PROGRAM))
+    cmd!(sh, "cargo build --release --package {PACKAGE}").run()?;
+    Ok(target_folder(sh)?.join("release"))
 }
 
 fn table(baseline: &Counts, counted: &Counts) -> String {
@@ -270,7 +348,7 @@ fn table(baseline: &Counts, counted: &Counts) -> String {
         for (at, (_, now)) in now.sides().into_iter().enumerate() {
             match before.map(|sides| sides[at].1) {
                 Some(before) => write!(text, "{now:>10}{before:>10}{:>+8.2}%", change(before, now)),
-                None => write!(text, "{now:>10}{:>10}{:>9}", "-", "-"),
+                None => write!(text, "{now:>10}{:>10}{:>9}", "no record", "-"),
             }
             .expect("a string takes what is written");
         }
@@ -279,12 +357,19 @@ fn table(baseline: &Counts, counted: &Counts) -> String {
     text
 }
 
-/// A line for each count that is too high or has no baseline.
+/// The calls that the baseline does not have.
+fn unrecorded<'c>(baseline: &Counts, counted: &'c Counts) -> Vec<&'c str> {
+    let calls = counted.calls.keys().map(String::as_str);
+    calls
+        .filter(|call| !baseline.calls.contains_key(*call))
+        .collect()
+}
+
+/// A line for each count that is too high.
 fn beyond(baseline: &Counts, counted: &Counts) -> Vec<String> {
     let mut beyond = Vec::new();
     for (call, now) in &counted.calls {
         let Some(before) = baseline.calls.get(call) else {
-            beyond.push(format!("{call}: not in {FILE}"));
             continue;
         };
         for ((side, before), (_, now)) in before.sides().into_iter().zip(now.sides()) {
@@ -307,7 +392,11 @@ fn change(before: u64, now: u64) -> f64 {
 }
 
 const FILE: &str = "instructions.toml";
+const PACKAGE: &str = "rtorb-instructions";
+/// Blocking calls, and replies that a servant returns.
 const PROGRAM: &str = "rtorb-instructions";
+/// Started calls and deferred replies, whose code must not change the counts of the other program.
+const LATER_PROGRAM: &str = "rtorb-instructions-later";
 /// N: the difference between N and 2 N calls is that of N calls.
 const CALLS: u64 = 1000;
 /// The growth that fails.
@@ -317,7 +406,7 @@ const PERCENT_MAX: u64 = 2;
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{CALLS, Count, Counts, a_call, beyond};
+    use super::{CALLS, Count, Counts, WAYS, a_call, beyond, judge, table, unrecorded};
 
     fn counts(client: u64, server: u64) -> Counts {
         let call = ("tcp, default, void".to_owned(), Count { client, server });
@@ -335,10 +424,31 @@ mod tests {
     }
 
     #[test]
-    fn a_call_without_baseline_fails() {
+    fn a_call_without_record_fails_and_is_told_from_one_that_costs_more() {
         let mut baseline = counts(1000, 1000);
         baseline.calls.clear();
-        assert_eq!(beyond(&baseline, &counts(1, 1)).len(), 1);
+        let counted = counts(1, 1);
+        assert_eq!(unrecorded(&baseline, &counted), ["tcp, default, void"]);
+        assert!(beyond(&baseline, &counted).is_empty());
+        let fault = judge(&baseline, &counted).expect_err("it has no record");
+        let fault = fault.to_string();
+        assert!(fault.starts_with("no record yet"), "{fault}");
+        assert!(fault.contains("\n  tcp, default, void\n"), "{fault}");
+        assert!(fault.contains("--update"), "{fault}");
+        assert!(!fault.contains("cheaper"), "{fault}");
+        let row = table(&baseline, &counted);
+        let row = row.lines().last().expect("a row");
+        assert_eq!(row.matches("no record").count(), 2, "{row}");
+        assert!(!table(&counted, &counted).contains("no record"));
+        assert!(judge(&counted, &counted).is_ok());
+    }
+
+    #[test]
+    fn every_row_has_a_name_of_its_own() {
+        for (at, way) in WAYS.iter().enumerate() {
+            let is_taken = WAYS[..at].iter().any(|other| other.name == way.name);
+            assert!(!is_taken, "{way:?}");
+        }
     }
 
     #[test]

@@ -5,10 +5,13 @@
 //! `rtorb-instructions call-by-deadline REFERENCE VOID LONG OCTETS` does the same with a deadline for each call.
 //! `rtorb-instructions call-own direct|requests VOID LONG OCTETS` makes so many calls of an object of its own ORB: of its servant, or by
 //! requests, as an object with a key that the application chose gets them. `serve` and `call` take the options of an ORB.
+//!
+//! Started calls and deferred replies are in a program of their own, `later.rs`, so that their code does not change the counts of these.
 #![forbid(unsafe_code)]
 
+mod published;
+
 use std::error::Error;
-use std::fs;
 use std::time::Duration;
 
 use rtorb::any::Any;
@@ -53,9 +56,7 @@ fn serve(
         .dispatch(dispatch.parse()?)
         .build()?;
     let cubit: Cubit = orb.root_poa()?.activate(Echo { orb: orb.clone() })?;
-    let draft = format!("{file}.draft");
-    fs::write(&draft, orb.object_to_string(cubit.as_object()))?;
-    fs::rename(draft, file)?;
+    published::write(file, &orb.object_to_string(cubit.as_object()))?;
     Ok(orb.run()?)
 }
 
