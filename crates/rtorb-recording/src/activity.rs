@@ -43,6 +43,17 @@ enum ThreadState {
     Asleep,
 }
 
+/// A time in which a thread without a real-time priority had a CPU, and one with a real-time priority could run there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrdinaryTurn {
+    /// Its begin, in ns.
+    pub begin_ns: u64,
+    /// Its end, in ns.
+    pub end_ns: u64,
+    /// True if the kernel gave the CPU to the ordinary thread although the other one could run. Otherwise the other one was woken meanwhile.
+    pub is_given: bool,
+}
+
 /// A part of a time of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
@@ -81,6 +92,8 @@ pub enum Doing {
         cpu: usize,
         /// The id of that thread; 0 for none.
         by: i32,
+        /// True if the kernel gave the CPU to that thread, which is an ordinary one, although this real-time thread could run.
+        is_given: bool,
     },
     /// It executes, and the kernel serves its page faults; or it waits for a page.
     PageFault,
@@ -123,14 +136,7 @@ impl Activity {
     /// Returns the times of at least `from_ns` in which a thread of `system` could run on a CPU and something else had it: another thread,
     /// or an interrupt handler. What the threads of the system do while they have the CPU is no such time, however long it takes.
     pub fn held_up(&self, cpu: usize, system: &BTreeSet<i32>, from_ns: u64) -> Vec<(u64, u64)> {
-        let of_system = system
-            .iter()
-            .filter_map(|thread| self.stretches.get(thread));
-        let waiting = of_system.flatten();
-        let waiting = waiting.filter(|one| one.state == ThreadState::Ready && one.cpu == cpu);
-        let mut waiting: Vec<_> = waiting.map(|one| (one.begin_ns, one.end_ns)).collect();
-        waiting.sort_unstable();
-        let waiting = union(waiting, 0);
+        let waiting = self.waiting(cpu, system, i32::MAX);
         let handlers = listed(&self.handlers, &cpu);
         let mut times = Vec::new();
         for turn in self.turns.get(&cpu).into_iter().flatten() {
@@ -142,6 +148,41 @@ impl Activity {
             times.extend(within(holding, turn.begin_ns, turn.end_ns));
         }
         union(times, from_ns)
+    }
+
+    /// Returns the times of at least `from_ns` in which an ordinary thread, of whatever program, had a CPU while a real-time thread of `system`
+    /// could run on it, in their order. No real-time thread waits for an ordinary one unless the kernel makes it wait.
+    pub fn ordinary_turns(
+        &self,
+        cpu: usize,
+        system: &BTreeSet<i32>,
+        from_ns: u64,
+    ) -> Vec<OrdinaryTurn> {
+        let waiting = self.waiting(cpu, system, FIRST_NORMAL);
+        let turns = listed(&self.turns, &cpu).iter();
+        let ordinary = turns.filter(|turn| turn.thread != 0 && turn.priority >= FIRST_NORMAL);
+        let times = ordinary.flat_map(|turn| {
+            let times = within(&waiting, turn.begin_ns, turn.end_ns);
+            times.map(|(begin_ns, end_ns)| OrdinaryTurn {
+                begin_ns,
+                end_ns,
+                is_given: begin_ns == turn.begin_ns && end_ns - begin_ns >= GIVEN_FROM_NS,
+            })
+        });
+        let long = times.filter(|time| time.end_ns - time.begin_ns >= from_ns);
+        long.collect()
+    }
+
+    /// The times in which threads of a system that are more urgent than a priority could run on a CPU and did not have it, in their order.
+    fn waiting(&self, cpu: usize, system: &BTreeSet<i32>, before: i32) -> Vec<(u64, u64)> {
+        let of_system = system.iter();
+        let stretches = of_system.filter_map(|thread| self.stretches.get(thread));
+        let waiting = stretches.flatten().filter(|one| {
+            one.state == ThreadState::Ready && one.cpu == cpu && one.priority < before
+        });
+        let mut waiting: Vec<_> = waiting.map(|one| (one.begin_ns, one.end_ns)).collect();
+        waiting.sort_unstable();
+        union(waiting, 0)
     }
 
     /// Returns what a thread did in a time: moments that fill it, in their order.
@@ -246,9 +287,17 @@ impl Activity {
                     priority: stretch.priority,
                 }
             } else {
+                let given_ns = turn
+                    .end_ns
+                    .min(stretch.end_ns)
+                    .saturating_sub(turn.begin_ns);
                 Doing::Kept {
                     cpu: stretch.cpu,
                     by: turn.thread,
+                    is_given: turn.thread != 0
+                        && turn.priority >= FIRST_NORMAL
+                        && turn.begin_ns >= stretch.begin_ns
+                        && given_ns >= GIVEN_FROM_NS,
                 }
             };
             found.until(turn.end_ns.min(stretch.end_ns), doing);
@@ -455,6 +504,8 @@ fn union(times: Vec<(u64, u64)>, from_ns: u64) -> Vec<(u64, u64)> {
 
 /// The kernel's priorities from here on are no real-time priorities.
 pub(crate) const FIRST_NORMAL: i32 = 100;
+/// A shorter turn may be that of a thread which the kernel had chosen before the other one was woken: a record has whole microseconds.
+const GIVEN_FROM_NS: u64 = 1_000_000;
 /// The kernel's text has whole microseconds.
 const RESOLUTION_NS: u64 = 2_000;
 /// By how much two clocks of a host differ that the kernel adjusts while a recording lasts, at most.

@@ -382,14 +382,27 @@ impl<'a> Divider<'a> {
                 );
                 (Cause::Preempted, what)
             }
-            Doing::Kept { cpu, by: 0 } => (
+            Doing::Kept { cpu, by: 0, .. } => (
                 Cause::Kernel,
                 format!(
                     "CPU {cpu} of {} was idle: not yet awake, held by a hypervisor, or not for real-time threads any more (sched_rt_runtime_us)",
                     host.name
                 ),
             ),
-            Doing::Kept { cpu, by } => {
+            Doing::Kept {
+                cpu,
+                by,
+                is_given: true,
+            } => {
+                let what = format!(
+                    "the kernel gave CPU {cpu} of {} to {}, an ordinary thread, while a real-time thread could run: that is its fair server, or \
+                     before Linux 6.12 its limit of real-time threads. `rtorb check` says how to end that (rt-throttling)",
+                    host.name,
+                    named(by)
+                );
+                (Cause::Kernel, what)
+            }
+            Doing::Kept { cpu, by, .. } => {
                 let what = format!(
                     "the kernel did not take CPU {cpu} of {} from {}, which is less urgent",
                     host.name,

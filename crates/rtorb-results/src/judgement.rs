@@ -55,6 +55,29 @@ pub struct CpuObserved {
     pub stolen_ms: Option<u64>,
     /// For how long something of the system kept it busy, in ns, as its watcher saw it; `None` without a watcher.
     pub busy_ns: Option<u64>,
+    /// What the kernel gave to ordinary threads although a real-time thread of the system could run, by its record.
+    #[serde(default, skip_serializing_if = "OrdinaryTime::is_none")]
+    pub ordinary: OrdinaryTime,
+}
+
+/// The time that the kernel gives to threads without a real-time priority while real-time threads could run: by its fair server, or before
+/// Linux 6.12 by its limit of real-time threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OrdinaryTime {
+    /// How often it did so for a millisecond or longer.
+    pub count: u64,
+    /// How long these times were in all, in ns.
+    pub total_ns: u64,
+    /// The longest, in ns.
+    pub longest_ns: u64,
+}
+
+impl OrdinaryTime {
+    /// Returns true if it gave none.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.count == 0
+    }
 }
 
 /// A behaviour from one root, or a chain.

@@ -38,6 +38,8 @@ pub(super) fn of(judgement: &Judgement, beside: Beside<'_>) -> Causes {
 
 /// What of the host took a share of a CPU of the system that can matter.
 struct Suspects {
+    /// The kernel gave CPUs to ordinary threads while real-time threads could run.
+    fair_server: bool,
     hypervisor: bool,
     interrupts: bool,
     /// The names of processes.
@@ -55,6 +57,7 @@ impl Suspects {
         let processes = beside.cpu_use.processes.iter();
         let processes = processes.filter(|one| cpus.contains(&one.cpu) && one.ran_ms >= much_ms);
         Self {
+            fair_server: judgement.cpus.iter().any(|cpu| !cpu.ordinary.is_none()),
             hypervisor: counted.iter().any(|times| times.stolen_ms > 0),
             interrupts: counted
                 .iter()
@@ -68,7 +71,7 @@ impl Suspects {
     }
 
     fn is_none(&self) -> bool {
-        !self.hypervisor && !self.interrupts && self.processes.is_empty()
+        !self.fair_server && !self.hypervisor && !self.interrupts && self.processes.is_empty()
     }
 }
 
@@ -81,6 +84,15 @@ fn of_cpu(cpu: &CpuObserved, beside: Beside<'_>) -> Option<String> {
             cpu.interruptions,
             rounded(cpu.interrupted_ns as f64),
             rounded(cpu.longest_ns as f64)
+        ));
+    }
+    let ordinary = cpu.ordinary;
+    if !ordinary.is_none() {
+        taken.push(format!(
+            "the kernel gave it to ordinary threads {} times, {} in all, the longest {}, while real-time threads of the system could run",
+            ordinary.count,
+            rounded(ordinary.total_ns as f64),
+            rounded(ordinary.longest_ns as f64)
         ));
     }
     let times = beside.cpu_use.cpus.get(&cpu.host_cpu);
@@ -121,6 +133,16 @@ fn named(process: &ProcessUse) -> String {
 /// Says whose fault it is, as far as that can be said.
 fn fault(standing: ObservedStanding, suspects: &Suspects, beside: Beside<'_>) -> String {
     let whose = match (standing, suspects) {
+        (ObservedStanding::ExplainedByTheHost, suspects) if suspects.fair_server => {
+            "It is the host's fault: the interruptions of these jobs are at least as long as the excess. During the run the kernel gave \
+             CPUs to ordinary threads while real-time threads could run: that is its fair server, or before Linux 6.12 its limit of \
+             real-time threads."
+        }
+        (_, suspects) if suspects.fair_server => {
+            "Interruptions do not explain all of it. During the run the kernel gave CPUs to ordinary threads while real-time threads could \
+             run (its fair server, or before Linux 6.12 its limit of real-time threads): that may be the cause of the rest too, as it \
+             moves work to later times."
+        }
         (ObservedStanding::ExplainedByTheHost, _) => {
             "It is the host's fault: the interruptions of these jobs are at least as long as the excess."
         }
@@ -152,6 +174,12 @@ fn next(standing: ObservedStanding, suspects: &Suspects, beside: Beside<'_>) -> 
     let cpus: Vec<String> = suspects.cpus.iter().map(usize::to_string).collect();
     let cpus = cpus.join(",");
     let mut next = Vec::new();
+    if suspects.fair_server {
+        next.push(format!(
+            "Have real-time threads leave 5 % of CPUs {cpus} free, or keep ordinary threads away from these CPUs, or write 0 to \
+             /sys/kernel/debug/sched/fair_server/cpuN/runtime for each (before Linux 6.12: `sysctl kernel.sched_rt_runtime_us=-1`)."
+        ));
+    }
     if suspects.hypervisor || beside.is_virtual {
         next.push(
             "Run on hardware, or on a virtual machine with CPUs of its own. A bound for a virtual machine holds only while the \
@@ -199,7 +227,7 @@ const NAMED_MAX: usize = 3;
 #[cfg(test)]
 mod tests {
     use rtorb_host::cpu_use::CpuTimes;
-    use rtorb_results::judgement::Observed;
+    use rtorb_results::judgement::{Observed, OrdinaryTime};
 
     use super::*;
     use crate::model::judging::nothing_observed;
@@ -320,6 +348,30 @@ mod tests {
                 "{causes}"
             );
             assert!(next.contains(remedy) && next.contains("--runs"), "{next}");
+        }
+    }
+
+    #[test]
+    fn the_fair_server_is_named_with_its_evidence_and_its_remedy() {
+        use ObservedStanding::{ExplainedByTheHost, Unexplained};
+        let beside = Beside {
+            cpu_use: &CpuUse::default(),
+            is_virtual: true,
+        };
+        for standing in [ExplainedByTheHost, Unexplained] {
+            let mut judgement = judgement(standing);
+            judgement.cpus[0].ordinary = OrdinaryTime {
+                count: 2,
+                total_ns: 97_000_000,
+                longest_ns: 50_000_000,
+            };
+            let found = of(&judgement, beside);
+            let causes = found.causes.join("\n");
+            for word in ["2 times, 97ms in all, the longest 50ms", "fair server"] {
+                assert!(causes.contains(word), "{standing:?}: {causes}");
+            }
+            assert!(!causes.contains("Nothing that"), "{causes}");
+            assert!(found.next[0].contains("fair_server/cpuN/runtime"));
         }
     }
 

@@ -13,7 +13,7 @@ use super::latencies;
 use super::places::{self, Places};
 use super::plan::Plan;
 use super::records::{Job, JobGap};
-use super::timeline::{CROWD_NS, CROWD_TIMES, Caused, Taken, Timeline};
+use super::timeline::{CROWD_NS, CROWD_TIMES, Caused, RecordedCpu, Taken, Timeline};
 
 /// What was run, and where.
 #[derive(Clone, Copy)]
@@ -65,7 +65,7 @@ fn rule(from_ns: u64) -> String {
     format!(
         "An interruption is a time of at least {} us during which a thread that reads the clock without pause did not run and no other \
          thread did; or in which, by the kernel's record of switches, wake-ups and interrupts, a thread of the system could run and something \
-         else had the CPU; or during which the kernel kept a job from its own code and let the watcher run. Of the first kind, shorter ones \
+         else had the CPU, or a thread with a real-time priority could and an ordinary one had it; or during which the kernel kept a job from its own code and let the watcher run. Of the first kind, shorter ones \
          count where within {} ms they are together {CROWD_TIMES} times as long. A response above its bound is explained if the interruptions of the CPUs on its way, from the moment at \
          which each of these was last idle before the arrival (at most {} ms before it) until the end, are together at least as long \
          as the excess. A job is quiet if no interruption met it in that time, on these CPUs or on one that sends work to them.",
@@ -409,10 +409,10 @@ fn timelines(ran: Ran<'_>, evidence: &Evidence, from_ns: u64) -> BTreeMap<usize,
     cpus.map(|cpu| {
         let jobs = jobs.remove(&cpu).unwrap_or_default();
         let watched = evidence.watched.get(&cpu);
-        let held_up = activity.held_up(cpu, &evidence.threads, from_ns);
+        let recorded = RecordedCpu::of(&activity, cpu, &evidence.threads, from_ns);
         (
             cpu,
-            Timeline::of(&jobs, &gaps, watched, (&held_up, from_ns)),
+            Timeline::of(&jobs, &gaps, watched, (&recorded, from_ns)),
         )
     })
     .collect()
@@ -445,6 +445,7 @@ fn cpus(
             longest_ns: lengths.iter().copied().max().unwrap_or(0),
             stolen_ms: evidence.stolen_ms.get(cpu).copied().flatten(),
             busy_ns: timeline.busy_ns(begin_ns, end_ns),
+            ordinary: timeline.given,
         }
     })
     .collect()

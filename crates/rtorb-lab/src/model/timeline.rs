@@ -3,6 +3,11 @@
 //! ours. It is an interruption where the thread itself saw that no other thread ran, or where the kernel's record says that
 //! something else had the CPU. How long it usually takes says nothing: an ORB that is slow now and then would explain itself.
 
+use std::collections::BTreeSet;
+
+use rtorb_recording::activity::{Activity, OrdinaryTurn};
+use rtorb_results::judgement::OrdinaryTime;
+
 use super::records::{Job, JobGap};
 use super::watcher::Watched;
 
@@ -15,6 +20,39 @@ pub(super) struct Timeline {
     pub(super) idle: Vec<(u64, u64)>,
     /// From when until when it was watched; nothing if it was not.
     pub(super) watched_ns: Option<(u64, u64)>,
+    /// The times that the kernel gave to ordinary threads although a real-time thread of the system could run.
+    pub(super) given: OrdinaryTime,
+}
+
+/// What the kernel's record says of a CPU.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RecordedCpu {
+    /// When it held up the threads of the system ([`Activity::held_up`]).
+    pub(super) held_up: Vec<(u64, u64)>,
+    /// When ordinary threads had the CPU and real-time threads of the system could run ([`Activity::ordinary_turns`]).
+    pub(super) ordinary: Vec<OrdinaryTurn>,
+}
+
+impl RecordedCpu {
+    /// What a record says of a CPU and a system, in times of at least `from_ns`.
+    pub(super) fn of(
+        activity: &Activity,
+        cpu: usize,
+        system: &BTreeSet<i32>,
+        from_ns: u64,
+    ) -> Self {
+        Self {
+            held_up: activity.held_up(cpu, system, from_ns),
+            ordinary: activity.ordinary_turns(cpu, system, from_ns),
+        }
+    }
+
+    /// All times that something else than real-time threads of the system took from these, in order.
+    fn taken(&self) -> Vec<(u64, u64)> {
+        let ordinary = self.ordinary.iter();
+        let ordinary = ordinary.map(|turn| (turn.begin_ns, turn.end_ns));
+        joined(self.held_up.iter().copied().chain(ordinary).collect())
+    }
 }
 
 /// A time that was taken, in ns of CLOCK_MONOTONIC.
@@ -50,14 +88,13 @@ struct Stretch {
 }
 
 impl Timeline {
-    /// Of a CPU's jobs, what these lost the CPU for (sorted by place, number and begin), its watcher, and the times in which the kernel
-    /// held up the threads of the system ([`Activity::held_up`](rtorb_recording::activity::Activity::held_up)). From `from_ns` on, what nobody ran in is an
-    /// interruption.
+    /// Of a CPU's jobs, what these lost the CPU for (sorted by place, number and begin), its watcher, and the kernel's record. From
+    /// `from_ns` on, what nobody ran in is an interruption.
     pub(super) fn of(
         jobs: &[Caused],
         gaps: &[JobGap],
         watched: Option<&Watched>,
-        (held_up, from_ns): (&[(u64, u64)], u64),
+        (recorded, from_ns): (&RecordedCpu, u64),
     ) -> Self {
         let mut stretches: Vec<Stretch> = Vec::new();
         for job in jobs {
@@ -73,25 +110,29 @@ impl Timeline {
             after_interruption: time.2,
         }));
         stretches.sort_unstable_by_key(|stretch| (stretch.begin_ns, stretch.end_ns));
-        let mut interruptions = interruptions(&stretches, held_up, from_ns);
+        let mut interruptions = interruptions(&stretches, &recorded.taken(), from_ns);
         let idle = idle.into_iter().map(|time| (time.0, time.1));
         let at_work = at_work(jobs);
         // A job's own code waits for nobody who lets the CPU be idle: the kernel has given it to who is less urgent than all.
-        let (kept_from_work, idle): (Vec<_>, Vec<_>) =
+        let (kept_from_work, watched_only): (Vec<_>, Vec<_>) =
             idle.partition(|time| is_within(&at_work, *time));
-        let kept_from_work = kept_from_work.into_iter().map(|(begin_ns, end_ns)| Taken {
+        let kept = kept_from_work.into_iter().map(|time| (time, false));
+        // Nor is a CPU idle on which a real-time thread of the system can run: the watcher has it in its place.
+        let (idle, in_place) = without_ordinary(&watched_only, &recorded.ordinary);
+        let kept = kept.chain(in_place.into_iter().map(|time| (time, true)));
+        let kept = kept.map(|((begin_ns, end_ns), traced)| Taken {
             begin_ns,
             end_ns,
             while_idle: false,
-            traced: false,
+            traced,
         });
-        interruptions
-            .extend(kept_from_work.filter(|taken| taken.end_ns - taken.begin_ns >= from_ns));
+        interruptions.extend(kept.filter(|taken| taken.end_ns - taken.begin_ns >= from_ns));
         interruptions.sort_unstable_by_key(|taken| taken.begin_ns);
         Self {
             interruptions,
             idle,
             watched_ns: watched.map(|watched| (watched.begin_ns, watched.end_ns)),
+            given: given(&recorded.ordinary),
         }
     }
 
@@ -185,7 +226,11 @@ fn at_work(jobs: &[Caused]) -> Vec<(u64, u64)> {
     let times = jobs
         .iter()
         .map(|caused| (caused.job.begin_ns, caused.job.own_end_ns));
-    let mut times: Vec<(u64, u64)> = times.collect();
+    joined(times.collect())
+}
+
+/// The times in order; those that overlap are one.
+fn joined(mut times: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     times.sort_unstable();
     times.dedup_by(|later, before| {
         let overlap = later.0 <= before.1;
@@ -200,6 +245,44 @@ fn at_work(jobs: &[Caused]) -> Vec<(u64, u64)> {
 fn is_within(times: &[(u64, u64)], (begin_ns, end_ns): (u64, u64)) -> bool {
     let after = times.partition_point(|time| time.0 <= begin_ns);
     times[..after].last().is_some_and(|time| end_ns <= time.1)
+}
+
+/// The times of the watcher in which the CPU was idle, and those in which a real-time thread could run.
+fn without_ordinary(
+    watched: &[(u64, u64)],
+    ordinary: &[OrdinaryTurn],
+) -> (Vec<(u64, u64)>, Vec<(u64, u64)>) {
+    let (mut idle, mut in_place) = (Vec::with_capacity(watched.len()), Vec::new());
+    for &(begin_ns, end_ns) in watched {
+        let mut at_ns = begin_ns;
+        let first = ordinary.partition_point(|turn| turn.end_ns <= begin_ns);
+        let met = ordinary[first..].iter();
+        for turn in met.take_while(|turn| turn.begin_ns < end_ns) {
+            in_place.push((turn.begin_ns.max(begin_ns), turn.end_ns.min(end_ns)));
+            // The record has whole microseconds: what is left of the watcher's time at the ends of a turn is no idle time.
+            let idle_until_ns = turn.begin_ns.saturating_sub(RESOLUTION_NS);
+            if idle_until_ns > at_ns {
+                idle.push((at_ns, idle_until_ns));
+            }
+            at_ns = turn.end_ns.saturating_add(RESOLUTION_NS);
+        }
+        if at_ns < end_ns {
+            idle.push((at_ns, end_ns));
+        }
+    }
+    (idle, in_place)
+}
+
+fn given(ordinary: &[OrdinaryTurn]) -> OrdinaryTime {
+    let given = ordinary.iter().filter(|turn| turn.is_given);
+    given.fold(OrdinaryTime::default(), |sum, turn| {
+        let length_ns = turn.end_ns - turn.begin_ns;
+        OrdinaryTime {
+            count: sum.count + 1,
+            total_ns: sum.total_ns + length_ns,
+            longest_ns: sum.longest_ns.max(length_ns),
+        }
+    })
 }
 
 /// A time between two stretches.
@@ -295,6 +378,8 @@ fn holes(stretches: &[Stretch]) -> Vec<Hole> {
     holes
 }
 
+/// The kernel's record has whole microseconds.
+const RESOLUTION_NS: u64 = 2_000;
 /// The watcher's.
 const IDLE: u32 = u32::MAX;
 /// Short times without the CPU are a crowd if they are that near each other, and together so many times as long as an interruption is
@@ -332,6 +417,18 @@ mod tests {
         }
     }
 
+    /// No record.
+    fn nothing() -> RecordedCpu {
+        RecordedCpu::default()
+    }
+
+    fn held_up_in(times: &[(u64, u64)]) -> RecordedCpu {
+        RecordedCpu {
+            held_up: times.to_vec(),
+            ..nothing()
+        }
+    }
+
     #[test]
     fn who_spins_sees_what_takes_the_cpu_and_no_thread() {
         let jobs = [job(0, 1_000, 90_000)];
@@ -340,7 +437,7 @@ mod tests {
             gap(0, 20_000, 30_000, false),
             gap(0, 60_000, 20_000, true),
         ];
-        let timeline = Timeline::of(&jobs, &gaps, None, (&[], 10_000));
+        let timeline = Timeline::of(&jobs, &gaps, None, (&nothing(), 10_000));
         let taken = Taken {
             begin_ns: 20_000,
             end_ns: 50_000,
@@ -381,14 +478,14 @@ mod tests {
                 .collect(),
             beyond_room: 0,
         };
-        let timeline = Timeline::of(&jobs, &[], Some(&watched), (&[], 10_000));
+        let timeline = Timeline::of(&jobs, &[], Some(&watched), (&nothing(), 10_000));
         assert_eq!(timeline.interruptions, []);
         let held_up = [
             (at(20) - 9_000, at(20)),
             (at(50) - 4_000, at(50) + 480_000),
             (at(60) + 300_000, at(60) + 400_000),
         ];
-        let timeline = Timeline::of(&jobs, &[], Some(&watched), (&held_up, 10_000));
+        let timeline = Timeline::of(&jobs, &[], Some(&watched), (&held_up_in(&held_up), 10_000));
         let taken = Taken {
             begin_ns: at(50),
             end_ns: at(50) + 480_000,
@@ -422,7 +519,7 @@ mod tests {
             gaps: vec![away(990_000, 9_015_000), away(60_005_000, 20_000_000)],
             beyond_room: 0,
         };
-        let timeline = Timeline::of(&jobs, &gaps, Some(&watched), (&[], 10_000));
+        let timeline = Timeline::of(&jobs, &gaps, Some(&watched), (&nothing(), 10_000));
         let taken = Taken {
             begin_ns: 10_005_000,
             end_ns: 60_005_000,
@@ -433,13 +530,64 @@ mod tests {
         assert_eq!(timeline.busy_since(70_000_000, 1 << 40), 990_000);
     }
 
+    /// A thread could begin its job at 20 ms, and the watcher has the CPU until 70 ms, in the time of the fair server.
+    #[test]
+    fn a_cpu_is_not_idle_while_a_real_time_thread_can_run() {
+        let jobs = [job(0, 70_010_000, 80_000_000)];
+        let watched = Watched {
+            begin_ns: 0,
+            end_ns: 100_000_000,
+            gaps: vec![
+                Gap {
+                    begin_ns: 10_000_000,
+                    length_ns: 10_000_500,
+                    switched: true,
+                },
+                Gap {
+                    begin_ns: 70_000_500,
+                    length_ns: 10_000_000,
+                    switched: true,
+                },
+            ],
+            beyond_room: 0,
+        };
+        let recorded = RecordedCpu {
+            ordinary: vec![OrdinaryTurn {
+                begin_ns: 20_000_000,
+                end_ns: 70_000_000,
+                is_given: true,
+            }],
+            ..nothing()
+        };
+        let timeline = Timeline::of(&jobs, &[], Some(&watched), (&recorded, 10_000));
+        let taken = Taken {
+            begin_ns: 20_000_500,
+            end_ns: 70_000_000,
+            while_idle: false,
+            traced: true,
+        };
+        assert_eq!(timeline.interruptions, [taken]);
+        // The CPU is busy from the end of its idle time on.
+        assert_eq!(timeline.busy_since(75_000_000, 1 << 40), 10_000_000);
+        let given = OrdinaryTime {
+            count: 1,
+            total_ns: 50_000_000,
+            longest_ns: 50_000_000,
+        };
+        assert_eq!(timeline.given, given);
+        // Without the record the watcher's time is idle time.
+        let idle = Timeline::of(&jobs, &[], Some(&watched), (&nothing(), 10_000));
+        assert_eq!(idle.interruptions, []);
+        assert_eq!(idle.busy_since(75_000_000, 1 << 40), 70_000_500);
+    }
+
     /// Another thread has the CPU in the middle of a job. Whether it is one of ours, only the kernel's record tells.
     #[test]
     fn a_gap_with_a_switch_is_an_interruption_if_the_kernel_says_so() {
         let jobs = [job(0, 1_000, 900_000)];
         let gaps = [gap(0, 700_000, 150_000, true)];
         let interruptions = |held_up: &[(u64, u64)]| {
-            Timeline::of(&jobs, &gaps, None, (held_up, 10_000)).interruptions
+            Timeline::of(&jobs, &gaps, None, (&held_up_in(held_up), 10_000)).interruptions
         };
         assert_eq!(interruptions(&[]), []);
         let taken = Taken {
@@ -462,7 +610,7 @@ mod tests {
         let crowd = (0..5).map(|at| gap(0, 6_500_000 + at * 100_000, 9_000, false));
         let mut gaps: Vec<JobGap> = ticks.clone().chain(crowd.clone()).collect();
         gaps.sort_unstable_by_key(|gap| gap.begin_ns);
-        let timeline = Timeline::of(&jobs, &gaps, None, (&[], 10_000));
+        let timeline = Timeline::of(&jobs, &gaps, None, (&nothing(), 10_000));
         let begins: Vec<u64> = timeline
             .interruptions
             .iter()
@@ -472,7 +620,7 @@ mod tests {
         assert!(!begins.contains(&100_000) && !begins.contains(&3_100_000));
         let alone: Vec<JobGap> = ticks.collect();
         assert_eq!(
-            Timeline::of(&jobs, &alone, None, (&[], 10_000)).interruptions,
+            Timeline::of(&jobs, &alone, None, (&nothing(), 10_000)).interruptions,
             []
         );
     }

@@ -136,6 +136,7 @@ fn the_priority_says_whether_a_thread_or_the_kernel_has_the_cpu() {
     let kept = Doing::Kept {
         cpu: CPU,
         by: OTHER + 1,
+        is_given: false,
     };
     assert_eq!(
         doings(&activity(&events), 0, 120_000),
@@ -148,6 +149,48 @@ fn the_priority_says_whether_a_thread_or_the_kernel_has_the_cpu() {
             (20_000, Doing::Unknown),
         ]
     );
+}
+
+/// The fair server preempts a real-time thread for an ordinary one of the same system, and goes on with it when the next one is woken.
+#[test]
+fn the_kernel_gives_the_cpu_to_an_ordinary_thread_although_a_real_time_thread_can_run() {
+    const ORDINARY: i32 = 9;
+    const MS: u64 = 1_000_000;
+    let events = [
+        switched(0, 0, false, OURS),
+        switched(10 * MS, OURS, true, ORDINARY),
+        switched(60 * MS, ORDINARY, true, OURS),
+        switched(70 * MS, OURS, false, ORDINARY),
+        woken(80 * MS, OURS),
+        switched(82 * MS, ORDINARY, true, OURS),
+        // No longer than the kernel takes to switch.
+        switched(90 * MS, OURS, true, ORDINARY),
+        switched(90 * MS + 15_000, ORDINARY, true, OURS),
+    ];
+    let activity = activity(&events);
+    let system = [OURS, ORDINARY].into();
+    let turn = |begin_ns, end_ns, is_given| OrdinaryTurn {
+        begin_ns,
+        end_ns,
+        is_given,
+    };
+    assert_eq!(
+        activity.ordinary_turns(CPU, &system, 10_000),
+        [
+            turn(10 * MS, 60 * MS, true),
+            turn(80 * MS, 82 * MS, false),
+            turn(90 * MS, 90 * MS + 15_000, false),
+        ]
+    );
+    // The ordinary thread is one of the system, and what these do is no other program's fault.
+    assert_eq!(activity.held_up(CPU, &system, 10_000), []);
+    let given = Doing::Kept {
+        cpu: CPU,
+        by: ORDINARY,
+        is_given: true,
+    };
+    let doings = doings(&activity, 10 * MS, 60 * MS);
+    assert_eq!(doings, [(50 * MS, given)]);
 }
 
 #[test]

@@ -158,6 +158,7 @@ fn judgement() -> Judgement {
             longest_ns: 3_000_000,
             stolen_ms: Some(0),
             busy_ns: None,
+            ..CpuObserved::default()
         }],
         behaviours: vec![
             observed("sensors.sample", "", 4_000_000, 3_500_000),

@@ -231,6 +231,60 @@ fn what_the_kernel_kept_from_the_cpu_is_explained() {
     assert!(interruption.traced && interruption.length_ns >= 500_000);
 }
 
+/// The thread of job 50 is preempted before its code begins, by the watcher, in the time of the fair server.
+#[test]
+fn what_the_kernel_gives_to_ordinary_threads_is_explained_and_counted() {
+    const WATCHER: i32 = 91;
+    let mut evidence = evidence(0, 0);
+    evidence.threads.insert(OF_SYSTEM);
+    let job = &mut evidence.jobs[50];
+    for moment_ns in [&mut job.begin_ns, &mut job.own_end_ns, &mut job.end_ns] {
+        *moment_ns += 5 * MS;
+    }
+    let (release_ns, end_ns) = (job.release_ns, job.end_ns);
+    let watched = evidence.watched.get_mut(&1).expect("a CPU");
+    let gap = |begin_ns, end_ns| Gap {
+        begin_ns,
+        length_ns: end_ns - begin_ns,
+        switched: true,
+    };
+    let before_end_ns = release_ns + 5 * MS - 500;
+    let gaps = [
+        gap(release_ns, release_ns + 1_500),
+        gap(before_end_ns, end_ns + 1_000),
+    ];
+    watched.gaps.splice(50..51, gaps);
+    let unexplained = judged(&evidence).behaviours.remove(0);
+    assert_eq!((unexplained.above, unexplained.unexplained), (1, 1));
+    let switched = |from, from_priority, is_preempted, to, to_priority| TraceEventKind::Switched {
+        from,
+        from_priority,
+        is_preempted,
+        to,
+        to_priority,
+    };
+    let events = [
+        (release_ns, switched(0, 120, false, OF_SYSTEM, 49)),
+        (
+            release_ns + 1_000,
+            switched(OF_SYSTEM, 49, true, WATCHER, 120),
+        ),
+        (
+            release_ns + 5 * MS,
+            switched(WATCHER, 120, true, OF_SYSTEM, 49),
+        ),
+        (end_ns, switched(OF_SYSTEM, 49, false, 0, 120)),
+    ];
+    let events = events.map(|(at_ns, kind)| TraceEvent { at_ns, kind });
+    evidence.events.insert(1, events.to_vec());
+    let judgement = judged(&evidence);
+    let one = &judgement.behaviours[0];
+    assert_eq!(one.standing, ObservedStanding::ExplainedByTheHost);
+    assert_eq!((one.above, one.unexplained), (1, 0));
+    let ordinary = judgement.cpus[0].ordinary;
+    assert_eq!((ordinary.count, ordinary.total_ns), (1, 5 * MS - 1_000));
+}
+
 #[test]
 fn what_was_never_done_is_a_miss() {
     let mut evidence = evidence(0, 0);
