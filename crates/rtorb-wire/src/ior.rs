@@ -1,6 +1,7 @@
 //! Object references: a type id and profiles (CORBA 3 §13.6.2).
 
 mod components;
+mod csi;
 mod describe;
 mod policies;
 mod profiles;
@@ -10,6 +11,9 @@ use alloc::vec::Vec;
 pub use components::{
     Component, Group, ListenPoint, OmniUnixTrans, SslSecTrans, TaggedComponent, TaoEndpoint,
     TaoUnixEndpoint, TlsSecTrans, association, component_tag, orb_name,
+};
+pub use csi::{
+    AttributeLayer, AuthenticationLayer, CompoundSecMech, CsiSecMechList, PrivilegeAuthority,
 };
 pub(crate) use describe::{Hex, at};
 pub use policies::{

@@ -3,9 +3,13 @@
 use crate::calls::cubit;
 use crate::pki::{Pki, orb, serving};
 use rtorb::exception::local;
-use rtorb::ior::{Component, Ior, association};
+use rtorb::ior::{
+    AttributeLayer, AuthenticationLayer, Component, CompoundSecMech, CsiSecMechList, Ior,
+    ListenPoint, TaggedComponent, TlsSecTrans, association, component_tag,
+};
 use rtorb::security::ClientCertificates;
-use rtorb::{ExceptionKind, Orb, Warning};
+use rtorb::{ExceptionKind, Orb, OrbBuilder, Warning};
+use rtorb_tests::loopback::NOBODYS_PORT;
 use rtorb_tests::ours::Ours;
 use rtorb_tests::running::until;
 use std::sync::{Arc, Mutex};
@@ -89,6 +93,78 @@ fn a_client_with_tls_uses_no_plain_profile_of_a_reference_that_offers_tls() {
         secured.expect_err("the server with TLS is gone");
         assert_eq!(cubit(Orb::builder(), &text).cube_long(3), Ok(27));
     }
+}
+
+/// Returns a security mechanism of CSIv2 with these addresses over TLS, which requires authentication in requests if `asks` is true.
+fn mechanism(ports: &[u16], asks: bool) -> CompoundSecMech {
+    let address = |port: &u16| ListenPoint {
+        host: "127.0.0.1".to_owned(),
+        port: *port,
+    };
+    let tls = Component::TlsSecTrans(TlsSecTrans {
+        supports: association::INTEGRITY | association::CONFIDENTIALITY,
+        requires: association::INTEGRITY | association::CONFIDENTIALITY,
+        addresses: ports.iter().map(address).collect(),
+    });
+    let authentication = AuthenticationLayer {
+        supports: association::ESTABLISH_TRUST_IN_CLIENT,
+        requires: u16::from(asks) * association::ESTABLISH_TRUST_IN_CLIENT,
+        mechanism: vec![6, 6, 0x67, 0x81, 2, 1, 1, 1],
+        target: Vec::new(),
+    };
+    CompoundSecMech {
+        requires: association::INTEGRITY | association::CONFIDENTIALITY,
+        transport: tls.to_tagged().expect("it is short"),
+        authentication,
+        attributes: AttributeLayer {
+            supports: 0,
+            requires: 0,
+            authorities: Vec::new(),
+            naming_mechanisms: vec![vec![6, 6, 0x67, 0x81, 2, 1, 1, 1]],
+            identity_types: 1,
+        },
+    }
+}
+
+/// As references of application servers in Java.
+#[test]
+fn the_addresses_of_the_security_mechanisms_of_csiv2_are_called() {
+    let pki = Pki::new();
+    let server = serving(pki.server()).listen("iiop://127.0.0.1:0");
+    let ours = Ours::serve_as(server);
+    let ior = Ior::parse(&ours.text(ours.cubit.as_object())).expect("a reference");
+    let mut profile = ior.iiop_profiles().next().expect("an IIOP profile");
+    let port = secure_port(&ior.to_string());
+    let is_other = |it: &TaggedComponent| it.tag != component_tag::SSL_SEC_TRANS;
+    profile.components.retain(is_other);
+    let client = pki.client();
+    let call = |mechanisms: Vec<CompoundSecMech>, client: OrbBuilder| {
+        let list = Component::CsiSecMechList(CsiSecMechList {
+            stateful: false,
+            mechanisms,
+        });
+        let mut profile = profile.clone();
+        let list = list.to_tagged().expect("it is short");
+        profile.components.push(list);
+        let profiles = vec![profile.to_tagged().expect("it is short")];
+        let ior = Ior {
+            type_id: ior.type_id.clone(),
+            profiles,
+        };
+        cubit(client, &ior.to_string()).cube_long(3)
+    };
+    let secured = || orb(client.clone()).require_tls();
+    // Nobody listens at the first address.
+    let addresses = vec![mechanism(&[NOBODYS_PORT, port], false)];
+    assert_eq!(call(addresses.clone(), secured()), Ok(27));
+    let plain = call(addresses, Orb::builder()).expect_err("it requires TLS");
+    assert_eq!(plain.minor, local::NEEDS_TLS.minor, "{plain}");
+    // The first mechanism wants a password, which this ORB does not send.
+    let password = vec![mechanism(&[NOBODYS_PORT], true), mechanism(&[port], false)];
+    assert_eq!(call(password, secured()), Ok(27));
+    let only_password = call(vec![mechanism(&[port], true)], secured());
+    let only_password = only_password.expect_err("no mechanism is left");
+    assert_eq!(only_password.minor, local::PLAIN_REFUSED.minor);
 }
 
 #[test]

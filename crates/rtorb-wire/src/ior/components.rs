@@ -1,5 +1,6 @@
 //! Tagged components: what a reference says about object and server besides the address.
 
+use super::csi::CsiSecMechList;
 use super::policies::ExposedPolicy;
 use crate::cdr::{cdr_struct, decode_encapsulated, encapsulate};
 use crate::code_sets::CodeSetComponentInfo;
@@ -37,6 +38,8 @@ pub mod component_tag {
     pub const OTS_POLICY: u32 = 31;
     /// Transactions and invocations.
     pub const INV_POLICY: u32 = 32;
+    /// Security mechanisms.
+    pub const CSI_SEC_MECH_LIST: u32 = 33;
     /// Addresses with TLS.
     pub const TLS_SEC_TRANS: u32 = 36;
     /// A multicast group.
@@ -91,6 +94,8 @@ pub enum Component {
     CompleteObjectKey(Vec<u8>),
     /// TLS on a port of its own.
     SslSecTrans(SslSecTrans),
+    /// Security mechanisms.
+    CsiSecMechList(CsiSecMechList),
     /// Addresses with TLS.
     TlsSecTrans(TlsSecTrans),
     /// The URL of Java classes.
@@ -141,6 +146,7 @@ impl Component {
             tag::POLICIES => Self::Policies(decode_encapsulated(data)?),
             tag::ALTERNATE_IIOP_ADDRESS => Self::AlternateIiopAddress(decode_encapsulated(data)?),
             tag::SSL_SEC_TRANS => Self::SslSecTrans(decode_encapsulated(data)?),
+            tag::CSI_SEC_MECH_LIST => Self::CsiSecMechList(decode_encapsulated(data)?),
             tag::TLS_SEC_TRANS => Self::TlsSecTrans(decode_encapsulated(data)?),
             tag::JAVA_CODEBASE => Self::JavaCodebase(decode_encapsulated(data)?),
             tag::TRANSACTION_POLICY | tag::OTS_POLICY | tag::INV_POLICY => Self::NumberPolicy {
@@ -186,6 +192,7 @@ impl Component {
             Self::Policies(policies) => (tag::POLICIES, policies),
             Self::AlternateIiopAddress(address) => (tag::ALTERNATE_IIOP_ADDRESS, address),
             Self::SslSecTrans(ssl) => (tag::SSL_SEC_TRANS, ssl),
+            Self::CsiSecMechList(list) => (tag::CSI_SEC_MECH_LIST, list),
             Self::TlsSecTrans(tls) => (tag::TLS_SEC_TRANS, tls),
             Self::JavaCodebase(url) => (tag::JAVA_CODEBASE, url),
             Self::NumberPolicy { tag, value } => (*tag, value),

@@ -31,6 +31,10 @@ impl fmt::Display for Component {
                 let security = security(ssl.supports, ssl.requires);
                 write!(f, "TLS at port {}, {security}", ssl.port)
             }
+            Self::CsiSecMechList(csi) => {
+                let mechanisms = csi.mechanisms.iter().map(|it| it.transport.describe());
+                write!(f, "security mechanisms: {}", list(mechanisms))
+            }
             Self::TlsSecTrans(tls) => {
                 let addresses = tls.addresses.iter().map(|it| at(&it.host, it.port));
                 let security = security(tls.supports, tls.requires);

@@ -10,7 +10,7 @@ use rtorb_wire::code_sets::{CodeSetComponentInfo, negotiate};
 use rtorb_wire::giop::{RequestPrefix, Version};
 use rtorb_wire::ior::{
     self, Component, IiopProfile, Ior, ListenPoint, OmniUnixTrans, ProfileBody, ShmiopProfile,
-    SslSecTrans, TaggedComponent, UiopProfile, association,
+    TaggedComponent, UiopProfile, association,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -61,6 +61,11 @@ impl Profile {
         usable.take(ROUTES_MAX).collect()
     }
 
+    /// Returns true if it has an address over TLS.
+    fn offers_tls(&self) -> bool {
+        matches!(&self.body, Body::Iiop(body) if secure_addresses(body, &self.components).is_some())
+    }
+
     /// Returns the policies that the object's adapter exposes to clients.
     pub(crate) fn policies(&self) -> impl Iterator<Item = &ior::ExposedPolicy> {
         self.components
@@ -96,7 +101,7 @@ pub(crate) fn routes(
             break;
         }
         let of_profile = match &profile.body {
-            Body::Iiop(_) if only_tls && secure_port(&profile.components).is_none() => Vec::new(),
+            Body::Iiop(_) if only_tls && !profile.offers_tls() => Vec::new(),
             Body::Iiop(body) => iiop_endpoints(body, &profile.components, has_tls),
             Body::Uiop(body) => path_endpoints(&body.path, &profile.components, |path| {
                 Endpoint::Unix { path }
@@ -156,17 +161,42 @@ type LaneEndpoint = (Endpoint, Option<Priority>);
 /// Returns true if any profile has TLS. Then a client with TLS uses no IIOP profile without it: otherwise an attacker who
 /// makes TLS fail could read the call.
 fn offer_tls(profiles: &[Profile]) -> bool {
-    profiles.iter().any(|profile| {
-        matches!(profile.body, Body::Iiop(_)) && secure_port(&profile.components).is_some()
-    })
+    profiles.iter().any(Profile::offers_tls)
 }
 
-/// Returns the component of an IIOP profile with the port of TLS.
-fn secure_port(components: &[Component]) -> Option<&SslSecTrans> {
-    components.iter().find_map(|component| match component {
-        Component::SslSecTrans(ssl) if ssl.port != 0 => Some(ssl),
+/// The addresses of an IIOP profile that are reached over TLS.
+struct SecureAddresses {
+    addresses: Vec<ListenPoint>,
+    /// True if the server requires TLS.
+    is_required: bool,
+}
+
+/// Returns the addresses that are reached over TLS: of the component of SSLIOP; if there is none, of the security mechanisms of CSIv2 that need
+/// nothing in requests.
+fn secure_addresses(profile: &IiopProfile, components: &[Component]) -> Option<SecureAddresses> {
+    // JacORB states only whose identity it requires.
+    let is_required = |requires: u16| requires & !association::NO_PROTECTION != 0;
+    let of_ssliop = components.iter().find_map(|component| match component {
+        Component::SslSecTrans(ssl) if ssl.port != 0 => Some(SecureAddresses {
+            addresses: vec![ListenPoint {
+                host: profile.host.clone(),
+                port: ssl.port,
+            }],
+            is_required: is_required(ssl.requires),
+        }),
         _ => None,
-    })
+    });
+    let of_csi = || {
+        components.iter().find_map(|component| match component {
+            Component::CsiSecMechList(csi) => Some(SecureAddresses {
+                addresses: csi.tls_addresses().take(ROUTES_MAX).collect(),
+                is_required: csi.mechanisms.iter().all(|it| is_required(it.requires)),
+            }),
+            _ => None,
+        })
+    };
+    let found = of_ssliop.or_else(of_csi);
+    found.filter(|secure| !secure.addresses.is_empty())
 }
 
 /// Returns the endpoints of an IIOP profile. If it has TLS, a client with TLS uses only that. A client without TLS uses the endpoint
@@ -176,12 +206,10 @@ fn iiop_endpoints(
     components: &[Component],
     has_tls: bool,
 ) -> Vec<LaneEndpoint> {
-    let Some(ssl) = secure_port(components) else {
+    let Some(secure) = secure_addresses(profile, components) else {
         return plain_endpoints(profile, components);
     };
-    // JacORB states only whose identity it requires.
-    let is_required = ssl.requires & !association::NO_PROTECTION != 0;
-    if !has_tls && !is_required {
+    if !has_tls && !secure.is_required {
         let plain = plain_endpoints(profile, components);
         if !plain.is_empty() {
             return plain;
@@ -191,14 +219,11 @@ fn iiop_endpoints(
         Component::TaoEndpoints(lanes) => lanes.first(),
         _ => None,
     });
-    let endpoint = Endpoint::Tls {
-        host: profile.host.clone(),
-        port: ssl.port,
-    };
-    vec![(
-        endpoint,
-        lanes.and_then(|lane| lane_priority(lane.priority)),
-    )]
+    let lane = lanes.and_then(|lane| lane_priority(lane.priority));
+    let addresses = secure.addresses.into_iter();
+    addresses
+        .map(|ListenPoint { host, port }| (Endpoint::Tls { host, port }, lane))
+        .collect()
 }
 
 fn plain_endpoints(profile: &IiopProfile, components: &[Component]) -> Vec<LaneEndpoint> {
