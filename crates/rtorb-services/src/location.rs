@@ -9,6 +9,7 @@
 
 use rtorb::exception::Phase;
 use rtorb::ior::Ior;
+use rtorb::poa::object_key;
 use rtorb::skeleton::{ServedBy, ServerCall};
 use rtorb::thread::{SchedPolicy, ThreadConfig};
 use rtorb::url::ObjectUrl;
@@ -161,7 +162,7 @@ pub fn serve(
         for path in &entry.adapters {
             let of_adapter = Arc::clone(&server);
             let prefix = path.clone();
-            let locate = move |id: &[u8]| of_adapter.locate(&key(&prefix, id));
+            let locate = move |id: &[u8]| of_adapter.locate(&object_key(&prefix, id));
             let placed = adapter(orb, path)
                 .and_then(|it| it.set_servant_locator::<Located, Nobody, _>(locate));
             placed.map_err(|error| wrong(&entry.name, format!("adapter {path:?}: {error}")))?;
@@ -229,19 +230,6 @@ fn adapter(orb: &Orb, path: &str) -> Result<Poa, PoaError> {
         };
     }
     Ok(poa)
-}
-
-/// The object key of an id in a server's adapter, as `rtorb` makes it.
-fn key(adapter: &str, id: &[u8]) -> Vec<u8> {
-    let mut key = [adapter.as_bytes(), b"/"].concat();
-    for &byte in id {
-        match byte {
-            b'/' => key.extend_from_slice(b"%2F"),
-            b'%' => key.extend_from_slice(b"%25"),
-            _ => key.push(byte),
-        }
-    }
-    key
 }
 
 fn gone() -> SystemException {

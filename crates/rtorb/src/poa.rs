@@ -34,11 +34,23 @@ pub(crate) use chosen_policies::goes_by;
 
 use crate::exception::SystemException;
 use crate::reference::ObjectRef;
+use crate::server::object_key::ObjectKey;
 use crate::server::{LocatedId, Servant};
 use crate::timing::{Enforcement, OperationTiming, ServantTiming};
 use rtorb_core::codegen::ServantTraits;
 use rtorb_core::{Interface, Tie, unknown_operation};
 use std::sync::Arc;
+
+/// Returns the key of the object with that id in the persistent adapter with that path: the names of the adapters from below the root, with a
+/// `/` between them. A `corbaloc:` URL of the object has the key, with `%25` for each `%`.
+///
+/// ```
+/// assert_eq!(rtorb::poa::object_key("Plant/Hall", "valve"), b"Plant/Hall/valve");
+/// assert_eq!(rtorb::poa::object_key("Plant", "Hall/valve"), b"Plant/Hall%2Fvalve");
+/// ```
+pub fn object_key(adapter: &str, id: impl AsRef<[u8]>) -> Vec<u8> {
+    ObjectKey::named(adapter, id.as_ref())
+}
 
 /// An active servant, whose interface the [`Tie`] around it has.
 pub(crate) struct ActiveServant<S> {
