@@ -58,6 +58,10 @@ pub struct Limits {
     /// `Orb::requests_refused` counts it. Each place that was used once keeps the memory of its largest reply, up to 64 KiB.
     /// With 0, no reply can be deferred.
     pub deferred_replies_max: usize,
+    /// Replies of one connection that the servants of an ORB have deferred and not sent: so one client cannot take all places of
+    /// `deferred_replies_max`. One more call gets TRANSIENT, and `Orb::requests_refused` counts it. With 0, no reply can be deferred that
+    /// goes over a connection.
+    pub deferred_replies_per_connection_max: usize,
     /// Fragmented messages in progress on one connection. One more closes the connection. With 0, the first one does.
     pub fragment_chains_max: usize,
     /// Static and dynamic threads of all thread pools that the application makes. Beyond it: NO_RESOURCES. An ORB with more threads
@@ -171,6 +175,7 @@ impl Default for Limits {
             shared_connections_max: 256,
             started_calls_max: 1024,
             deferred_replies_max: 1024,
+            deferred_replies_per_connection_max: 512,
             fragment_chains_max: 4,
             pool_threads_max: 1024,
             idle_thread_time: Duration::from_secs(10),

@@ -345,8 +345,8 @@ impl Orb {
     }
 
     /// Returns the number of requests that this ORB has refused with TRANSIENT 1, because the queue of their threads was full, or with
-    /// TRANSIENT, minor code `0x7274601b`, because as many waited as their operation allows (`@queue`), or with minor code `0x7274601c`,
-    /// because as many replies were deferred as its limits allow.
+    /// TRANSIENT, minor code `0x7274601b`, because as many waited as their operation allows (`@queue`), or with minor code `0x7274601c`
+    /// or `0x7274601e`, because as many replies were deferred as its limits allow.
     pub fn requests_refused(&self) -> u64 {
         self.core.adapters.server.state.refused()
     }

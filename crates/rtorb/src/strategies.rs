@@ -235,7 +235,8 @@ axis! {
     /// What an ORB does about deadlines, as a client and as a server.
     Deadlines, "way of deadlines", {
         /// The deadline of an operation (`@deadline`) is the deadline of its calls: it bounds them and travels with them. A request
-        /// that has expired before a servant is called is refused with TIMEOUT.
+        /// that has expired before a servant is called is refused with TIMEOUT. A call whose servant has deferred its reply
+        /// ([`Responder`](crate::Responder)) is answered with TIMEOUT if nobody has answered by its deadline.
         #[default]
         Enforce "enforce",
         /// The deadline of an operation is only counted, and requests that have expired are counted and served. Deadlines that the

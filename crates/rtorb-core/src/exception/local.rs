@@ -256,6 +256,10 @@ local! {
         /// `Limits::deferred_replies_max` is reached.
         REPLIES_FULL = RTORB | 0x1c,
             "the server has deferred as many replies as it may: try again later, or raise its `Limits::deferred_replies_max`";
+        /// `Limits::deferred_replies_per_connection_max` is reached.
+        CONNECTION_REPLIES_FULL = RTORB | 0x1e,
+            "the server has deferred as many replies of the connection as it may: call again when some have come, or raise its \
+             `Limits::deferred_replies_per_connection_max`";
         /// A waiting request gave its place in a full queue to a more critical one.
         SHED = RTORB | 0x19,
             "the server is overloaded, and served more critical requests (@criticality) instead: try again later, or call less often";

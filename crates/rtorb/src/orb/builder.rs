@@ -816,7 +816,7 @@ setters! {
 
 /// Makes the table of deferred replies, whose deadlines the watchdog of the ORB watches.
 fn deferred_replies(client: &ClientCore) -> Arc<DeferredReplies> {
-    let replies = Arc::new(DeferredReplies::new(client.limits.deferred_replies_max));
+    let replies = Arc::new(DeferredReplies::new(&client.limits));
     let watched: Weak<dyn WatchedReplies> = Arc::<DeferredReplies>::downgrade(&replies);
     client.watchdog.watch_replies(watched);
     replies

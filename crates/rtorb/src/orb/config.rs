@@ -300,6 +300,7 @@ limits! {
     shared_connections_max: Count<1>,
     started_calls_max: Count<0>,
     deferred_replies_max: Count<0>,
+    deferred_replies_per_connection_max: Count<0>,
     fragment_chains_max: Count<0>,
     pool_threads_max: Count<0>,
     #[serde(rename = "idle_thread_time_ms")]

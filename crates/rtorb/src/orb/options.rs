@@ -481,6 +481,7 @@ mod tests {
             shared_connections_max: 0,
             started_calls_max: 0,
             deferred_replies_max: 0,
+            deferred_replies_per_connection_max: 0,
             fragment_chains_max: 0,
             pool_threads_max: 0,
             idle_thread_time: zero,

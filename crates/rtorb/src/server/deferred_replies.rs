@@ -11,6 +11,7 @@ use super::session::Session;
 use crate::deadline::NONE_NS;
 use crate::exception::{CompletionStatus, SystemException, local};
 use crate::interceptors::ServerInterception;
+use crate::limits::Limits;
 use core::mem;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::task::{Poll, Waker};
@@ -41,6 +42,7 @@ pub struct DeferredReplyCounts {
 #[derive(Debug)]
 pub(crate) struct DeferredReplies {
     replies_max: usize,
+    replies_per_connection_max: usize,
     dropped: AtomicU64,
     undelivered: AtomicU64,
     expired: AtomicU64,
@@ -150,10 +152,11 @@ pub(super) const NOT_ANSWERED: SystemException =
     local::NOT_ANSWERED.with_completion(CompletionStatus::Maybe);
 
 impl DeferredReplies {
-    /// Makes an empty table for at most `replies_max` replies.
-    pub(crate) fn new(replies_max: usize) -> Self {
+    /// Makes an empty table.
+    pub(crate) fn new(limits: &Limits) -> Self {
         Self {
-            replies_max,
+            replies_max: limits.deferred_replies_max,
+            replies_per_connection_max: limits.deferred_replies_per_connection_max,
             dropped: AtomicU64::new(0),
             undelivered: AtomicU64::new(0),
             expired: AtomicU64::new(0),
@@ -165,24 +168,29 @@ impl DeferredReplies {
         }
     }
 
-    /// Defers a reply, with its interception if there is one; `None` if the table is full.
+    /// Defers a reply, with its interception if there is one.
+    ///
+    /// # Errors
+    /// TRANSIENT if the table is full, or as many replies of the connection are deferred as may be.
     pub(super) fn add(
         &self,
         reply: UnsentReply,
         interception: &mut Option<Box<ServerInterception>>,
-    ) -> Option<ReplyId> {
+    ) -> Result<ReplyId, SystemException> {
         let session = match &reply.destination {
             ReplyDestination::Connection(session) => Some(Arc::clone(session)),
             ReplyDestination::Caller(_) => None,
         };
         // Before another thread can send it.
-        if let Some(session) = &session {
-            session.state.note_deferred();
+        if let Some(session) = &session
+            && !session.note_deferred(self.replies_per_connection_max)
+        {
+            return Err(local::CONNECTION_REPLIES_FULL);
         }
         let request_id = reply.request_id;
         let added = self.place(reply, interception);
         match (added, session) {
-            (None, Some(session)) => session.state.note_settled(),
+            (None, Some(session)) => session.note_settled(),
             // Its CancelRequest, or the end of its connection, came before it was in the table.
             (Some(id), Some(session))
                 if session.cancelled.forget(request_id) || session.has_lost_client() =>
@@ -191,7 +199,7 @@ impl DeferredReplies {
             }
             _ => {}
         }
-        added
+        added.ok_or(local::REPLIES_FULL)
     }
 
     /// Notes that nobody awaits a reply. Its servant has no responder yet, so no task waits. The end of the ORB may have taken it meanwhile.
@@ -514,7 +522,7 @@ impl Drop for TakenReply<'_> {
             return;
         };
         match &reply.destination {
-            ReplyDestination::Connection(session) => session.state.note_settled(),
+            ReplyDestination::Connection(session) => session.note_settled(),
             ReplyDestination::Caller(caller) => caller.end(),
         }
         let mut memory = mem::take(&mut self.memory);
@@ -586,7 +594,8 @@ mod tests {
 
     #[test]
     fn a_note_for_a_reply_is_none_for_the_next_one_at_its_place() {
-        let table = DeferredReplies::new(1);
+        let limits = Limits::with(|limits| limits.deferred_replies_max = 1);
+        let table = DeferredReplies::new(&limits);
         let earlier = table.add(unsent(), &mut None).expect("room");
         assert!(table.give_up(earlier));
         let later = table.add(unsent(), &mut None).expect("room");

@@ -41,7 +41,8 @@ pub struct Deferring<S>(pub S);
 /// most [`Limits::send_timeout`](crate::Limits::send_timeout).
 ///
 /// It keeps the client's connection open, and counts as a request in progress: see
-/// [`Limits::deferred_replies_max`](crate::Limits::deferred_replies_max).
+/// [`Limits::deferred_replies_max`](crate::Limits::deferred_replies_max) and
+/// [`deferred_replies_per_connection_max`](crate::Limits::deferred_replies_per_connection_max).
 #[must_use = "dropping it answers with NO_RESPONSE"]
 pub struct Responder<T, E = SystemException> {
     reply: DeferredReply,
@@ -157,7 +158,8 @@ pub trait DeferReply {
     /// been replied to, sends nothing either.
     ///
     /// # Errors
-    /// TRANSIENT if [`Limits::deferred_replies_max`](crate::Limits::deferred_replies_max) replies are deferred; NO_RESOURCES or NO_PERMISSION
+    /// TRANSIENT if [`Limits::deferred_replies_max`](crate::Limits::deferred_replies_max) replies are deferred, or
+    /// [`deferred_replies_per_connection_max`](crate::Limits::deferred_replies_per_connection_max) of the connection; NO_RESOURCES or NO_PERMISSION
     /// if the host refuses the thread that watches the deadline.
     fn defer<T, E>(&mut self, write: WriteResult<T, E>)
     -> Result<Responder<T, E>, SystemException>;
@@ -214,10 +216,8 @@ fn defer(call: &mut ServerCall<'_>) -> Result<Option<(Arc<ServerCore>, ReplyId)>
         deadline_ns,
     };
     let interception = &mut responder.scratch.interception;
-    let Some(id) = orb.deferred.add(unsent, interception) else {
-        orb.state.note_refused();
-        return Err(local::REPLIES_FULL);
-    };
+    let added = orb.deferred.add(unsent, interception);
+    let id = added.inspect_err(|_| orb.state.note_refused())?;
     if deadline_ns != deadline::NONE_NS && orb.deferred.plan_look(deadline_ns) {
         orb.client.core.watchdog.check_waits();
     }

@@ -50,6 +50,8 @@ pub(crate) struct Session {
     pub(crate) state: ServerConnection,
     /// The code sets that the client named last, for `char` in the upper half; 0 for none. A proxy passes them on.
     code_sets: AtomicU64,
+    /// The number of its replies that servants have deferred and that are not sent.
+    deferred: AtomicU32,
     /// The number of its held requests that are due.
     pub(super) due: AtomicU32,
     /// The number of connections that the server has accepted.
@@ -111,6 +113,7 @@ impl Session {
             pool,
             state: ServerConnection::new(),
             code_sets: AtomicU64::new(0),
+            deferred: AtomicU32::new(0),
             due: AtomicU32::new(0),
             accepted: Arc::clone(accepted),
             last_arrival: AtomicU64::new(accepted.load(Ordering::Relaxed)),
@@ -250,6 +253,26 @@ impl Session {
             self.watch();
         }
         !self.state.is_read()
+    }
+
+    /// Counts a reply that a servant defers. Returns false, and counts nothing, if `deferred_max` are deferred.
+    #[cold]
+    pub(super) fn note_deferred(&self, deferred_max: usize) -> bool {
+        let one_more = |deferred: u32| ((deferred as usize) < deferred_max).then(|| deferred + 1);
+        let counted = self
+            .deferred
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_more);
+        if counted.is_ok() {
+            self.state.note_deferred();
+        }
+        counted.is_ok()
+    }
+
+    /// Counts off a [deferred](Self::note_deferred) reply that was sent or cannot be sent.
+    #[cold]
+    pub(super) fn note_settled(&self) {
+        self.deferred.fetch_sub(1, Ordering::AcqRel);
+        self.state.note_settled();
     }
 
     pub(crate) fn token(&self) -> Option<Token> {

@@ -21,8 +21,8 @@ pub trait Executor: Send + Sync + 'static {
 /// let motor: Motor = poa.activate(Deferring(TaskServant::new(Arc::new(MyMotor), executor)))?;
 /// ```
 ///
-/// Once the client does not wait any more or is gone, a task is dropped at the point where it waits itself. [`Limits::deferred_replies_max`](crate::Limits::deferred_replies_max)
-/// bounds the tasks of an ORB. A oneway has no reply that could bound it so, and its operation is not `async`.
+/// Once the client does not wait any more or is gone, or the deadline of the call has passed, a task is dropped at the point where it waits
+/// itself. [`Limits::deferred_replies_max`](crate::Limits::deferred_replies_max) bounds the tasks of an ORB. A oneway has no reply that could bound it so, and its operation is not `async`.
 #[derive(Clone, Debug)]
 pub struct TaskServant<S, X> {
     servant: Arc<S>,

@@ -33,6 +33,8 @@ const TIMEOUT: &str = "IDL:omg.org/CORBA/TIMEOUT:1.0";
 const EXPIRED: (u32, u32) = (0x7274_6012, 1);
 const NOT_ANSWERED_IN_TIME: (u32, u32) = (0x7274_6013, 2);
 const REPLIES_FULL: (&str, u32, u32) = ("IDL:omg.org/CORBA/TRANSIENT:1.0", 0x7274_601c, 1);
+const CONNECTION_REPLIES_FULL: (&str, u32, u32) =
+    ("IDL:omg.org/CORBA/TRANSIENT:1.0", 0x7274_601e, 1);
 
 type Hours = Responder<i32>;
 type Lift = Responder<(i32, String), WinchLiftError>;
@@ -342,6 +344,29 @@ fn so_many_replies_are_deferred_and_one_more_call_is_refused() {
         let expected = (exception.to_owned(), minor, completed);
         assert_eq!(refused.expect("a reply").exception(), expected, "{name}");
         assert_eq!(served.ours.orb.requests_refused(), 1, "{name}");
+        owed[1].take().expect("it is there").reply(1);
+        assert_hours(&mut client, 4, 1, name);
+        served.ask(&mut client, 8).reply(2);
+        assert_hours(&mut client, 8, 2, name);
+    }
+}
+
+#[test]
+fn one_connection_takes_no_more_than_its_share_of_deferred_replies() {
+    for (name, dispatch) in DispatchStrategy::ALL {
+        let limits = Limits::with(|limits| limits.deferred_replies_per_connection_max = 2);
+        let served = Deferred::serve(Orb::builder().dispatch(dispatch).limits(limits));
+        let (mut client, mut other) = (served.connect(), served.connect());
+        let mut owed = [2, 4].map(|id| Some(served.ask(&mut client, id)));
+        let key = served.ours.key(served.winch.as_object());
+        let refused = client.ask(&request(&key, 6, "_get_hours").empty());
+        let (exception, minor, completed) = CONNECTION_REPLIES_FULL;
+        let expected = (exception.to_owned(), minor, completed);
+        assert_eq!(refused.expect("a reply").exception(), expected, "{name}");
+        assert_eq!(served.ours.orb.requests_refused(), 1, "{name}");
+        // Another client has a share of its own.
+        served.ask(&mut other, 2).reply(3);
+        assert_hours(&mut other, 2, 3, name);
         owed[1].take().expect("it is there").reply(1);
         assert_hours(&mut client, 4, 1, name);
         served.ask(&mut client, 8).reply(2);

@@ -130,10 +130,11 @@ impl TakenReply<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Limits;
 
     #[test]
     fn the_watchdog_has_to_look_again_only_for_an_earlier_deadline() {
-        let table = DeferredReplies::new(1);
+        let table = DeferredReplies::new(&Limits::default());
         assert!(table.plan_look(20));
         assert!(!table.plan_look(20));
         assert!(!table.plan_look(30));
