@@ -15,7 +15,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Cell, Paragraph, Row, Table};
 use ratatui::{DefaultTerminal, Frame};
 use rtorb::recorder::ProcessSnapshot;
-use rtorb_recording::counters::{LaneRow, OperationRow, ProcessCounters};
+use rtorb_recording::counters::{LaneRow, OperationRow, ProcessCounters, UnservedRequests};
 use rtorb_sched::model::rounded;
 use rtorb_services::recorder::{self, Recorder};
 
@@ -248,7 +248,8 @@ fn draw(frame: &mut Frame<'_>, counters: &[ProcessCounters]) {
 fn operations(process: &ProcessCounters) -> Table<'_> {
     let rows = process.operations.iter().map(|operation| {
         let failures = operation.failures;
-        let style = if failures.timeouts > 0 || failures.transients > 0 {
+        let is_late = failures.timeouts > 0 || operation.deadline_misses > 0;
+        let style = if is_late || failures.transients > 0 {
             Style::new().red()
         } else if operation.calls == 0 {
             Style::new().dim()
@@ -275,7 +276,7 @@ fn cell(column: usize, text: String) -> Cell<'static> {
 }
 
 /// The columns, and how wide they are.
-const COLUMNS: [(&str, u16); 9] = [
+const COLUMNS: [(&str, u16); 10] = [
     ("operation", 28),
     ("side", 6),
     ("calls/s", 10),
@@ -283,6 +284,7 @@ const COLUMNS: [(&str, u16); 9] = [
     ("p99", 9),
     ("longest", 9),
     ("failed", 8),
+    ("late", 8),
     ("queued", 8),
     ("in queue", 9),
 ];
@@ -304,6 +306,7 @@ fn cells(row: &OperationRow) -> [String; COLUMNS.len()] {
         time(row.p99_ns),
         rounded(row.longest_ns as f64),
         count(row.failures.all()),
+        count(row.deadline_misses),
         count(row.queued),
         time(row.queue_p99_ns),
     ]
@@ -315,6 +318,7 @@ fn heading(process: &ProcessCounters) -> String {
         name,
         for_ns,
         refused_threads,
+        unserved,
         ..
     } = process;
     let threads = match process.threads.len() {
@@ -326,9 +330,25 @@ fn heading(process: &ProcessCounters) -> String {
         refused => format!(", {refused} threads are not recorded"),
     };
     format!(
-        "{name} ({id}): {threads}{refused}, in {}",
+        "{name} ({id}): {threads}{refused}{}, in {}",
+        not_served(unserved),
         rounded(*for_ns as f64)
     )
+}
+
+/// Describes the requests that were not served; empty if there are none.
+fn not_served(unserved: &UnservedRequests) -> String {
+    let UnservedRequests {
+        refused,
+        shed,
+        expired,
+    } = *unserved;
+    let each = [(refused, "refused"), (shed, "shed"), (expired, "expired")];
+    let counted = each.into_iter().filter(|(count, _)| *count > 0);
+    let texts: Vec<String> = counted
+        .map(|(count, what)| format!(", {count} {what}"))
+        .collect();
+    texts.concat()
 }
 
 /// Describes a lane in a line.
@@ -345,9 +365,11 @@ fn lane(row: &LaneRow) -> String {
         pool,
         priority,
         served,
+        unserved,
         ..
     } = row;
-    format!("  pool {pool}, lane {priority}: {threads}, {served} calls served{queue}")
+    let unserved = not_served(unserved);
+    format!("  pool {pool}, lane {priority}: {threads}, {served} calls served{queue}{unserved}")
 }
 
 /// Describes a process in lines, which do not act on a terminal: names are those that others chose.
@@ -392,6 +414,11 @@ mod tests {
             name: "a\u{1b}]0;b\u{7}".to_owned(),
             for_ns: most,
             refused_threads: most,
+            unserved: UnservedRequests {
+                refused: most,
+                shed: 0,
+                expired: 3,
+            },
             operations: vec![OperationRow {
                 side: "server",
                 operation: "get\u{1b}[2J\u{9b}1m".to_owned(),
@@ -408,6 +435,8 @@ mod tests {
                 longest_ns: most,
                 queued: most,
                 queue_p99_ns: Some(most),
+                deadline_misses: most,
+                demotions: most,
             }],
             threads: Vec::new(),
             lanes: Vec::new(),
@@ -422,6 +451,8 @@ mod tests {
             "{lines:?}"
         );
         assert!(lines[2].contains(&most.to_string()), "{lines:?}");
+        let unserved = format!(", {most} refused, 3 expired, in ");
+        assert!(lines[0].contains(&unserved), "{lines:?}");
         let _ = operations(&process);
     }
 

@@ -1,8 +1,10 @@
 //! `rtorb trace`: records the calls of running processes.
 
+mod on_miss;
+
 use std::fs::{self, File};
 use std::os::unix::fs::FileTypeExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -11,7 +13,7 @@ use clap::Args;
 use rtorb::recorder::ProcessSnapshot;
 use rtorb_os::termination::Termination;
 use rtorb_recording::gathering::{Wanted, record};
-use rtorb_recording::short_name;
+use rtorb_recording::{HostRecord, Recording, short_name};
 use rtorb_sched::times::parse_ns;
 
 use crate::named_file;
@@ -24,6 +26,14 @@ use crate::output::{line, printable, warn};
 /// that this command reads. The file has the calls that end while it records, and the kernel's switches, wake-ups, interrupts and page
 /// faults of the same time if tracefs can be read, which root may. SIGINT (Ctrl-C) or SIGTERM ends the recording, and the file has what was
 /// recorded until then.
+///
+/// With --on-miss, the command waits until an operation misses its deadline, and writes what happened before and after. A miss is a call that ended
+/// with TIMEOUT, a call of an annotated operation that ended later than its @deadline, or a request whose deadline had passed before its
+/// servant was called. It looks for one every 10 ms. Meanwhile, SIGUSR1 has it write what it has then to a file of its own, as in
+/// plant-signal-1.pftrace beside plant.pftrace.
+///
+/// Exit status 0: the recording is written; with --on-miss, all of --count. 1: --on-miss ended before, by --timeout, by Ctrl-C, or because
+/// the processes have ended.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Trace {
@@ -39,6 +49,25 @@ pub(crate) struct Trace {
     /// Leave out the kernel's events.
     #[arg(long)]
     no_kernel: bool,
+    /// Wait for a missed deadline, and record what happened before and after.
+    #[arg(long, conflicts_with = "duration")]
+    on_miss: bool,
+    #[command(flatten)]
+    misses: MissOptions,
+}
+
+/// The options of --on-miss.
+#[derive(Debug, Args)]
+struct MissOptions {
+    /// Time before the miss that is recorded, and time after it, at most 1min. Longer than a call may take, so that the whole call is in it.
+    #[arg(long, value_name = "TIME", default_value = "1s", requires = "on_miss", value_parser = window)]
+    window: Duration,
+    /// Number of recordings after which the command ends. With more than one, the files are numbered: plant-1.pftrace for plant.pftrace.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "on_miss", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    count: u32,
+    /// Time after which the command waits no longer.
+    #[arg(long, value_name = "TIME", requires = "on_miss", value_parser = timeout)]
+    timeout: Option<Duration>,
 }
 
 impl Trace {
@@ -47,56 +76,92 @@ impl Trace {
         let interrupted = Termination::watch()?;
         let wanted = Wanted {
             processes: processes(&self.targets)?,
-            duration: self.duration,
+            duration: if self.on_miss {
+                self.misses.window
+            } else {
+                self.duration
+            },
             kernel: !self.no_kernel,
         };
-        let is_new = !self.out.exists();
-        let is_pipe = |it: fs::Metadata| it.file_type().is_fifo();
-        if !self.out.metadata().is_ok_and(is_pipe) {
-            // Report a file that cannot be written before the time is spent. The reader of a pipe would take the closing for the end.
-            let opened = File::options().append(true).create(true).open(&self.out);
-            drop(opened.map_err(named_file::unwritable(&self.out))?);
+        if self.on_miss {
+            return self.wait_for_misses(&wanted, &interrupted);
         }
+        let file = OutputFile::open(&self.out)?;
         let recorded = record(&wanted, || interrupted.has_come());
-        let recording = recorded.inspect_err(|_| {
-            if is_new {
-                let _ = fs::remove_file(&self.out);
-            }
-        })?;
-        let left_out = recording.write(&self.out)?;
-        if left_out > 0 {
-            warn(format!(
-                "{left_out} calls are left out: their times are in no order"
-            ));
-        }
-        let hosts = recording.hosts.iter();
-        for host in hosts {
-            for process in &host.processes {
-                let threads = process.threads.iter();
-                let (calls, lost) = threads.fold((0, 0_u64), |(calls, lost), thread| {
-                    (calls + thread.calls.len(), lost.saturating_add(thread.lost))
-                });
-                let lost = match lost {
-                    0 => String::new(),
-                    lost => format!(", and {lost} that were lost"),
-                };
-                let name = printable(&process.name);
-                line(format!("{name} ({}): {calls} calls{lost}", process.pid))?;
-            }
-            match &host.kernel {
-                Ok(record) if record.lost > 0 => warn(format!(
-                    "the kernel's record had no room for {} events: record a shorter time",
-                    record.lost
-                )),
-                Err(why) if !self.no_kernel => {
-                    warn(format!("the recording has no events of the kernel: {why}"));
-                }
-                _ => {}
-            }
-        }
-        line(format!("Written: {}", self.out.display()))?;
+        let recording = recorded.inspect_err(|_| file.remove_if_new())?;
+        write(&recording, &self.out, wanted.kernel)?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// A file that is to be written when the time is spent.
+struct OutputFile<'p> {
+    path: &'p Path,
+    is_new: bool,
+}
+
+impl<'p> OutputFile<'p> {
+    /// Makes the file, if there is none.
+    ///
+    /// # Errors
+    /// That it cannot be written: before the time is spent.
+    fn open(path: &'p Path) -> anyhow::Result<Self> {
+        let is_new = !path.exists();
+        let is_pipe = |it: fs::Metadata| it.file_type().is_fifo();
+        // The reader of a pipe would take the closing for the end.
+        if !path.metadata().is_ok_and(is_pipe) {
+            let opened = File::options().append(true).create(true).open(path);
+            drop(opened.map_err(named_file::unwritable(path))?);
+        }
+        Ok(Self { path, is_new })
+    }
+
+    /// Removes a file that was not there before.
+    fn remove_if_new(&self) {
+        if self.is_new {
+            let _ = fs::remove_file(self.path);
+        }
+    }
+}
+
+/// Writes a recording, and prints what it has.
+fn write(recording: &Recording, path: &Path, has_kernel: bool) -> anyhow::Result<()> {
+    let left_out = recording.write(path)?;
+    if left_out > 0 {
+        warn(format!(
+            "{left_out} calls are left out: their times are in no order"
+        ));
+    }
+    for host in &recording.hosts {
+        print(host, has_kernel)?;
+    }
+    line(format!("Written: {}", path.display()))
+}
+
+fn print(host: &HostRecord, has_kernel: bool) -> anyhow::Result<()> {
+    for process in &host.processes {
+        let threads = process.threads.iter();
+        let (calls, lost) = threads.fold((0, 0_u64), |(calls, lost), thread| {
+            (calls + thread.calls.len(), lost.saturating_add(thread.lost))
+        });
+        let lost = match lost {
+            0 => String::new(),
+            lost => format!(", and {lost} that were lost"),
+        };
+        let name = printable(&process.name);
+        line(format!("{name} ({}): {calls} calls{lost}", process.pid))?;
+    }
+    match &host.kernel {
+        Ok(record) if record.lost > 0 => warn(format!(
+            "the kernel's record had no room for {} events: record a shorter time",
+            record.lost
+        )),
+        Err(why) if has_kernel => {
+            warn(format!("the recording has no events of the kernel: {why}"));
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 /// Returns the processes that are meant, each once.
@@ -143,9 +208,25 @@ fn time(text: &str) -> Result<Duration, String> {
     }
 }
 
+fn window(text: &str) -> Result<Duration, String> {
+    let window = Duration::from_nanos(parse_ns(text)?);
+    if (WINDOW_MIN..=WINDOW_MAX).contains(&window) {
+        Ok(window)
+    } else {
+        Err("the window of a miss is 10ms to 1min".to_owned())
+    }
+}
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    parse_ns(text).map(Duration::from_nanos)
+}
+
+const WINDOW_MIN: Duration = Duration::from_millis(10);
+const WINDOW_MAX: Duration = Duration::from_secs(60);
 const DURATION_MAX: Duration = Duration::from_secs(600);
 const PROCESSES_MAX: usize = 64;
 
 const EXAMPLES: &str = "Examples:
   rtorb trace plant 4711 --out plant.pftrace
-  rtorb trace plant --for 0s --out last-calls.pftrace";
+  rtorb trace plant --for 0s --out last-calls.pftrace
+  rtorb trace plant display --on-miss --timeout 3600s --out late.pftrace";

@@ -19,6 +19,16 @@ pub struct KernelTrace {
     folder: PathBuf,
     cpus: Vec<usize>,
     begin_ns: u64,
+    kept: KeptEvents,
+}
+
+/// Which events of a record are kept if its buffers have no room for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptEvents {
+    /// The first ones: later ones are lost.
+    First,
+    /// The last ones: the record begins with the first that every CPU has.
+    Last,
 }
 
 /// Something that happened on a CPU.
@@ -92,11 +102,24 @@ pub struct RecordedTrace {
 }
 
 impl KernelTrace {
-    /// Begins to record what happens on these CPUs, with a buffer of this size for each.
+    /// Begins to record what happens on these CPUs, with a buffer of this size for each, which keeps the first events.
     ///
     /// # Errors
     /// Why the host has no such record, such as that tracefs is not mounted.
     pub fn start(cpus: &[usize], kib_per_cpu: u64, scope: &TraceScope) -> Result<Self, String> {
+        Self::start_keeping(KeptEvents::First, cpus, kib_per_cpu, scope)
+    }
+
+    /// As [`start`](Self::start), with buffers that keep these events.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_keeping(
+        kept: KeptEvents,
+        cpus: &[usize],
+        kib_per_cpu: u64,
+        scope: &TraceScope,
+    ) -> Result<Self, String> {
         let mut roots = ROOTS.iter().map(Path::new);
         let root = roots
             .find(|root| root.join("instances").is_dir())
@@ -110,6 +133,7 @@ impl KernelTrace {
             folder,
             cpus: cpus.to_vec(),
             begin_ns: 0,
+            kept,
         };
         trace.set_up(kib_per_cpu, scope)?;
         trace.begin_ns = monotonic_ns();
@@ -119,7 +143,11 @@ impl KernelTrace {
     fn set_up(&self, kib_per_cpu: u64, scope: &TraceScope) -> Result<(), String> {
         self.write("tracing_on", "0")?;
         self.write("trace_clock", "mono")?;
-        self.write("options/overwrite", "0")?;
+        let overwrite = match self.kept {
+            KeptEvents::First => "0",
+            KeptEvents::Last => "1",
+        };
+        self.write("options/overwrite", overwrite)?;
         self.write("tracing_cpumask", &mask(&self.cpus))?;
         for cpu in &self.cpus {
             let size = format!("per_cpu/cpu{cpu}/buffer_size_kb");
@@ -176,8 +204,12 @@ impl KernelTrace {
         for cpu in &self.cpus {
             let of_cpu = self.folder.join(format!("per_cpu/cpu{cpu}"));
             let stats = read(of_cpu.join("stats")).unwrap_or_default();
-            let lost = dropped(&stats);
+            let lost = match self.kept {
+                KeptEvents::First => dropped(&stats) + overwritten(&stats),
+                KeptEvents::Last => dropped(&stats),
+            };
             found.lost += lost;
+            let mut first_ns = None;
             let mut last_ns = self.begin_ns;
             let path = of_cpu.join("trace");
             let file = File::open(&path).map_err(failed(&path))?;
@@ -185,6 +217,7 @@ impl KernelTrace {
                 let line = line.map_err(failed(&path))?;
                 let line = String::from_utf8_lossy(&line);
                 if let Some((affected, event)) = parse(&line, *cpu, &mut found.names) {
+                    first_ns.get_or_insert(event.at_ns);
                     last_ns = last_ns.max(event.at_ns);
                     found.events.entry(affected).or_default().push(event);
                 }
@@ -192,7 +225,11 @@ impl KernelTrace {
             found
                 .ends_ns
                 .insert(*cpu, if lost > 0 { last_ns } else { end_ns });
+            if self.kept == KeptEvents::Last && overwritten(&stats) > 0 {
+                found.begin_ns = found.begin_ns.max(first_ns.unwrap_or(end_ns));
+            }
         }
+        found.forget_before(found.begin_ns);
         // A wake-up may be recorded on the CPU of the thread that causes it.
         let each = found.events.values_mut();
         each.for_each(|events| events.sort_by_key(|event| event.at_ns));
@@ -203,6 +240,16 @@ impl KernelTrace {
     fn write(&self, name: &str, text: &str) -> Result<(), String> {
         let path = self.folder.join(name);
         fs::write(&path, text).map_err(failed(&path))
+    }
+}
+
+impl RecordedTrace {
+    /// Leaves out the events before a time: the record begins there, or where it began if that is later.
+    pub fn forget_before(&mut self, at_ns: u64) {
+        self.begin_ns = self.begin_ns.max(at_ns);
+        for events in self.events.values_mut() {
+            events.retain(|event| event.at_ns >= at_ns);
+        }
     }
 }
 
@@ -246,14 +293,20 @@ fn mask(cpus: &[usize]) -> String {
     groups.join(",")
 }
 
-/// The events that had no room, in the statistics of a buffer.
+/// The events that were not written because a buffer had no room, in its statistics.
 fn dropped(stats: &str) -> u64 {
-    let count = |name: &str| {
-        let mut lines = stats.lines();
-        let found = lines.find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
-        found.unwrap_or(0)
-    };
-    count("overrun:") + count("dropped events:")
+    count(stats, "dropped events:")
+}
+
+/// The events that were overwritten, in the statistics of a buffer.
+fn overwritten(stats: &str) -> u64 {
+    count(stats, "overrun:")
+}
+
+fn count(stats: &str, name: &str) -> u64 {
+    let mut lines = stats.lines();
+    let found = lines.find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    found.unwrap_or(0)
 }
 
 /// Parses a line such as `prog-12 [001] d.h2. 12.345678: sched_wakeup: comm=prog pid=12 prio=89 target_cpu=001`: the event, and the
@@ -418,7 +471,7 @@ mod tests {
         assert_eq!(mask(&[33, 2]), "00000002,00000004");
         let stats =
             "entries: 9\noverrun: 2\ncommit overrun: 7\ndropped events: 40\nread events: 1\n";
-        assert_eq!(dropped(stats), 42);
+        assert_eq!((dropped(stats), overwritten(stats)), (40, 2));
     }
 
     /// Where the host has tracefs, a sleep of this thread is found with its moment, and nothing is left behind.
@@ -465,6 +518,58 @@ mod tests {
             found.iter().any(away) && found.iter().any(back),
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn events_before_a_time_are_left_out() {
+        let event = |at_ns| TraceEvent {
+            at_ns,
+            kind: TraceEventKind::InterruptBegan,
+        };
+        let mut record = RecordedTrace {
+            events: BTreeMap::from([(0, vec![event(1), event(2)]), (1, vec![event(1)])]),
+            begin_ns: 1,
+            ..RecordedTrace::default()
+        };
+        record.forget_before(2);
+        assert_eq!(record.begin_ns, 2);
+        assert_eq!(record.events[&0], [event(2)]);
+        assert!(record.events[&1].is_empty());
+        record.forget_before(0);
+        assert_eq!(record.begin_ns, 2);
+    }
+
+    /// Where the host has tracefs: more than the smallest buffer has room for.
+    #[test]
+    fn a_record_of_the_last_events_begins_where_every_cpu_has_all() {
+        let cpus = rtorb_os::sched::current_affinity();
+        let scope = TraceScope::All {
+            page_faults_of: vec![rustix::thread::gettid().as_raw_nonzero().get()],
+        };
+        let last = KernelTrace::start_keeping(KeptEvents::Last, &cpus, 1, &scope);
+        let Ok(trace) = last else {
+            eprintln!("not run: tracefs cannot be used");
+            return;
+        };
+        let began_ns = trace.begin_ns;
+        // A page fault for each page, as long as the first ones are still there.
+        let end_ns = monotonic_ns() + 60_000_000_000;
+        let is_overwritten = |cpu: &usize| {
+            let stats = trace.folder.join(format!("per_cpu/cpu{cpu}/stats"));
+            overwritten(&read(stats).unwrap_or_default()) > 0
+        };
+        while !cpus.iter().any(is_overwritten) {
+            assert!(monotonic_ns() < end_ns, "the buffer becomes full");
+            std::hint::black_box(vec![1_u8; 64 << 20]);
+        }
+        let touched_ns = monotonic_ns();
+        std::hint::black_box(vec![1_u8; 64 << 20]);
+        let record = trace.finish().expect("it can be read");
+        assert_eq!(record.lost, 0);
+        assert!(record.begin_ns > began_ns);
+        let times = || record.events.values().flatten().map(|event| event.at_ns);
+        assert!(times().all(|at_ns| at_ns >= record.begin_ns));
+        assert!(times().any(|at_ns| at_ns + 1_000 >= touched_ns), "the last");
     }
 
     /// Where the host has tracefs, the page faults of a thread count from the moment on from which they are wanted.

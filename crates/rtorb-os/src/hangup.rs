@@ -1,9 +1,8 @@
 //! Makes SIGHUP an event that a thread waits for. It does not end the process then.
 
 use crate::futex;
-use crate::refused::{Refused, Resource};
-use core::mem::MaybeUninit;
-use core::ptr;
+use crate::refused::Refused;
+use crate::signal_handler;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Waits for SIGHUP, by which daemons read their files again. The first value makes the process keep running after this signal, for
@@ -25,7 +24,8 @@ impl Hangup {
             seen: AtomicU32::new(DELIVERED.load(Ordering::SeqCst)),
             is_cancelled: AtomicBool::new(false),
         };
-        install()?;
+        // SAFETY: the handler uses only atomic instructions and the waking of threads.
+        unsafe { signal_handler::install(libc::SIGHUP, handle)? };
         Ok(watch)
     }
 
@@ -56,16 +56,6 @@ impl Hangup {
 extern "C" fn handle(_signal: libc::c_int) {
     DELIVERED.fetch_add(1, Ordering::SeqCst);
     wake();
-}
-
-fn install() -> Result<(), Refused> {
-    // SAFETY: zero is valid for every field: no flags, an empty mask.
-    let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
-    action.sa_sigaction = handle as extern "C" fn(libc::c_int) as usize;
-    action.sa_flags = libc::SA_RESTART;
-    // SAFETY: the handler is async-signal-safe, `action` outlives the call, and null is allowed for the old action.
-    let returned = unsafe { libc::sigaction(libc::SIGHUP, &raw const action, ptr::null_mut()) };
-    Resource::SignalHandler.check(returned)
 }
 
 /// Wakes all waiting threads; each looks again.

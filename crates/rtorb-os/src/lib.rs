@@ -20,6 +20,7 @@
 //! | a period, a time | [`timer`], [`clock`] |
 //! | SIGTERM and SIGINT as an event, SIGHUP as one | [`termination::Termination`], [`hangup::Hangup`] |
 //! | memory without page faults | [`memory`] |
+//! | SIGUSR1 as an event | [`user_signal::UserSignal`] |
 //! | counting the locks of a path | `sync::lock_calls` (feature `count-locks`) |
 //!
 //! It is the only part of the ORB that depends on the operating system, sockets aside: `docs/reference/portability.md` lists what each module needs
@@ -60,11 +61,13 @@ pub mod simulation;
 pub mod slab;
 pub mod socket;
 pub mod sync;
+mod signal_handler;
 pub mod termination;
 pub mod thread;
 pub mod timer;
 pub mod waiting_word;
 
 pub use refused::cpu_group::CpuGroup;
+pub mod user_signal;
 pub use refused::user_namespace::is_in_inner_user_namespace;
 pub use refused::{Refused, Resource};

@@ -46,7 +46,7 @@ pub enum Resource {
     Thread,
     /// Memory shared with another process.
     SharedMemory,
-    /// A handler of signals: of SIGTERM and SIGINT, which end a process, or of SIGHUP.
+    /// A handler of signals: of SIGTERM and SIGINT, which end a process, of SIGHUP, or of SIGUSR1.
     SignalHandler,
 }
 

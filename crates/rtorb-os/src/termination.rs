@@ -3,8 +3,7 @@
 use crate::clock::monotonic_ns;
 use crate::futex;
 use crate::refused::{Refused, Resource};
-use core::mem::MaybeUninit;
-use core::ptr;
+use crate::signal_handler;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use rustix::io::Errno;
 
@@ -35,8 +34,10 @@ impl Termination {
             delivered_before: before >> WATCHES_BITS,
             is_cancelled: AtomicBool::new(false),
         };
-        install(libc::SIGTERM)?;
-        install(libc::SIGINT)?;
+        for signal in [libc::SIGTERM, libc::SIGINT] {
+            // SAFETY: the handler uses only what is async-signal-safe, as it says.
+            unsafe { signal_handler::install(signal, handle)? };
+        }
         Ok(watch)
     }
 
@@ -97,16 +98,6 @@ extern "C" fn handle(signal: libc::c_int) {
         // SAFETY: _exit is async-signal-safe (signal-safety(7)) and takes one number.
         unsafe { libc::_exit(128 + signal) }
     }
-}
-
-fn install(signal: libc::c_int) -> Result<(), Refused> {
-    // SAFETY: zero is valid for every field: no flags, an empty mask.
-    let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
-    action.sa_sigaction = handle as extern "C" fn(libc::c_int) as usize;
-    action.sa_flags = libc::SA_RESTART;
-    // SAFETY: the handler is async-signal-safe, `action` outlives the call, and null is allowed for the old action.
-    let returned = unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
-    Resource::SignalHandler.check(returned)
 }
 
 /// Wakes all waiting threads; each looks again.

@@ -99,6 +99,8 @@ impl Collector for Scrape {
         self.times(&mut encoder)?;
         self.queues(&mut encoder)?;
         self.longest(&mut encoder)?;
+        self.violations(&mut encoder)?;
+        self.unserved(&mut encoder)?;
         self.lanes(&mut encoder)?;
         self.refused_threads(&mut encoder)
     }
@@ -169,6 +171,51 @@ impl Scrape {
             family
                 .encode_family(&process.labels_of(operation))?
                 .encode_gauge(&operation.longest.as_secs_f64())?;
+        }
+        Ok(())
+    }
+
+    /// What operations did against their annotations.
+    fn violations(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        type Count = fn(&CountedOperation) -> u64;
+        let each: [(&str, &str, Count); 2] = [
+            (
+                "rtorb_deadline_misses",
+                "Calls that ended later than the deadline of their operation's annotation",
+                |operation| operation.deadline_misses,
+            ),
+            (
+                "rtorb_demotions",
+                "Requests whose threads were demoted, because the servant executed longer than its worst case",
+                |operation| operation.demotions,
+            ),
+        ];
+        for (name, help, count) in each {
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            for (process, operation) in self.operations() {
+                family
+                    .encode_family(&process.labels_of(operation))?
+                    .encode_counter::<NoLabelSet, _, f64>(&count(operation), None)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn unserved(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Requests that were not served: refused by a queue without room, shed for a more critical one, or expired";
+        let mut family =
+            encoder.encode_descriptor("rtorb_unserved", help, None, MetricType::Counter)?;
+        for process in &self.processes {
+            let unserved = process.counters.unserved;
+            for (reason, count) in [
+                ("refused", unserved.refused),
+                ("shed", unserved.shed),
+                ("expired", unserved.expired),
+            ] {
+                family
+                    .encode_family(&process.labels(&[("reason", reason.to_owned())]))?
+                    .encode_counter::<NoLabelSet, _, f64>(&count, None)?;
+            }
         }
         Ok(())
     }

@@ -69,6 +69,9 @@ fn calls_are_in_the_scrape_of_their_process_by_operation_side_and_outcome() {
     };
     for side in ["client", "server"] {
         assert!(value(&calls(side, "timeout")).abs() < 0.5);
+        for count in ["rtorb_deadline_misses_total", "rtorb_demotions_total"] {
+            assert!(value(&format!("{count}{{{}}} ", labels(side))).abs() < 0.5);
+        }
         let labels = labels(side);
         let count = value(&format!("rtorb_call_time_seconds_count{{{labels}}} "));
         let all = value(&format!(
@@ -78,6 +81,11 @@ fn calls_are_in_the_scrape_of_their_process_by_operation_side_and_outcome() {
         let longest_s = value(&format!("rtorb_longest_call_seconds{{{labels}}} "));
         let sum_s = value(&format!("rtorb_call_time_seconds_sum{{{labels}}} "));
         assert!(0.0 < longest_s && longest_s <= sum_s, "{longest_s} {sum_s}");
+    }
+    let labels = format!("process=\"{named}\",pid=\"{process}\"");
+    for reason in ["refused", "shed", "expired"] {
+        let unserved = format!("rtorb_unserved_total{{{labels},reason=\"{reason}\"}} ");
+        assert!(value(&unserved).abs() < 0.5);
     }
     assert!(body.ends_with("# EOF\n"), "{body}");
 }

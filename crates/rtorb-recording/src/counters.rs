@@ -1,6 +1,8 @@
 //! What a process has called and served, from the counters of its recorder: since it was started, or between two looks.
 
-use rtorb::recorder::{CallOutcome, CallSide, CountedOperation, ProcessSnapshot, RecordedLane};
+use rtorb::recorder::{
+    CallOutcome, CallSide, CountedOperation, ProcessSnapshot, RecordedLane, ThreadSnapshot,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -15,6 +17,9 @@ pub struct ProcessCounters {
     pub for_ns: u64,
     /// Threads that are not recorded, because the recorder has no room for more.
     pub refused_threads: u64,
+    /// Requests that were not served, of all threads, since the recorder was started.
+    #[serde(flatten)]
+    pub unserved: UnservedRequests,
     /// Its operations, clients' first, then by name.
     pub operations: Vec<OperationRow>,
     /// Its threads.
@@ -47,6 +52,30 @@ pub struct OperationRow {
     pub queued: u64,
     /// The time in a queue that 99 % of them do not exceed.
     pub queue_p99_ns: Option<u64>,
+    /// Calls that ended later than the deadline of the operation's annotation, also with TIMEOUT.
+    pub deadline_misses: u64,
+    /// Requests whose threads were demoted, because the servant executed longer than the worst case of the annotation.
+    pub demotions: u64,
+}
+
+/// Requests that a server did not serve, by the reason. They are not among the calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct UnservedRequests {
+    /// A queue had no room.
+    pub refused: u64,
+    /// A more critical request took their place in a queue.
+    pub shed: u64,
+    /// Their deadlines had passed before their servants were called. An ORB that only counts deadlines has served them all the same.
+    pub expired: u64,
+}
+
+impl UnservedRequests {
+    /// Adds those of a thread. They are another process's, which may be any.
+    fn add(&mut self, thread: &ThreadSnapshot) {
+        self.refused = self.refused.saturating_add(thread.refused);
+        self.shed = self.shed.saturating_add(thread.shed);
+        self.expired = self.expired.saturating_add(thread.expired);
+    }
 }
 
 /// Calls without results, by their end.
@@ -89,6 +118,9 @@ pub struct LaneRow {
     pub served: u64,
     /// The most requests that its queue had accepted and not served; 0 without a queue.
     pub most_accepted: u64,
+    /// Its requests that were not served, since the recorder was started.
+    #[serde(flatten)]
+    pub unserved: UnservedRequests,
 }
 
 /// A thread of the process.
@@ -130,11 +162,14 @@ impl ProcessCounters {
             calls: sum(thread.operations.iter()),
             overwritten: thread.overwritten,
         });
+        let mut unserved = UnservedRequests::default();
+        now.threads.iter().for_each(|thread| unserved.add(thread));
         Self {
             process: now.process,
             name: now.name.clone(),
             for_ns,
             refused_threads: now.refused_threads,
+            unserved,
             operations: rows.collect(),
             threads: threads.collect(),
             lanes: lanes(now),
@@ -153,12 +188,14 @@ fn lanes(now: &ProcessSnapshot) -> Vec<LaneRow> {
             threads: 0,
             served: 0,
             most_accepted: 0,
+            unserved: UnservedRequests::default(),
         });
         let served = thread.operations.iter();
         let served = served.filter(|it| it.side == CallSide::Server);
         row.threads += 1;
         row.served = row.served.saturating_add(sum(served));
         row.most_accepted = row.most_accepted.max(thread.most_accepted);
+        row.unserved.add(thread);
     }
     rows.into_values().collect()
 }
@@ -193,6 +230,8 @@ impl OperationRow {
             longest_ns: ns(counted.longest),
             queued: counted.waits.count(),
             queue_p99_ns: counted.waits.quantile(0.99).map(ns),
+            deadline_misses: counted.deadline_misses,
+            demotions: counted.demotions,
         }
     }
 }

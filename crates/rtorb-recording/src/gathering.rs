@@ -1,4 +1,10 @@
 //! Records the calls of running processes of this host, from their recorders and the kernel.
+//!
+//! [`record`] records for a time. A [`MissRecorder`] keeps the last of what happens, and makes a recording of it when an operation misses its
+//! deadline, which [`MissWatch`] finds in the counters of the processes.
+
+mod miss_recorder;
+mod miss_watch;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,8 +12,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rtorb::recorder::{CallEvent, ProcessSnapshot, ReadError, ThreadSnapshot};
-use rtorb_host::kernel_trace::{KernelTrace, TraceScope};
+use rtorb_host::kernel_trace::{KeptEvents, KernelTrace, RecordedTrace, TraceScope};
 use rtorb_host::system::{cpu_list, read};
+
+pub use miss_recorder::{MissRecorder, WaitEnd};
+pub use miss_watch::{DeadlineMiss, MissWatch};
 
 use crate::records::{CallRecord, HostRecord, ProcessRecord, Recording, ThreadRecord};
 
@@ -27,9 +36,8 @@ pub struct Wanted {
 /// # Errors
 /// That the recorder of a process cannot be read at the beginning. A process that ends later has the calls until then.
 pub fn record(wanted: &Wanted, is_over: impl Fn() -> bool) -> Result<Recording, ReadError> {
-    let mut known = all_threads(&wanted.processes);
     // First: the calls that are taken end after the kernel's record has begun.
-    let kernel = kernel(wanted, &known);
+    let mut kernel = KernelWatch::start(|threads| kernel(wanted, threads), &wanted.processes);
     let mut processes = Vec::new();
     let mut room = CALLS_MAX;
     for process in &wanted.processes {
@@ -45,28 +53,40 @@ pub fn record(wanted: &Wanted, is_over: impl Fn() -> bool) -> Result<Recording, 
         for process in &mut processes {
             process.look(&mut room);
         }
-        if let Ok(kernel) = &kernel {
-            let present = all_threads(&wanted.processes);
-            if !present.is_subset(&known) {
-                kernel.record_page_faults_of(&kernel_ids(&present));
-                known = present;
-            }
-        }
+        kernel.look(&wanted.processes);
     }
-    let kernel = kernel.and_then(KernelTrace::finish);
+    let kernel = kernel.finish();
+    let processes = processes.into_iter().map(Gathered::finish).collect();
+    Ok(of_this_host(processes, kernel))
+}
+
+/// Returns the recording of some processes of this host.
+fn of_this_host(processes: Vec<ProcessRecord>, kernel: Result<RecordedTrace, String>) -> Recording {
     let name = read("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = HostRecord {
         name: name.trim().to_owned(),
         boot_id: read("/proc/sys/kernel/random/boot_id").filter(|id| !id.is_empty()),
         ahead_ns: 0,
-        processes: processes.into_iter().map(Gathered::finish).collect(),
+        processes,
         kernel,
     };
-    Ok(Recording { hosts: vec![host] })
+    Recording { hosts: vec![host] }
 }
 
 /// Begins the kernel's record of all CPUs, with the page faults of these threads.
 fn kernel(wanted: &Wanted, threads: &BTreeSet<u32>) -> Result<KernelTrace, String> {
+    if wanted.duration.is_zero() {
+        return Err("it begins with the recording, which has only earlier calls".to_owned());
+    }
+    start_kernel(wanted, threads, KeptEvents::First)
+}
+
+/// Begins the same record, which keeps these events.
+fn start_kernel(
+    wanted: &Wanted,
+    threads: &BTreeSet<u32>,
+    kept: KeptEvents,
+) -> Result<KernelTrace, String> {
     if !wanted.kernel {
         return Err("it was not wanted".to_owned());
     }
@@ -76,9 +96,6 @@ fn kernel(wanted: &Wanted, threads: &BTreeSet<u32>) -> Result<KernelTrace, Strin
             "process {process} is in a PID namespace of its own, as in a container: the kernel knows its threads by other ids"
         ));
     }
-    if wanted.duration.is_zero() {
-        return Err("it begins with the recording, which has only earlier calls".to_owned());
-    }
     let online = read("/sys/devices/system/cpu/online").unwrap_or_default();
     let cpus = cpu_list(online.trim());
     let scope = TraceScope::All {
@@ -86,7 +103,41 @@ fn kernel(wanted: &Wanted, threads: &BTreeSet<u32>) -> Result<KernelTrace, Strin
     };
     let kib = (wanted.duration.as_secs_f64() + 1.0) * KERNEL_KIB_A_SECOND;
     let kib_max = KERNEL_KIB_MAX / cpus.len().max(1) as u64;
-    KernelTrace::start(&cpus, (kib as u64).min(kib_max), &scope)
+    KernelTrace::start_keeping(kept, &cpus, (kib as u64).min(kib_max), &scope)
+}
+
+/// The kernel's record, and the threads whose page faults are in it.
+struct KernelWatch {
+    trace: Result<KernelTrace, String>,
+    known: BTreeSet<u32>,
+}
+
+impl KernelWatch {
+    /// Starts a record with the page faults of the threads that the processes have.
+    fn start(
+        start: impl FnOnce(&BTreeSet<u32>) -> Result<KernelTrace, String>,
+        processes: &[u32],
+    ) -> Self {
+        let known = all_threads(processes);
+        Self {
+            trace: start(&known),
+            known,
+        }
+    }
+
+    /// Records the page faults of threads that have begun since.
+    fn look(&mut self, processes: &[u32]) {
+        let Ok(trace) = &self.trace else { return };
+        let present = all_threads(processes);
+        if !present.is_subset(&self.known) {
+            trace.record_page_faults_of(&kernel_ids(&present));
+            self.known = present;
+        }
+    }
+
+    fn finish(self) -> Result<RecordedTrace, String> {
+        self.trace.and_then(KernelTrace::finish)
+    }
 }
 
 /// What was found of a process so far.
@@ -124,11 +175,11 @@ impl Gathered {
         Ok(gathered)
     }
 
-    /// Takes the calls that have ended since.
-    fn look(&mut self, room: &mut usize) {
-        if let Ok(found) = ProcessSnapshot::of_process(self.record.pid) {
-            self.add(&found, room);
-        }
+    /// Takes the calls that have ended since. Returns what was read; `None` if the process has ended.
+    fn look(&mut self, room: &mut usize) -> Option<ProcessSnapshot> {
+        let found = ProcessSnapshot::of_process(self.record.pid).ok()?;
+        self.add(&found, room);
+        Some(found)
     }
 
     fn add(&mut self, found: &ProcessSnapshot, room: &mut usize) {
@@ -206,6 +257,23 @@ impl Gathered {
     fn finish(mut self) -> ProcessRecord {
         self.name_threads();
         self.record
+    }
+
+    /// Takes out the threads of which something was found since the last time.
+    fn take_threads(&mut self) -> Vec<ThreadRecord> {
+        let mut threads = std::mem::take(&mut self.record.threads);
+        threads.retain(|thread| !thread.calls.is_empty() || thread.lost > 0);
+        threads
+    }
+
+    /// Adds what was found later of a thread.
+    fn merge(&mut self, found: &ThreadRecord) {
+        let thread = self.thread(found.tid, &found.name);
+        thread.calls.extend_from_slice(&found.calls);
+        thread.lost = thread.lost.saturating_add(found.lost);
+        if !found.name.is_empty() || thread.lane.is_none() {
+            thread.lane.clone_from(&found.lane);
+        }
     }
 }
 

@@ -101,6 +101,9 @@ impl From<ThreadSnapshot> for idl::Thread {
             name: thread.name,
             serves: lane.into_iter().collect(),
             most_accepted: thread.most_accepted,
+            refused: thread.refused,
+            shed: thread.shed,
+            expired: thread.expired,
             counted: operations.map(idl::Operation::from).collect(),
             overwritten: thread.overwritten,
         }
@@ -118,6 +121,9 @@ impl From<idl::Thread> for ThreadSnapshot {
                 priority: lane.priority,
             }),
             most_accepted: thread.most_accepted,
+            refused: thread.refused,
+            shed: thread.shed,
+            expired: thread.expired,
             operations: operations.map(CountedOperation::from).collect(),
             events: Vec::new(),
             overwritten: thread.overwritten,
@@ -153,6 +159,8 @@ impl From<CountedOperation> for idl::Operation {
             times: idl::Histogram::from(&counted.times),
             longest_ns: u64::try_from(counted.longest.as_nanos()).unwrap_or(u64::MAX),
             waits: idl::Histogram::from(&counted.waits),
+            deadline_misses: counted.deadline_misses,
+            demotions: counted.demotions,
         }
     }
 }
@@ -178,6 +186,8 @@ impl From<idl::Operation> for CountedOperation {
             times: Histogram::from(operation.times),
             longest: Duration::from_nanos(operation.longest_ns),
             waits: Histogram::from(operation.waits),
+            deadline_misses: operation.deadline_misses,
+            demotions: operation.demotions,
         }
     }
 }

@@ -10,18 +10,25 @@ use rtorb::recorder::{
 };
 use rtorb::rt::{Priority, ThreadpoolLane};
 use rtorb::skeleton::ServerCall;
+use rtorb::thread::{SchedPolicy, ThreadConfig};
+use rtorb::timing::{EarlyCalls, ExecutionClock, Overrun};
 use rtorb::{
-    ConnectionStrategy, DispatchStrategy, ExceptionKind, ObjectRef, Orb, SystemException,
-    WaitStrategy,
+    ConnectionStrategy, Deadlines, DispatchStrategy, ExceptionKind, Limits, ObjectRef, Orb,
+    SystemException, WaitStrategy,
 };
+use rtorb_os::sched::current_policy;
+use rtorb_tests::clockwork::Works;
 use rtorb_tests::ours::Ours;
+use rtorb_tests::relay::has_priorities;
 use rtorb_tests::running::until;
 use rtorb_tests::scratch::Scratch;
 use rtorb_tests::stubs::Cubit;
+use rtorb_tests::stubs::timing::Clockwork;
 use std::fs::{self, File};
 use std::process;
-use std::sync::Barrier;
+use std::sync::{Barrier, Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 
 fn main() {
     rtorb_tests::alone::run_each(&[
@@ -46,6 +53,15 @@ fn main() {
         (
             "the_times_of_requests_in_a_queue_are_counted_apart",
             the_times_of_requests_in_a_queue_are_counted_apart,
+        ),
+        (
+            "a_call_beyond_the_deadline_of_its_annotation_is_counted_at_both_ends",
+            a_call_beyond_the_deadline_of_its_annotation_is_counted_at_both_ends,
+        ),
+        ("a_demoted_servant_is_counted", a_demoted_servant_is_counted),
+        (
+            "requests_that_are_not_served_are_counted_by_the_reason",
+            requests_that_are_not_served_are_counted_by_the_reason,
         ),
         (
             "the_threads_of_lanes_are_known_by_their_lane",
@@ -326,6 +342,113 @@ fn the_times_of_requests_in_a_queue_are_counted_apart() {
             });
             assert_eq!(counted.waits.count(), waited, "{operation}");
         }
+    });
+}
+
+/// Returns an object with annotated operations, as a client that only counts deadlines sees it.
+fn clockwork(ours: &Ours, works: Works) -> Clockwork {
+    let object: Clockwork = ours.poa.activate(works).expect("there is room");
+    let orb = Orb::builder().recorder().deadlines(Deadlines::Count);
+    let orb = orb.build().expect("the ORB can be built");
+    let object = orb.string_to_object(&ours.text(object.as_object()));
+    Clockwork::unchecked_narrow(object.expect("a reference"))
+}
+
+fn a_call_beyond_the_deadline_of_its_annotation_is_counted_at_both_ends() {
+    let ours = Ours::serve_as(Orb::builder().recorder());
+    on_a_thread(move || {
+        let object = clockwork(&ours, Works::default());
+        // Twice the deadline.
+        object.answer_after(600_000).expect("it is served");
+        object.plain().expect("it is served");
+        for (operation, misses) in [("answer_after", 1), ("plain", 0)] {
+            for side in [CallSide::Client, CallSide::Server] {
+                let counted = until("the call is recorded", || {
+                    counters(side, operation).filter(|it| it.calls() == 1)
+                });
+                assert_eq!(counted.deadline_misses, misses, "{operation}, {side:?}");
+                assert_eq!(counted.since(&counted).deadline_misses, 0);
+            }
+        }
+    });
+}
+
+fn a_demoted_servant_is_counted() {
+    if !has_priorities() {
+        return;
+    }
+    let serving = ThreadConfig {
+        policy: Some(SchedPolicy::Fifo(2)),
+        ..ThreadConfig::default()
+    };
+    let builder = Orb::builder()
+        .server_threads(serving)
+        .execution_clock(ExecutionClock::Elapsed)
+        .overrun(Overrun::Demote(1));
+    let ours = Ours::serve_as(builder.recorder());
+    on_a_thread(move || {
+        let until_demoted = |_| {
+            until("the servant is demoted", || {
+                (current_policy() == SchedPolicy::Fifo(1)).then_some(())
+            });
+            Ok(())
+        };
+        let object = clockwork(&ours, Works::executing(until_demoted));
+        object.execute(0).expect("it is served");
+        let counted = until("the call is recorded", || {
+            counters(CallSide::Server, "execute").filter(|it| it.calls() == 1)
+        });
+        assert_eq!(counted.demotions, 1);
+    });
+}
+
+/// Returns the sum of a counter of all threads.
+fn sum_of(counter: fn(&ThreadSnapshot) -> u64) -> u64 {
+    snapshot().threads.iter().map(counter).sum()
+}
+
+fn requests_that_are_not_served_are_counted_by_the_reason() {
+    let expired = |thread: &ThreadSnapshot| thread.expired;
+    let refused = |thread: &ThreadSnapshot| thread.refused;
+    let before = (sum_of(expired), sum_of(refused));
+
+    let delay = EarlyCalls::Delay(Duration::from_secs(200));
+    let ours = Ours::serve_as(Orb::builder().early_calls(delay).recorder());
+    on_a_thread(move || {
+        let object = clockwork(&ours, Works::default());
+        object.again().expect("it is the first");
+        let late = rtorb::with_deadline(Duration::from_secs(50), || object.again());
+        let late = late.expect_err("the period is 100 s");
+        assert_eq!(late.kind, ExceptionKind::Timeout);
+    });
+    assert_eq!(sum_of(expired), before.0 + 1);
+
+    // One request is executed, one is queued, and two have no room.
+    let limits = Limits::with(|limits| limits.queued_requests_max = 1);
+    let builder = Orb::builder().dispatch(DispatchStrategy::WorkerPool);
+    let ours = Ours::serve_as(builder.pool_threads(1).limits(limits).recorder());
+    let (open, gate) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    let works = Works::executing(move |_| {
+        // It ends with its other end.
+        let _ = gate.lock().expect("no panic").recv();
+        Ok(())
+    });
+    let object = clockwork(&ours, works);
+    thread::scope(|scope| {
+        let calls = [(); 4].map(|()| scope.spawn(|| object.execute(0)));
+        until("two are refused", || {
+            (sum_of(refused) == before.1 + 2).then_some(())
+        });
+        drop(open);
+        let ended = calls.map(|call| call.join().expect("no panic"));
+        let transient = ended.iter().flat_map(|ended| ended.as_ref().err());
+        assert!(
+            transient
+                .clone()
+                .all(|exception| exception.kind == ExceptionKind::Transient)
+        );
+        assert_eq!(transient.count(), 2);
     });
 }
 

@@ -1,6 +1,9 @@
 //! `rtorb trace` and `rtorb why`.
 
-use std::path::Path;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStderr, Command, Stdio};
 use std::time::Duration;
 
 use rtorb_recording::{
@@ -20,6 +23,230 @@ fn calling(folder: &Path) -> (CubitServer, Running) {
     let bench = ["cubit", "bench", server.reference()];
     let client = Running::start(&[&bench[..], &count, &PATIENT].concat());
     (server, client)
+}
+
+/// A server that has a recorder. Its operation `turn` misses a deadline, as its own exception says, and `hold` does not.
+struct LateServer {
+    folder: tempfile::TempDir,
+    running: Running,
+}
+
+impl LateServer {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        fs::write(
+            path("valve.idl"),
+            "interface Valve { void turn(); void hold(); };",
+        )
+        .unwrap();
+        fs::write(path("answers.toml"), ANSWERS).unwrap();
+        fs::write(path("orb.toml"), "recorder = true\n").unwrap();
+        let ready = folder.path().join("valve.ior");
+        let [idl, answers, config, ior] =
+            ["valve.idl", "answers.toml", "orb.toml", "valve.ior"].map(path);
+        let serve = [
+            "serve",
+            "--idl",
+            &idl,
+            "--interface",
+            "Valve",
+            "--answers",
+            &answers,
+        ];
+        let running =
+            Running::start(&[&serve[..], &["--config", &config, "--ior-file", &ior]].concat());
+        within(Duration::from_secs(60), || ready.exists().then_some(())).expect("it is ready");
+        Self { folder, running }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Calls an operation, and waits until the call has ended.
+    fn call(&self, operation: &str) {
+        let mut command = rtorb();
+        let [ior, idl] = ["valve.ior", "valve.idl"].map(|name| self.path(name));
+        command.arg("call").arg(ior).arg("--idl").arg(idl);
+        let ended = command.arg(operation).args(PATIENT).assert();
+        let late = operation == "turn";
+        ended.code(i32::from(late));
+    }
+
+    /// Waits until the server has recorded a miss: it replies before.
+    fn await_miss(&self) {
+        let file = self.path("before.pftrace");
+        let recorded = within(Duration::from_secs(60), || {
+            let mut command = rtorb();
+            command.args(["trace", &self.running.id().to_string(), "--for", "0s"]);
+            command.arg("--out").arg(&file).assert().success();
+            (self.outcomes("before.pftrace", "turn").len() == 1).then_some(())
+        });
+        recorded.expect("the call is recorded");
+    }
+
+    /// Starts `rtorb trace --on-miss` of the server, and waits until it waits.
+    fn wait_for_misses(&self, options: &[&str]) -> MissTrace {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rtorb"));
+        command.args([
+            "trace",
+            &self.running.id().to_string(),
+            "--on-miss",
+            "--out",
+        ]);
+        command.arg(self.path("late.pftrace")).args(options);
+        command.args(["--window", "200ms"]);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let stderr = child.stderr.take().unwrap();
+        let mut trace = MissTrace {
+            running: Running(child),
+            said: BufReader::new(stderr),
+        };
+        let mut line = String::new();
+        trace.said.read_line(&mut line).unwrap();
+        assert!(line.starts_with("Waiting for a missed deadline"), "{line}");
+        trace
+    }
+
+    /// The recorded calls of an operation, and how they ended.
+    fn outcomes(&self, file: &str, operation: &str) -> Vec<CallOutcome> {
+        let recording = Recording::read(&self.path(file)).unwrap();
+        let threads = recording.hosts[0].processes[0].threads.iter();
+        let calls = threads.flat_map(|thread| &thread.calls);
+        let calls = calls.filter(|call| call.operation == operation);
+        calls.map(|call| call.outcome).collect()
+    }
+}
+
+const ANSWERS: &str = r#"
+[[answers]]
+operation = "turn"
+raises = { exception = "IDL:omg.org/CORBA/TIMEOUT:1.0", minor = 1, completed = "COMPLETED_NO" }
+
+[[answers]]
+operation = "hold"
+"#;
+
+/// A command that waits for misses, and what it says.
+struct MissTrace {
+    running: Running,
+    said: BufReader<ChildStderr>,
+}
+
+impl MissTrace {
+    /// Waits for its end. Returns its exit status, and what it has said on standard error since.
+    fn ended(mut self) -> (Option<i32>, String) {
+        let status = self.running.ended();
+        let mut said = String::new();
+        self.said.read_to_string(&mut said).unwrap();
+        (status, said)
+    }
+}
+
+#[test]
+fn a_missed_deadline_is_recorded_with_the_calls_around_it() {
+    let server = LateServer::start();
+    // Before the wait: it is no miss of that.
+    server.call("turn");
+    server.await_miss();
+    let trace = server.wait_for_misses(&[]);
+    server.call("hold");
+    server.call("turn");
+    let (status, said) = trace.ended();
+    assert_eq!(status, Some(0), "{said}");
+    let missed = server.outcomes("late.pftrace", "turn");
+    assert_eq!(missed, [CallOutcome::Timeout]);
+    let recording = Recording::read(&server.path("late.pftrace")).unwrap();
+    assert_eq!(recording.hosts[0].processes[0].pid, server.running.id());
+}
+
+#[test]
+fn several_misses_are_recorded_one_by_one_into_numbered_files() {
+    let server = LateServer::start();
+    let trace = server.wait_for_misses(&["--count", "2", "--no-kernel"]);
+    for file in ["late-1.pftrace", "late-2.pftrace"] {
+        server.call("turn");
+        let written = || {
+            let written = fs::metadata(server.path(file)).is_ok_and(|it| it.len() > 0);
+            written.then_some(())
+        };
+        within(Duration::from_secs(60), written).expect("it is recorded");
+    }
+    let (status, said) = trace.ended();
+    assert_eq!(status, Some(0), "{said}");
+    assert!(!server.path("late.pftrace").exists());
+    for file in ["late-1.pftrace", "late-2.pftrace"] {
+        assert!(
+            server
+                .outcomes(file, "turn")
+                .contains(&CallOutcome::Timeout),
+            "{file}"
+        );
+    }
+}
+
+#[test]
+fn a_wait_without_a_miss_ends_by_its_timeout_or_by_an_interrupt_and_leaves_no_file() {
+    let server = LateServer::start();
+    let trace = server.wait_for_misses(&["--timeout", "200ms"]);
+    server.call("hold");
+    let (status, said) = trace.ended();
+    assert_eq!(status, Some(1), "{said}");
+    let expected = "no operation missed its deadline";
+    assert!(
+        said.contains("timeout has passed") && said.contains(expected),
+        "{said}"
+    );
+
+    let trace = server.wait_for_misses(&["--timeout", "600s"]);
+    trace.running.signal(Signal::INT);
+    let process = trace.running.id();
+    let (status, said) = trace.ended();
+    assert_eq!(status, Some(1), "{said}");
+    assert!(
+        said.contains("interrupted") && said.contains(expected),
+        "{said}"
+    );
+    assert!(!server.path("late.pftrace").exists());
+    assert_eq!(instances_of(process), 0);
+}
+
+#[test]
+fn a_wait_ends_with_its_processes() {
+    let server = LateServer::start();
+    let trace = server.wait_for_misses(&[]);
+    server.running.signal(Signal::KILL);
+    let (status, said) = trace.ended();
+    assert_eq!(status, Some(1), "{said}");
+    assert!(
+        said.contains("no process has a recorder any more"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_signal_has_the_last_calls_written_and_the_wait_goes_on() {
+    let server = LateServer::start();
+    let trace = server.wait_for_misses(&["--no-kernel"]);
+    let file = server.path("late-signal-1.pftrace");
+    trace.running.signal(Signal::USR1);
+    let written = || {
+        fs::metadata(&file)
+            .is_ok_and(|it| it.len() > 0)
+            .then_some(())
+    };
+    within(Duration::from_secs(60), written).expect("it is written");
+    server.call("turn");
+    let (status, said) = trace.ended();
+    assert_eq!(status, Some(0), "{said}");
+    assert!(server.outcomes("late-signal-1.pftrace", "turn").is_empty());
+    let missed = server.outcomes("late.pftrace", "turn");
+    assert_eq!(missed, [CallOutcome::Timeout]);
 }
 
 /// Returns true if a process has a handler for SIGINT (proc_pid_status(5)).

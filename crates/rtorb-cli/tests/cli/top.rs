@@ -50,6 +50,8 @@ fn the_calls_of_a_running_server_are_counted_by_operation() {
         "timeouts",
         "transients",
         "queued",
+        "deadline_misses",
+        "demotions",
     ] {
         assert_eq!(counted[failures], 0, "{failures} of {counted}");
     }
@@ -133,6 +135,13 @@ fn a_server_on_another_host_is_asked_for_its_counters_by_a_call() {
     let read = json(&top(&[&process, "--once", "--json"]))[0].clone();
     for same in ["process", "name", "refused_threads", "lanes"] {
         assert_eq!(called[same], read[same], "{same}");
+    }
+    for none in ["refused", "shed", "expired"] {
+        assert_eq!(
+            (&called[none], &read[none]),
+            (&0.into(), &0.into()),
+            "{none}"
+        );
     }
     let of = |counters: &Value, name: &str| {
         let operations = counters["operations"].as_array().unwrap().iter();

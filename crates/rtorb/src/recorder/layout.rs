@@ -15,7 +15,7 @@ pub const EVENTS_MAX: usize = 1024;
 pub(super) const FILE_NAME: &str = "rtorb-recorder";
 
 /// The first word: it changes with the layout. The bytes read `rtrec`, and a number.
-pub(super) const VERSION: u64 = 0x7274_7265_6300_0002;
+pub(super) const VERSION: u64 = 0x7274_7265_6300_0003;
 
 /// Words of the process.
 pub(super) mod page_word {
@@ -46,6 +46,12 @@ pub(super) mod thread_word {
     pub(in crate::recorder) const LANE: usize = 11;
     /// The most requests that the queue of its lane had accepted and not served.
     pub(in crate::recorder) const MOST_ACCEPTED: usize = 12;
+    /// Requests that the thread refused because a queue had no room.
+    pub(in crate::recorder) const REFUSED: usize = 13;
+    /// Requests that lost their place in a queue to a more critical one that the thread queued.
+    pub(in crate::recorder) const SHED: usize = 14;
+    /// Requests whose deadlines had passed when the thread looked at them.
+    pub(in crate::recorder) const EXPIRED: usize = 15;
     /// When the request of the call in progress was sent, its id and its connection. 0 before it is sent, 1 if the thread serves it itself.
     pub(in crate::recorder) const SENT: usize = 8;
     pub(in crate::recorder) const SENT_ID: usize = 9;
@@ -65,6 +71,10 @@ pub(super) mod operation_word {
     pub(in crate::recorder) const OUTCOMES: usize = NAME + super::NAME_WORDS;
     /// The longest time of a call, in ticks.
     pub(in crate::recorder) const LONGEST: usize = OUTCOMES + 6;
+    /// Calls that ended later than the deadline of the operation's annotation.
+    pub(in crate::recorder) const DEADLINE_MISSES: usize = LONGEST + 1;
+    /// Calls whose threads were demoted.
+    pub(in crate::recorder) const DEMOTIONS: usize = LONGEST + 2;
     /// Times in a queue, in ns.
     pub(in crate::recorder) const WAITING: usize = 24;
     /// Times of calls, in ticks.

@@ -44,6 +44,12 @@ pub struct ThreadSnapshot {
     pub lane: Option<RecordedLane>,
     /// The most requests that the queue of its lane had accepted and not served, as the thread knows that fills the queue; 0 without a queue.
     pub most_accepted: u64,
+    /// Requests that the thread refused because a queue had no room; with the next two, those of earlier threads of its lane that had the part.
+    pub refused: u64,
+    /// Requests that lost their place in a queue to a more critical one that the thread queued.
+    pub shed: u64,
+    /// Requests whose deadlines had passed before their servants were called.
+    pub expired: u64,
     /// Counters of the operations that it called and served, and those of earlier threads that had the part.
     pub operations: Vec<CountedOperation>,
     /// The last calls, the oldest first; none if only the counters were read. Some may be those of earlier threads.
@@ -82,6 +88,10 @@ pub struct CountedOperation {
     pub longest: Duration,
     /// How long requests waited in a queue of the server; nothing of those that went into none.
     pub waits: Histogram,
+    /// Calls that ended later than the deadline of the operation's annotation (`@deadline`), also with TIMEOUT.
+    pub deadline_misses: u64,
+    /// Requests whose threads were demoted, because the servant executed longer than the worst case of the annotation.
+    pub demotions: u64,
 }
 
 /// A call that has ended. Times are in ns of CLOCK_MONOTONIC.
@@ -354,6 +364,8 @@ impl CountedOperation {
             times: self.times.since(&earlier.times),
             longest: self.longest,
             waits: self.waits.since(&earlier.waits),
+            deadline_misses: self.deadline_misses.saturating_sub(earlier.deadline_misses),
+            demotions: self.demotions.saturating_sub(earlier.demotions),
         }
     }
 
@@ -365,6 +377,13 @@ impl CountedOperation {
         self.times.add(&other.times);
         self.longest = self.longest.max(other.longest);
         self.waits.add(&other.waits);
+        self.deadline_misses = self.deadline_misses.saturating_add(other.deadline_misses);
+        self.demotions = self.demotions.saturating_add(other.demotions);
+    }
+
+    /// Returns true if anything of it was counted. A call is counted once it has been recorded, what it missed perhaps before.
+    fn is_counted(&self) -> bool {
+        self.calls() > 0 || self.deadline_misses > 0 || self.demotions > 0
     }
 }
 
@@ -509,7 +528,13 @@ impl ThreadWordsOfOther<'_> {
             name,
             lane: self.lane(),
             most_accepted: self.word(thread_word::MOST_ACCEPTED),
-            operations: operations.into_iter().filter(|it| it.calls() > 0).collect(),
+            refused: self.word(thread_word::REFUSED),
+            shed: self.word(thread_word::SHED),
+            expired: self.word(thread_word::EXPIRED),
+            operations: operations
+                .into_iter()
+                .filter(CountedOperation::is_counted)
+                .collect(),
             events,
             overwritten,
         })
@@ -541,6 +566,8 @@ impl ThreadWordsOfOther<'_> {
             }),
             waits: Histogram::new(1.0, |bucket| word(operation_word::WAITING + bucket)),
             longest: Duration::from_nanos(self.times.length(word(operation_word::LONGEST))),
+            deadline_misses: word(operation_word::DEADLINE_MISSES),
+            demotions: word(operation_word::DEMOTIONS),
         }
     }
 

@@ -64,6 +64,14 @@ const SENT: [usize; 3] = [
     thread_word::SENT_CONNECTION,
 ];
 
+/// What is counted of the lane of the thread.
+const OF_LANE: [usize; 4] = [
+    thread_word::MOST_ACCEPTED,
+    thread_word::REFUSED,
+    thread_word::SHED,
+    thread_word::EXPIRED,
+];
+
 /// The time of sending of a request that is served by the thread itself.
 const COLLOCATED: u64 = 1;
 
@@ -105,7 +113,9 @@ impl ThreadPart {
         }
         if !self.is_of_lane(lane) {
             set(&head[thread_word::LANE], lane_word(lane));
-            set(&head[thread_word::MOST_ACCEPTED], 0);
+            for counter in OF_LANE {
+                set(&head[counter], 0);
+            }
         }
         self.set_sent([0; 3]);
         head[thread_word::THREAD].store(u64::from(thread_id()), Ordering::Release);
@@ -135,6 +145,38 @@ impl ThreadPart {
         if u64::from(requests) > most.load(Ordering::Relaxed) {
             set(most, u64::from(requests));
         }
+    }
+
+    /// Counts a request that the thread refuses because a queue has no room.
+    #[cold]
+    pub(crate) fn note_refused(&self) {
+        add_one(&self.words.head[thread_word::REFUSED]);
+    }
+
+    /// Counts a request that loses its place in a queue to a more critical one.
+    #[cold]
+    pub(crate) fn note_shed(&self) {
+        add_one(&self.words.head[thread_word::SHED]);
+    }
+
+    /// Counts a request whose deadline has passed before its servant is called.
+    #[cold]
+    pub(crate) fn note_expired(&self) {
+        add_one(&self.words.head[thread_word::EXPIRED]);
+    }
+
+    /// Counts a call that ended later than the deadline of its operation's annotation.
+    #[cold]
+    pub(crate) fn note_deadline_miss(&self, side: CallSide, operation: &[u8]) {
+        let place = self.place_of(side, operation);
+        add_one(&self.words.operations[place][operation_word::DEADLINE_MISSES]);
+    }
+
+    /// Counts a request whose thread was demoted, because the servant executed longer than the worst case.
+    #[cold]
+    pub(crate) fn note_demotion(&self, operation: &[u8]) {
+        let place = self.place_of(CallSide::Server, operation);
+        add_one(&self.words.operations[place][operation_word::DEMOTIONS]);
     }
 
     /// Returns the ticks now.

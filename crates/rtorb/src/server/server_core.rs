@@ -12,6 +12,7 @@ use crate::endpoint::{Endpoint, ListenEndpoint};
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
 use crate::limits::Limits;
 use crate::realtime::{RtCore, ThreadpoolId};
+use crate::thread_state;
 use crate::timing::TimingCounters;
 use crate::transport::{Listener, Securing, shared_memory};
 use crate::warning::Warnings;
@@ -91,7 +92,11 @@ impl ServerState {
     }
 
     /// Counts a request that is refused because a queue has no room.
+    #[cold]
     pub(crate) fn note_refused(&self) {
+        if let Some(part) = thread_state::recorder() {
+            part.note_refused();
+        }
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -101,7 +106,11 @@ impl ServerState {
     }
 
     /// Counts a request that loses its place in a queue to a more critical one.
+    #[cold]
     pub(crate) fn note_shed(&self) {
+        if let Some(part) = thread_state::recorder() {
+            part.note_shed();
+        }
         self.shed.fetch_add(1, Ordering::Relaxed);
     }
 

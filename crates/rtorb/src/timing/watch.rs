@@ -10,7 +10,8 @@ use crate::clock::monotonic_ns;
 use crate::deadline::{self, DeadlineScope};
 use crate::exception::{SystemException, local};
 use crate::realtime::{Priority, RtCore, caller_priority};
-use crate::recorder;
+use crate::recorder::{self, CallSide};
+use crate::thread_state;
 use core::cell::Cell;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -211,6 +212,9 @@ impl TimingCounters {
     #[cold]
     pub(crate) fn refuse_expired(&self) -> Result<(), SystemException> {
         self.expired.fetch_add(1, Ordering::Relaxed);
+        if let Some(part) = thread_state::recorder() {
+            part.note_expired();
+        }
         if self.settings.enforces_deadlines {
             return Err(local::EXPIRED);
         }
@@ -455,6 +459,7 @@ impl TimedUpcall {
             Enforced::Nothing => {}
             Enforced::Demotion | Enforced::LastingDemotion => {
                 server.demotions.fetch_add(1, Ordering::Relaxed);
+                record_demotion(operation);
             }
             Enforced::Stop => {
                 server.stops.fetch_add(1, Ordering::Relaxed);
@@ -492,6 +497,13 @@ impl Observer<'_> {
     /// Counts a late call. Reports it, unless it may be late (`@statistical`).
     #[cold]
     fn judge_late(&self, counters: &Counters, deadline_ns: u64, response_ns: u64) {
+        if let Some(part) = thread_state::recorder() {
+            let side = match self.side {
+                TimingSide::Client => CallSide::Client,
+                TimingSide::Server => CallSide::Server,
+            };
+            part.note_deadline_miss(side, wire_name(self.operation));
+        }
         let misses = &counters.deadline_misses;
         let Some(ratio) = counters.miss_ratio() else {
             return self.report(TimingLimit::Deadline, misses, deadline_ns, response_ns);
@@ -514,6 +526,20 @@ impl Observer<'_> {
             priority: caller_priority(self.rt).ok(),
         });
     }
+}
+
+/// Counts the demotion of the calling thread in the recorder.
+#[cold]
+fn record_demotion(operation: &OperationTiming) {
+    if let Some(part) = thread_state::recorder() {
+        part.note_demotion(wire_name(operation));
+    }
+}
+
+/// Returns the name of an operation in its requests, as the recorder knows it.
+fn wire_name(operation: &OperationTiming) -> &'static [u8] {
+    let name = operation.name();
+    name.rsplit("::").next().unwrap_or(name).as_bytes()
 }
 
 impl fmt::Debug for TimingCounters {
