@@ -219,6 +219,42 @@ pub(crate) const PLANTS: &[Plant] = &[
         system: "started",
         seeds: 100,
     },
+    Plant {
+        name: "release-missed",
+        what: "forgets the oldest request that is to be released",
+        system: "held",
+        seeds: 100,
+    },
+    Plant {
+        name: "held-kept",
+        what: "keeps the held requests of a connection that has ended",
+        system: "held",
+        seeds: 100,
+    },
+    Plant {
+        name: "budget-unrenewed",
+        what: "does not renew the budget of strangers in the next period",
+        system: "budgets",
+        seeds: 100,
+    },
+    Plant {
+        name: "budget-ignored",
+        what: "begins the turns of strangers without a budget",
+        system: "budgets",
+        seeds: 1000,
+    },
+    Plant {
+        name: "overrun-unwatched",
+        what: "does not watch how long a servant executes",
+        system: "budgets",
+        seeds: 100,
+    },
+    Plant {
+        name: "slow-sender-kept",
+        what: "keeps connections whose messages do not arrive",
+        system: "hostile",
+        seeds: 100,
+    },
 ];
 
 /// The place of the one that is on, and 1; 0 for none.

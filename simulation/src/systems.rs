@@ -1,17 +1,22 @@
 //! What runs in the world.
 
+mod budgets;
 mod call_end;
 mod callbacks;
 mod calls;
 mod events;
 mod gateways;
+mod held;
+mod hostile;
 mod lanes;
 mod naming;
+mod raw;
 mod server;
 mod started;
 mod worker;
 
-use rtorb::DispatchStrategy;
+use rtorb::rt::{Priority, ThreadpoolLane};
+use rtorb::{DispatchStrategy, OrbBuilder};
 
 use crate::random::Random;
 use crate::world::faults::Faults;
@@ -32,12 +37,31 @@ pub(crate) const SYSTEMS: &[System] = &[
     gateways::SYSTEM,
     started::SYSTEM,
     callbacks::SYSTEM,
+    held::SYSTEM,
+    budgets::SYSTEM,
+    hostile::SYSTEM,
 ];
 
 /// Draws a dispatch strategy of users. The last one, a thread for each request, serves comparisons alone.
 fn dispatch(random: &mut Random) -> DispatchStrategy {
     let users = DispatchStrategy::ALL.len() - 1;
     random.choose(&DispatchStrategy::ALL[..users]).1
+}
+
+/// Chooses a dispatch strategy, and draws lanes for one that has some.
+fn dispatched(builder: OrbBuilder, dispatch: DispatchStrategy, random: &mut Random) -> OrbBuilder {
+    let lane = |priority, threads| ThreadpoolLane {
+        lane_priority: Priority::new(priority).expect("it is in range"),
+        static_threads: threads,
+        ..ThreadpoolLane::default()
+    };
+    let builder = builder.dispatch(dispatch);
+    match dispatch {
+        DispatchStrategy::Lanes | DispatchStrategy::FilterChain => {
+            builder.lanes([lane(0, 1 + random.below(2) as u32), lane(20, 1)])
+        }
+        _ => builder,
+    }
 }
 
 /// Returns the system of this name, which a plant or a found bug gives.

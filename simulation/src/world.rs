@@ -2,6 +2,7 @@
 //!
 //! One thread of the process runs at a time, and only it touches the world. So the lock is always free, and makes no system call.
 
+pub(crate) mod bounds;
 pub(crate) mod disk;
 pub(crate) mod epolls;
 pub(crate) mod faults;
@@ -16,6 +17,7 @@ pub(crate) use turns::{block, burn, end_task, give_way, now_ns, observe, point, 
 
 use crate::calls::baton::Baton;
 use crate::random::Random;
+use bounds::Counted;
 use disk::Disk;
 use faults::Faults;
 use files::{FileId, Files};
@@ -50,6 +52,7 @@ pub(crate) struct Core {
     /// One step takes at most so long.
     step_ns_max: u64,
     pub(crate) observed: Observed,
+    pub(crate) counted: Counted,
 }
 
 /// What systems ask for beyond what the ORB can see.
@@ -140,6 +143,7 @@ impl World {
                 steps: 0,
                 hash: 0xcbf2_9ce4_8422_2325,
                 observed: Observed::default(),
+                counted: Counted::default(),
             },
             futexes: Futexes::default(),
             files: Files::default(),
@@ -164,6 +168,7 @@ impl World {
     /// Has the running thread use the CPU for that time.
     pub(crate) fn spend(&mut self, cost_ns: u64) {
         self.core.count_step();
+        self.core.check_invariants(self.files.accepted);
         self.core.now_ns += cost_ns;
         let task = self.core.tasks.current();
         task.cpu_ns += cost_ns;

@@ -42,6 +42,9 @@ enum System {
     Gateways,
     Started,
     Callbacks,
+    Held,
+    Budgets,
+    Hostile,
     Engines,
     OneThread,
 }
@@ -56,7 +59,10 @@ impl System {
             | Self::Naming
             | Self::Gateways
             | Self::Started
-            | Self::Callbacks => None,
+            | Self::Callbacks
+            | Self::Held
+            | Self::Budgets
+            | Self::Hostile => None,
             Self::Engines => Some(&["-p", "rtorb-wire", "--test", "simulation"]),
             Self::OneThread => Some(&["-p", "rtorb", "--lib", "tests::randomly"]),
         }

@@ -52,6 +52,7 @@ impl CallEnd {
         let CallRecord {
             times: ran,
             is_cancelled,
+            ..
         } = ledger.of(self.call);
         if is_cancelled && self.is_done() && !self.is_oneway {
             fail(&format!(

@@ -22,12 +22,19 @@ pub(super) struct CallRecord {
     pub(super) times: u32,
     /// The servant was told that the client has given it up.
     pub(super) is_cancelled: bool,
+    /// The number of calls that were carried out before it for the first time.
+    pub(super) place: usize,
 }
 
 impl Ledger {
-    fn note(&self, call: u32) {
+    pub(super) fn note(&self, call: u32) {
         let mut served = self.0.lock().expect("no panic");
-        served.entry(call).or_default().times += 1;
+        let place = served.len();
+        let first = CallRecord {
+            place,
+            ..CallRecord::default()
+        };
+        served.entry(call).or_insert(first).times += 1;
     }
 
     fn note_cancelled(&self, call: u32) {

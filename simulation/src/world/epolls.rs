@@ -154,6 +154,10 @@ impl Files {
         if epoll.has_ready() && !taken.is_empty() {
             epoll.wake_one(core);
         }
+        // A set within another one is that of an event loop's strangers.
+        if let Some(event_loop) = self.file(set)?.watchers.first() {
+            core.count_turns(*event_loop, taken.len());
+        }
         Ok(taken)
     }
 }

@@ -17,6 +17,8 @@ pub(crate) struct Files {
     descriptors: BTreeMap<i32, Descriptor>,
     next: FileId,
     pub(crate) next_port: u16,
+    /// The connections that servers have accepted and not closed.
+    pub(crate) accepted: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -158,6 +160,7 @@ impl Files {
             return Ok(());
         }
         let watchers = std::mem::take(&mut file.watchers);
+        self.accepted -= usize::from(self.is_served(id));
         self.close_stream(core, id);
         if let Some(file) = self.open.remove(&id) {
             for waiter in file.waiters {

@@ -305,6 +305,11 @@ impl Files {
         streams.filter(is_stuck).count()
     }
 
+    /// True for the end of a server.
+    pub(super) fn is_served(&mut self, id: FileId) -> bool {
+        self.stream(id).is_some_and(|stream| stream.is_served)
+    }
+
     fn room(&mut self, core: &Core, id: FileId) -> usize {
         let unread = self.stream(id).map_or(0, |stream| stream.unread);
         core.faults.pipe_bytes.saturating_sub(unread)

@@ -258,6 +258,10 @@ impl HeldRequests {
         self.releases.fetch_add(1, Ordering::Release);
         let held = table.requests.iter_mut();
         let released = held.filter(|held| Arc::ptr_eq(&held.manager, manager));
+        #[cfg(simulation)]
+        let released = released.skip(usize::from(rtorb_os::simulation::is_planted(
+            "release-missed",
+        )));
         let mut sessions: Vec<_> = released.map(HeldRequest::become_due).collect();
         self.changed.notify_all(&self.table);
         drop(table);
@@ -300,6 +304,10 @@ impl HeldRequests {
     /// Drops the requests of a connection that has ended.
     #[cold]
     pub(super) fn forget(&self, session: &Session) {
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("held-kept") {
+            return;
+        }
         if self.is_used() {
             // The connection may end with the last of them: not under the lock.
             let forgotten = self.table.lock().take_all(|held| held.is_of(session));

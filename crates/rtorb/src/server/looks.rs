@@ -50,6 +50,10 @@ impl LookSchedule {
         if rtorb_os::simulation::is_planted("message-cut") {
             return true;
         }
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("slow-sender-kept") {
+            return false;
+        }
         self.begun
             .load(Ordering::Relaxed)
             .is_multiple_of(self.partial_every)

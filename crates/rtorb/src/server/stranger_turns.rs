@@ -43,6 +43,10 @@ impl StrangerTurns {
     /// # Errors
     /// The time at which the next turn may begin, if all turns of this period are taken.
     pub(super) fn take(&mut self, now_ns: u64) -> Result<(), u64> {
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("budget-ignored") {
+            return Ok(());
+        }
         let next_ns = self.next_ns(now_ns);
         if next_ns > now_ns {
             return Err(next_ns);
@@ -71,6 +75,10 @@ impl StrangerTurns {
 
     /// Returns when the period of the next turn begins or began.
     fn next_ns(&mut self, now_ns: u64) -> u64 {
+        #[cfg(simulation)]
+        if self.taken >= self.turns_max && rtorb_os::simulation::is_planted("budget-unrenewed") {
+            return now_ns.saturating_add(self.period_ns);
+        }
         let periods = self.taken / self.turns_max;
         let next_ns = periods
             .saturating_mul(self.period_ns)

@@ -7,8 +7,7 @@ use crate::systems::server::Server;
 use crate::systems::worker::Ledger;
 use crate::world::faults::Faults;
 use crate::world::processes::Kill;
-use rtorb::rt::{Priority, ThreadpoolLane};
-use rtorb::{ConnectionStrategy, DispatchStrategy, Limits, Orb, OrbBuilder, WaitStrategy};
+use rtorb::{ConnectionStrategy, Limits, Orb, OrbBuilder, WaitStrategy};
 use std::time::Duration;
 
 /// Every connection strategy with every wait strategy.
@@ -109,11 +108,6 @@ pub(in crate::systems) const OWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(in crate::systems) fn server(random: &mut Random, plan: Plan) -> OrbBuilder {
     let dispatch = systems::dispatch(random);
-    let lane = |priority, threads| ThreadpoolLane {
-        lane_priority: Priority::new(priority).expect("it is in range"),
-        static_threads: threads,
-        ..ThreadpoolLane::default()
-    };
     let stranger_turns_max = random.choose(&[1, 3, 25]);
     let mut limit = |low: &[u64], enough| {
         if plan.is_sound {
@@ -131,15 +125,10 @@ pub(in crate::systems) fn server(random: &mut Random, plan: Plan) -> OrbBuilder 
         limits.idle_buffer_time = Duration::from_millis(limit(&[10, 1000], 10));
         limits.stranger_turns_max = stranger_turns_max;
     });
-    let builder = Orb::builder().dispatch(dispatch).limits(limits);
+    let builder = Orb::builder().limits(limits);
     let builder = builder.round_trip_timeout(Some(OWN_TIMEOUT));
     let builder = builder.pool_threads(1 + random.below(3) as usize);
-    match dispatch {
-        DispatchStrategy::Lanes | DispatchStrategy::FilterChain => {
-            builder.lanes([lane(0, 1 + random.below(2) as u32), lane(20, 1)])
-        }
-        _ => builder,
-    }
+    systems::dispatched(builder, dispatch, random)
 }
 
 pub(in crate::systems) fn client(random: &mut Random) -> Orb {

@@ -156,7 +156,9 @@ impl Files {
             return Err(libc::EMFILE);
         }
         let served = listener.queue.pop_front().ok_or(libc::EAGAIN)?;
-        self.describe(core, served, flags)
+        let descriptor = self.describe(core, served, flags)?;
+        self.count_accept(core, id);
+        Ok(descriptor)
     }
 }
 
