@@ -50,7 +50,7 @@ pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
         // Whole ORBs with their threads: 10,000 seeds. The other systems run as tests.
         cmd!(
             sh,
-            "cargo xtask simulate --seeds 1430 --system calls --system lanes --system events --system naming --system gateways --system started --system callbacks"
+            "cargo xtask simulate --seeds 1001 --system calls --system lanes --system events --system naming --system gateways --system started --system callbacks --system held --system budgets --system hostile"
         ),
         // Also compiles what is not built by default. Later steps find the packages of others compiled.
         cmd!(
