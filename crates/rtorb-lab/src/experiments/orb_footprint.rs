@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::experiments::prelude::*;
 use crate::processes::{Launcher, Process};
 use library::Library;
-use memory::{Memory, PRIVATE_DIRTY};
+use memory::{Memory, NO_MEMORY, PRIVATE_DIRTY};
 use program::Program;
 
 pub(crate) mod clients;
@@ -211,7 +211,6 @@ const BUILD: &str = if cfg!(debug_assertions) {
     "release"
 };
 const NOTE: &str = "Memory was not locked: with mlockall(2) the whole of every thread's stack and of every mapping is resident.";
-const NO_MEMORY: &str = "The memory of processes was not measured: /proc/PID/smaps_rollup cannot be read (Linux 4.14 and newer have it).";
 const STRIPPED: &str = "This program has no symbols, so the ORB's share of it cannot be told: a build by `cargo build --release` has them.";
 const OF_SYMBOLS: &str = "The ORB's code is that of the functions whose names are of its crates (`library_text`). Functions of the standard library that were made for it are not in it, nor what was inlined into other crates; constants have no names, and are in the whole program's `text` alone.";
 

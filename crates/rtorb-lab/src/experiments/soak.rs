@@ -10,7 +10,7 @@ use rtorb_results::cells::Cells;
 use rtorb_results::claim::Grounds;
 use rtorb_results::{LostRound, all_real_time, labels_with};
 
-use super::orb_footprint::memory::{Memory, PRIVATE_DIRTY};
+use super::orb_footprint::memory::{Memory, NO_MEMORY, PRIVATE_DIRTY};
 use crate::contestants::event_channel::system::priority_on;
 use crate::contestants::rates::{self, FirstReleases, Group, Releases, Run, priority_of_pair};
 use crate::experiment::{Experiment, Progress, Said, is_complete};
@@ -57,6 +57,7 @@ impl Soak {
     ) -> Result<(), LabError> {
         let parts = self.parts_of_tenth();
         progress.begin(TENTHS * parts);
+        soaked.lacks_memory = Memory::of(std::process::id()).is_none();
         let mut pair = Pair::start(context)?;
         for part in 0..TENTHS * parts {
             if context.interrupted() {
@@ -201,19 +202,22 @@ impl Pair {
     }
 }
 
-/// What a process has: each with its unit.
-fn counts(process: &Process) -> Result<[(&'static str, &'static str, u64); 3], LabError> {
+/// What a process has: each with its unit. Not every kernel tells the memory.
+fn counts(
+    process: &Process,
+) -> Result<impl Iterator<Item = (&'static str, &'static str, u64)>, LabError> {
     let gone = || LabError::process(process.name(), "its files in /proc cannot be read");
     let entries = |folder: &str| -> Result<u64, LabError> {
         let path = format!("/proc/{}/{folder}", process.id());
         Ok(fs::read_dir(path).map_err(|_| gone())?.count() as u64)
     };
-    let memory = Memory::of(process.id()).ok_or_else(gone)?;
-    Ok([
-        (PRIVATE_DIRTY, "bytes", memory.private_dirty),
+    let memory = Memory::of(process.id());
+    let memory = memory.map(|memory| (PRIVATE_DIRTY, "bytes", memory.private_dirty));
+    let others = [
         (DESCRIPTORS, DESCRIPTORS, entries("fd")?),
         (THREADS, THREADS, entries("task")?),
-    ])
+    ];
+    Ok(memory.into_iter().chain(others))
 }
 
 /// Everything that was measured.
@@ -222,13 +226,20 @@ struct Soaked {
     cells: Cells,
     lost: Vec<LostRound>,
     scheduling: Vec<ObtainedScheduling>,
+    /// True if the kernel does not tell the memory of processes.
+    lacks_memory: bool,
 }
 
 impl Soaked {
     fn results(self, complete: bool, rounds: usize) -> Results {
         let planned = planned();
+        let absent = self.lacks_memory.then(|| {
+            let of_memory = labels([("counted", PRIVATE_DIRTY.into())]);
+            (of_memory, NO_MEMORY.to_owned())
+        });
         let said = SAYS.evaluate(&Grounds {
             planned: &planned,
+            absent: absent.as_slice(),
             ..Grounds::of(&self.cells, rounds)
         });
         let real_time = all_real_time(&self.scheduling);
@@ -239,7 +250,9 @@ impl Soaked {
                 .series(&labels([("real_time", real_time.into())])),
             columns: words(&["tenth"]),
             plots: vec![plot()],
-            notes: vec![NOTE.to_owned()],
+            notes: std::iter::once(NOTE.to_owned())
+                .chain(absent.map(|(_, why)| why))
+                .collect(),
             lost: self.lost,
             scheduling: self.scheduling,
             ..said
@@ -381,6 +394,38 @@ mod tests {
         }
         let claims = soaked.results(true, 6).claims.into_iter();
         claims.map(|claim| (claim.id, claim.verdict)).collect()
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_tell_memory_leaves_out_its_claims_alone() {
+        let mut soaked = Soaked {
+            lacks_memory: true,
+            ..Soaked::default()
+        };
+        for (tenth, round) in (1..=TENTHS).flat_map(|tenth| (0..6).map(move |round| (tenth, round)))
+        {
+            let labels = labels_of(tenth, "server", THREADS);
+            soaked.cells.add_count(&labels, round, 9.0, (THREADS, 1));
+        }
+        let results = soaked.results(true, 6);
+        let claim = |id: &str| {
+            let mut claims = results.claims.iter();
+            claims.find(|claim| claim.id == id).expect("it is declared")
+        };
+        let memory = claim("memory.server");
+        assert_eq!(memory.verdict, rtorb_results::Verdict::NotMeasured);
+        assert!(!memory.is_failure() && memory.reason.contains("smaps_rollup"));
+        assert!(
+            results
+                .notes
+                .iter()
+                .any(|note| note.contains("smaps_rollup"))
+        );
+        assert_eq!(
+            claim("threads.server").verdict,
+            rtorb_results::Verdict::Held
+        );
+        assert!(claim("descriptors.server").is_failure());
     }
 
     #[test]

@@ -44,6 +44,8 @@ impl Memory {
 
 /// The one that says what a process costs.
 pub(in crate::experiments) const PRIVATE_DIRTY: &str = "private_dirty";
+/// Why there is none.
+pub(in crate::experiments) const NO_MEMORY: &str = "The memory of processes was not measured: /proc/PID/smaps_rollup cannot be read (Linux 4.14 and newer have it).";
 
 #[cfg(test)]
 mod tests {
