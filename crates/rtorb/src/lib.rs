@@ -57,8 +57,8 @@ pub use server::{
     ConnectionCounts, CurrentCall, DeferredReplyCounts, Deferring, Executor, Responder, TaskServant,
 };
 pub use strategies::{
-    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
-    Strategies, UnknownStrategy, WaitStrategy,
+    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, FullCallTable,
+    SharedMemoryWait, Strategies, UnknownStrategy, WaitStrategy,
 };
 pub use warning::Warning;
 

@@ -51,8 +51,8 @@ pub struct Limits {
     /// thread waits is closed; if there is none, NO_RESOURCES.
     pub shared_connections_max: usize,
     /// Calls that were started and have not ended, or whose results have not been taken (`Call`). One more ends at once
-    /// with NO_RESOURCES. Each place that was used once keeps the memory of its largest request and reply, at least
-    /// 8 KiB. With 0, every one ends so.
+    /// with NO_RESOURCES, or waits (`-ORBFullCallTable wait`). Each place that was used once keeps the memory of its largest request and
+    /// reply, at least 8 KiB. With 0, every one ends with NO_RESOURCES.
     pub started_calls_max: usize,
     /// Replies that the servants of an ORB have deferred and not sent (`Responder`). One more call gets TRANSIENT, and
     /// `Orb::requests_refused` counts it. Each place that was used once keeps the memory of its largest reply, up to 64 KiB.

@@ -272,6 +272,19 @@ axis! {
 }
 
 axis! {
+    /// What starting a call does while as many started calls exist as may ([`Limits::started_calls_max`](crate::Limits::started_calls_max)).
+    FullCallTable, "way of a full call table", {
+        /// The call ends at once with NO_RESOURCES.
+        #[default]
+        Refuse "refuse",
+        /// The calling thread waits until another call has ended and its result is taken, at most until the deadline of its own call, which
+        /// then ends with TIMEOUT. Of several waiting threads, the most urgent one goes on first. A call that a waker or a reply handler
+        /// ([`ReplyDriver`](crate::ReplyDriver)) starts is refused: other calls end on its thread.
+        Wait "wait",
+    }
+}
+
+axis! {
     /// The order in which a lane serves requests.
     ///
     /// With an order by deadlines, each static thread of the lane is a *level*. Level 0 has the native priority of the

@@ -13,6 +13,7 @@ thread_local! {
             upcall: Cell::new(NO_UPCALL),
             collocated_calls: Cell::new(0),
             reads_replies: Cell::new(false),
+            ends_calls: Cell::new(false),
             recorder: Cell::new(None),
         }
     };
@@ -61,8 +62,35 @@ pub(crate) struct ThreadState {
     pub(crate) collocated_calls: Cell<usize>,
     /// True for the I/O thread of an ORB with bidirectional connections: it must not wait for a reply that only it can read.
     pub(crate) reads_replies: Cell<bool>,
+    /// True while started calls end on the thread: it must not wait for the end of another.
+    ends_calls: Cell<bool>,
     /// Its part of the recorder; `None` until it enters that.
     recorder: Cell<Option<&'static ThreadPart>>,
+}
+
+/// The time in which started calls end on the calling thread, and their tasks are woken and their handlers called. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct EndingCalls {
+    around: bool,
+}
+
+impl EndingCalls {
+    pub(crate) fn begin() -> Self {
+        Self {
+            around: THREAD.with(|thread| thread.ends_calls.replace(true)),
+        }
+    }
+}
+
+impl Drop for EndingCalls {
+    fn drop(&mut self) {
+        THREAD.with(|thread| thread.ends_calls.set(self.around));
+    }
+}
+
+/// Returns true while started calls [end](EndingCalls) on the calling thread.
+pub(crate) fn ends_calls() -> bool {
+    THREAD.with(|thread| thread.ends_calls.get())
 }
 
 /// What the application may change on a thread. One word, so that one comparison shows whether a servant has left anything changed.

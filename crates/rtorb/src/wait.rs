@@ -23,9 +23,11 @@ use crate::endpoint::Endpoint;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
 use crate::outgoing::CancelRequest;
 use crate::realtime::refusal;
+use crate::thread_state::EndingCalls;
 use crate::transport::Stream;
 use connection_thread::{ConnectionThreads, MessageInProgress, Remaining, ThreadSignal};
 use core::fmt::Debug;
+use core::task::Waker;
 use rtorb_os::Refused;
 use rtorb_os::sync::{Mutex, MutexGuard};
 use rtorb_wire::connection::Deadline;
@@ -195,6 +197,14 @@ pub(crate) enum Lead {
     Occupied,
     /// The reply of the thread is being delivered.
     NotNeeded,
+}
+
+/// Wakes tasks. A waker may run any code, but that does not wait for the end of a call: calls end on this thread.
+pub(crate) fn wake_tasks(tasks: impl IntoIterator<Item = Waker>) {
+    for task in tasks {
+        let _ending = EndingCalls::begin();
+        task.wake();
+    }
 }
 
 /// Returns the deadline of a call that begins now. A timeout of `u64::MAX` is none.

@@ -24,7 +24,7 @@ use crate::wait::pending_call::PendingCall;
 use crate::wait::read::failed;
 use crate::wait::reply_reader::ReplyReader;
 use crate::wait::waiter::{CallSlot, Waiter, with_call_slot};
-use crate::wait::{AwaitReply, Lead, Receipt, ReplySource, SharedWait, lock_until};
+use crate::wait::{AwaitReply, Lead, Receipt, ReplySource, SharedWait, lock_until, wake_tasks};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::task::Waker;
 use rtorb_os::set_once::SetOnce;
@@ -406,7 +406,7 @@ impl SharedConnection {
         let done = change(&mut waiting);
         let woken = core::mem::take(&mut waiting.woken);
         drop(waiting);
-        woken.into_iter().for_each(Waker::wake);
+        wake_tasks(woken);
         done
     }
 
@@ -488,9 +488,7 @@ impl SharedConnection {
                     delivery.bytes = receiver.take(&mut delivery.message);
                     delivery.error = None;
                 });
-                if let Some(task) = task {
-                    task.wake();
-                }
+                wake_tasks(task);
             }
         }
         Ok(())

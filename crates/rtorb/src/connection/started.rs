@@ -7,7 +7,7 @@ use super::multiplexed::{self, may_retry};
 use super::reply::{CallError, Outcome, Results, read_whole_reply};
 use crate::exception::{CompletionStatus, SystemException, local};
 use crate::wait::WatchError;
-use crate::wait::call_table::{CallPlace, CallTable};
+use crate::wait::call_table::CallPlace;
 use crate::wait::pending_call::PendingCall;
 use crate::wait::reply_reader::ReplyReader;
 use rtorb_wire::connection::ReplyError;
@@ -20,11 +20,6 @@ pub(crate) enum StartedCallError {
     Stale(SystemException),
     /// The exception of the call.
     Exception(SystemException),
-}
-
-/// Takes a place for a call.
-pub(crate) fn take_place(table: &Arc<CallTable>) -> Result<CallPlace, SystemException> {
-    table.take_place().ok_or(local::CALLS_FULL)
 }
 
 /// Sends a request. The watchdog ends the call if its deadline passes.

@@ -34,8 +34,8 @@ use crate::server::{
     Buffers, DeferredReplies, HeldRequests, ObjectTable, ServerCore, ServerState, next_upcall,
 };
 use crate::strategies::{
-    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
-    Strategies,
+    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, FullCallTable,
+    SharedMemoryWait, Strategies,
 };
 use crate::timing::{
     EarlyCalls, Enforcement, Enforcer, ExecutionClock, Hook, Overrun, PeriodScope, TimingCounters,
@@ -43,6 +43,7 @@ use crate::timing::{
 };
 use crate::transport::resolver::Resolver;
 use crate::transport::{Securing, shared_memory};
+use crate::wait::call_table::CallTable;
 use crate::wait::watchdog::{Watchdog, WatchedReplies};
 use crate::warning::{Warning, WarningHook, Warnings};
 use core::{fmt, mem};
@@ -446,7 +447,10 @@ impl OrbBuilder {
             },
             watchdog: Watchdog::new(
                 ClientThread::new(&rt, &watchdog_thread),
-                self.limits.started_calls_max,
+                CallTable::new(
+                    self.limits.started_calls_max,
+                    config.full_call_table.unwrap_or_default(),
+                ),
             ),
             resolver: Resolver::of_this_thread(),
             endpoints: EndpointTable::default(),
@@ -692,6 +696,11 @@ setters! {
 
     /// What this ORB does about the deadlines of operations, and about requests that have expired; it enforces them by default.
     deadlines(deadlines: Deadlines) => config.deadlines = Some(deadlines);
+
+    /// What starting a call ([`Call`](crate::Call)) does while as many started calls exist as may; by default it is refused with
+    /// NO_RESOURCES. If it waits, other threads have to take the results: a thread that starts more calls than
+    /// [`Limits::started_calls_max`](crate::Limits::started_calls_max) before it takes a result waits for itself, until the deadline.
+    full_call_table(full: FullCallTable) => config.full_call_table = Some(full);
 
     /// How this ORB tells servers the deadlines of calls; by default as the host of the server permits.
     deadline_form(form: DeadlineForm) => config.deadline_form = Some(form);

@@ -16,8 +16,8 @@ use crate::realtime::{
 };
 use crate::security::{ClientCertificates, SecurityFiles};
 use crate::strategies::{
-    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, RequestOrder,
-    SharedMemoryWait, Strategies, WaitStrategy,
+    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, FullCallTable,
+    RequestOrder, SharedMemoryWait, Strategies, WaitStrategy,
 };
 use crate::suggest;
 use crate::timing::{EarlyCalls, Overrun, PeriodScope};
@@ -123,6 +123,8 @@ settings! {
         deadlines: Option<Deadlines> => Deadlines "enforce|count" by text,
         /// How a client tells a server the deadline of a call: `auto` sends an end time to servers of the same host, and remaining time to others.
         deadline_form: Option<DeadlineForm> => DeadlineForm "auto|end_time|remaining_time" by text,
+        /// What starting a call does while as many started calls exist as may (`started_calls_max`): it is refused, or waits until its deadline.
+        full_call_table: Option<FullCallTable> => FullCallTable "refuse|wait" by text,
         /// How objects of the same ORB are called: on the calling thread, or by a transport.
         collocation: Option<Collocation> => Collocation "direct|transport" by text,
         /// The longest time of a call, connecting included. 0 is no limit.

@@ -7,8 +7,8 @@ use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
 use crate::realtime::{Priority, PriorityBand, Protocol, Reservation, ThreadpoolLane};
 use crate::strategies::{
-    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, RequestOrder,
-    SharedMemoryWait, Strategies, WaitStrategy,
+    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, FullCallTable,
+    RequestOrder, SharedMemoryWait, Strategies, WaitStrategy,
 };
 use crate::suggest;
 use crate::timing::{EarlyCalls, Overrun, PeriodScope};
@@ -104,6 +104,7 @@ read_from_text!(
     Collocation,
     DeadlineForm,
     Deadlines,
+    FullCallTable,
     RequestOrder
 );
 read_from_text!(ListenEndpoint, Mapping, RoundRobin);

@@ -389,6 +389,7 @@ mod tests {
             (&["-ORBPreset", "fancy"][..], "corbaplus"),
             (&["-ORBPreset"], "missing"),
             (&["-ORBWait", "readd"], "did you mean `read`?"),
+            (&["-ORBFullCallTable", "weit"], "did you mean `wait`?"),
             (&["-ORBDispatch", "lane"], "did you mean `lanes`?"),
             (
                 &["-ORBPriorityMapping", "contineous"],

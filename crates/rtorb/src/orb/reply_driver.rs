@@ -93,6 +93,12 @@ impl Orb {
     pub fn started_calls_refused(&self) -> u64 {
         self.core.client.watchdog.calls().refused()
     }
+
+    /// Returns the number of started calls that had to wait because `Limits::started_calls_max` calls existed
+    /// ([`FullCallTable::Wait`](crate::FullCallTable::Wait)). One that waits now counts.
+    pub fn started_calls_delayed(&self) -> u64 {
+        self.core.client.watchdog.calls().delayed()
+    }
 }
 
 impl ReplyDriver {

@@ -2,6 +2,7 @@
 
 use crate::exception::{CompletionStatus, SystemException, local};
 use crate::reference::{ReadReply, ReplyPoller, UntypedCall};
+use crate::thread_state::EndingCalls;
 use crate::wait::reply_reader::ReplyReader;
 use core::any::Any;
 use rtorb_os::sync::Mutex;
@@ -166,6 +167,8 @@ impl ReplyHandlers {
     }
 
     fn tell(&self, handled: HandledCall) {
+        // This thread may be the one that ends the others.
+        let _ending = EndingCalls::begin();
         if let Some(sent_again) = handled.tell()
             && let Some(mut refused) = self.add(sent_again)
         {

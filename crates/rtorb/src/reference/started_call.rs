@@ -27,7 +27,8 @@ use std::time::Instant;
 /// ([`ObjectRef::validate_connection`] opens it before), and for room in the socket.
 ///
 /// Dropping a call gives it up: the server gets a CancelRequest (with `connection_thread` it does not), and its memory serves another
-/// call. At most `Limits::started_calls_max` calls exist at a time.
+/// call. At most `Limits::started_calls_max` calls exist at a time: starting one more is refused, or waits
+/// ([`OrbBuilder::full_call_table`](crate::OrbBuilder::full_call_table)).
 ///
 /// ```no_run
 /// use rtorb::{ConnectionStrategy, Orb, WaitStrategy};
@@ -139,7 +140,8 @@ impl<T, E: From<SystemException>> Call<T, E> {
     ///
     /// # Errors
     /// As a call that was not started before: a user exception or a system exception; TIMEOUT once the deadline has passed.
-    /// NO_RESOURCES if `Limits::started_calls_max` calls existed; INV_POLICY if the strategies of the ORB do not support started calls.
+    /// NO_RESOURCES if `Limits::started_calls_max` calls existed, and the call did not wait; INV_POLICY if the strategies of the ORB do not
+    /// support started calls.
     pub fn wait(self) -> Result<T, E> {
         self.call.wait(self.result, self.raised)
     }

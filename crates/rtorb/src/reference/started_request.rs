@@ -165,9 +165,12 @@ impl InFlight {
                 return Self::start(&object, at, operation, arguments);
             }
         }
-        let time = object.begin();
+        let mut time = object.begin();
         object.check_begun(time)?;
-        let mut place = started::take_place(core.watchdog.calls())?;
+        let mut place = match core.watchdog.calls().take_place() {
+            Some(place) => place,
+            None => Self::await_place(object, &mut time)?,
+        };
         let sending = Sending {
             kind: InvocationKind::Operation,
             operation,
@@ -180,6 +183,27 @@ impl InFlight {
         }
         let sent = Self::send_first(object, sending, &mut place)?;
         Ok(Self::of(object, sending, place, sent))
+    }
+
+    /// Waits for a place in the full table, at most until the deadline of the call.
+    ///
+    /// # Errors
+    /// NO_RESOURCES if calls do not wait for a place, or the calling thread must not; TIMEOUT; BAD_INV_ORDER 4 if the ORB is shut down
+    /// meanwhile.
+    #[cold]
+    #[inline(never)]
+    fn await_place(object: &ObjectRef, time: &mut CallTime) -> Result<CallPlace, SystemException> {
+        let client = &object.inner.client;
+        let calls = client.core.watchdog.calls();
+        if !calls.may_wait() {
+            calls.note_refused();
+            return Err(local::CALLS_FULL);
+        }
+        let place = calls.await_place(time.deadline.at_ns());
+        time.is_delayed = true;
+        object.check_begun(*time)?;
+        client.check_open()?;
+        place.ok_or(local::CALLS_FULL)
     }
 
     /// Starts a call between the starting points of the interceptors and the sending of its request; their ending points follow with the

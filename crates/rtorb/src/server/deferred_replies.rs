@@ -12,6 +12,7 @@ use crate::deadline::NONE_NS;
 use crate::exception::{CompletionStatus, SystemException, local};
 use crate::interceptors::ServerInterception;
 use crate::limits::Limits;
+use crate::wait::wake_tasks;
 use core::mem;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::task::{Poll, Waker};
@@ -294,7 +295,7 @@ impl DeferredReplies {
         let taken = self.take(id);
         let is_given_up = taken.is_some();
         let waker = taken.and_then(|mut taken| taken.waker.take());
-        waker.into_iter().for_each(Waker::wake);
+        wake_tasks(waker);
         is_given_up
     }
 
@@ -332,7 +333,7 @@ impl DeferredReplies {
         });
         let waker = place.and_then(ReplyPlace::cancel);
         drop(places);
-        waker.into_iter().for_each(Waker::wake);
+        wake_tasks(waker);
     }
 
     /// Notes that the client of a connection is gone, or has ended sending: its calls are cancelled. An answer is sent all the same.
@@ -347,7 +348,7 @@ impl DeferredReplies {
         let cancelled = all.filter(|place| place.reply_to(session).is_some());
         let wakers: Vec<Waker> = cancelled.filter_map(ReplyPlace::cancel).collect();
         drop(places);
-        wakers.into_iter().for_each(Waker::wake);
+        wake_tasks(wakers);
     }
 
     /// Sends NO_RESPONSE for each deferred reply of a connection that ends, or the TIMEOUT that its client has not taken. Its responders have
@@ -363,7 +364,7 @@ impl DeferredReplies {
         while let Some(mut taken) = next() {
             let waker = taken.waker.take();
             taken.send(&session.orb, |_| Err(NOT_ANSWERED));
-            waker.into_iter().for_each(Waker::wake);
+            wake_tasks(waker);
         }
     }
 

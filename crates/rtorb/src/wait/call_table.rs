@@ -2,8 +2,10 @@
 
 use super::pending_call::PendingCall;
 use super::waiter::CallSlot;
+use crate::strategies::FullCallTable;
+use crate::thread_state;
 use core::sync::atomic::{AtomicU64, Ordering};
-use rtorb_os::sync::Mutex;
+use rtorb_os::sync::{Condvar, Mutex};
 use rtorb_wire::connection::Receiver;
 use std::sync::Arc;
 
@@ -11,8 +13,12 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct CallTable {
     calls_max: usize,
+    full: FullCallTable,
     refused: AtomicU64,
+    delayed: AtomicU64,
     places: Mutex<Places>,
+    /// Notified when a place becomes free and threads wait for one.
+    freed: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -20,10 +26,15 @@ struct Places {
     /// Each place that was ever used, with its call from the sending of the request to the end of the call.
     calls: Vec<Option<PendingCall>>,
     /// Free places with their memory, the most recently freed last.
-    free: Vec<(usize, CallSlot)>,
+    free: Vec<FreePlace>,
+    /// The number of threads that wait for a place.
+    waiting: usize,
     /// The time of the watchdog's next look; `u64::MAX` while it plans none.
     next_look_ns: u64,
 }
+
+/// A place that no call has, and its memory.
+type FreePlace = (usize, CallSlot);
 
 /// The place of a call. Dropping it frees the place.
 #[derive(Debug)]
@@ -35,10 +46,13 @@ pub(crate) struct CallPlace {
 
 impl CallTable {
     /// Makes an empty table for at most `calls_max` calls. It takes no memory.
-    pub(crate) fn new(calls_max: usize) -> Self {
+    pub(crate) fn new(calls_max: usize, full: FullCallTable) -> Self {
         Self {
             calls_max,
+            full,
             refused: AtomicU64::new(0),
+            delayed: AtomicU64::new(0),
+            freed: Condvar::new(),
             places: Mutex::new(Places {
                 next_look_ns: u64::MAX,
                 ..Places::default()
@@ -46,30 +60,63 @@ impl CallTable {
         }
     }
 
-    /// Takes a place; `None` if the table is full, which is counted.
+    /// Takes a place; `None` if the table is full.
     pub(crate) fn take_place(self: &Arc<Self>) -> Option<CallPlace> {
+        let taken = self.places.lock().take(self.calls_max);
+        taken.map(|place| self.place(place))
+    }
+
+    /// Returns true if the calling thread [waits](Self::await_place) for a place. Otherwise its call is refused.
+    #[cold]
+    pub(crate) fn may_wait(&self) -> bool {
+        let waits = self.full == FullCallTable::Wait && self.calls_max > 0;
+        waits && !thread_state::ends_calls()
+    }
+
+    /// Counts a call that is refused because the table is full.
+    #[cold]
+    pub(crate) fn note_refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Waits for a place, at most until `until_ns`. The most urgent of several threads gets the next one.
+    #[cold]
+    pub(crate) fn await_place(self: &Arc<Self>, until_ns: Option<u64>) -> Option<CallPlace> {
         let mut places = self.places.lock();
-        let (number, slot) = match places.free.pop() {
-            Some(used) => used,
-            None if places.calls.len() < self.calls_max => {
-                places.calls.push(None);
-                (places.calls.len() - 1, new_slot())
+        places.waiting += 1;
+        self.delayed.fetch_add(1, Ordering::Relaxed);
+        let mut is_late = false;
+        let taken = loop {
+            let taken = places.take(self.calls_max);
+            if taken.is_some() || is_late {
+                break taken;
             }
-            None => {
-                self.refused.fetch_add(1, Ordering::Relaxed);
-                return None;
+            match until_ns {
+                None => self.freed.wait(&mut places),
+                Some(until_ns) => is_late = !self.freed.wait_until(&mut places, until_ns),
             }
         };
-        Some(CallPlace {
+        places.waiting -= 1;
+        drop(places);
+        taken.map(|place| self.place(place))
+    }
+
+    fn place(self: &Arc<Self>, (number, slot): FreePlace) -> CallPlace {
+        CallPlace {
             table: Arc::clone(self),
             number,
             slot,
-        })
+        }
     }
 
     /// Returns the number of calls that were refused because the table was full.
     pub(crate) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of calls that had to wait because the table was full.
+    pub(crate) fn delayed(&self) -> u64 {
+        self.delayed.load(Ordering::Relaxed)
     }
 
     /// Ends the calls whose deadlines have passed. Returns the earliest deadline of the others; `None` if none has one.
@@ -95,6 +142,20 @@ impl CallTable {
                 at_ns => next_ns = next_ns.min(at_ns.unwrap_or(u64::MAX)),
             }
         }
+    }
+}
+
+impl Places {
+    /// Takes a place; `None` if `calls_max` calls have one.
+    fn take(&mut self, calls_max: usize) -> Option<FreePlace> {
+        if let Some(used) = self.free.pop() {
+            return Some(used);
+        }
+        if self.calls.len() >= calls_max {
+            return None;
+        }
+        self.calls.push(None);
+        Some((self.calls.len() - 1, new_slot()))
     }
 }
 
@@ -130,6 +191,10 @@ impl Drop for CallPlace {
         // The connection may end with its last call: not under the lock.
         let call = places.calls[self.number].take();
         places.free.push((self.number, slot));
+        if places.waiting > 0 {
+            // Under the lock, so that no other thread takes the place of the most urgent one.
+            self.table.freed.notify_one(&self.table.places);
+        }
         drop(places);
         drop(call);
     }

@@ -1,7 +1,7 @@
 //! A started call that has no reply yet. A thread or a task may wait for it; its deadline holds in any case.
 
 use super::waiter::Waiter;
-use super::{AwaitReply, ReplySource};
+use super::{AwaitReply, ReplySource, wake_tasks};
 use crate::clock::monotonic_ns;
 use crate::outgoing::CancelRequest;
 use core::task::Waker;
@@ -67,7 +67,7 @@ impl PendingCall {
             .waiter
             .deliver(|delivery| delivery.error = Some(ReplyError::TimedOut));
         self.source.expire(&self.cancel_request());
-        task.into_iter().for_each(Waker::wake);
+        wake_tasks(task);
     }
 
     /// Gives the call up, and tells the server so. The memory of the call can be used again afterwards.

@@ -187,11 +187,11 @@ impl Wait {
 }
 
 impl Watchdog {
-    /// Makes a watchdog, with the scheduling of its thread. An ORB has at most `calls_max` started calls at a time.
-    pub(crate) fn new(config: ClientThread, calls_max: usize) -> Self {
+    /// Makes a watchdog of the started calls, with the scheduling of its thread.
+    pub(crate) fn new(config: ClientThread, calls: CallTable) -> Self {
         Self {
             config,
-            shared: Arc::new(Shared::new(calls_max)),
+            shared: Arc::new(Shared::new(calls)),
             thread: Mutex::default(),
         }
     }
@@ -313,10 +313,10 @@ impl Drop for Watchdog {
 }
 
 impl Shared {
-    fn new(calls_max: usize) -> Self {
+    fn new(calls: CallTable) -> Self {
         Self {
             waits: Mutex::default(),
-            calls: Arc::new(CallTable::new(calls_max)),
+            calls: Arc::new(calls),
             replies: SetOnce::new(),
             peers: PeerWatch::new(),
             clients: Mutex::default(),
@@ -413,6 +413,7 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::strategies::FullCallTable;
     use crate::transport::resolver::Resolver;
     use crate::transport::tcp;
     use rtorb_os::thread::{ThreadConfig, spawn};
@@ -448,7 +449,7 @@ mod tests {
     }
 
     fn shared() -> Arc<Shared> {
-        let shared = Shared::new(0);
+        let shared = Shared::new(CallTable::new(0, FullCallTable::Refuse));
         let poller = Poller::with_timer().expect("the host has descriptors");
         shared.poller.get_or_make(|| poller);
         Arc::new(shared)

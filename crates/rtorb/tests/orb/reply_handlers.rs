@@ -5,7 +5,8 @@ use crate::started_calls::{
     with,
 };
 use rtorb::{
-    CompletionStatus, ConnectionStrategy, ExceptionKind, Limits, Orb, ReplyDriver, SystemException,
+    CompletionStatus, ConnectionStrategy, ExceptionKind, FullCallTable, Limits, Orb, ReplyDriver,
+    SystemException,
 };
 use rtorb_tests::crane::{AmiMachineHandler, Machine};
 use rtorb_tests::fake::{FakeServer, Peer, reply};
@@ -191,6 +192,28 @@ fn a_handler_sends_the_next_call_at_the_place_of_the_last() {
             replies.run_once(Some(Instant::now() + LONG));
         }
         assert_eq!(next(&replies, &told), Ok(3), "{connection}");
+    }
+}
+
+#[test]
+fn a_call_that_a_handler_sends_does_not_wait_for_a_place() {
+    for connection in supporting() {
+        let server = counting();
+        let limits = Limits::with(|limits| limits.started_calls_max = 1);
+        let builder = Orb::builder().full_call_table(FullCallTable::Wait);
+        let orb = with(connection, builder.limits(limits));
+        let machine = machine(&orb, &server);
+        let replies = orb.reply_driver().expect("it has started calls");
+        let (handler, told) = Handler::new(&machine, |it| {
+            let (other, _) = Handler::new(&it.machine, |_| {});
+            it.machine.sendc_get_hours(&other).expect("a place is free");
+            let refused = it.machine.sendc_get_hours(&other);
+            let refused = refused.expect_err("and no other one");
+            assert_eq!(refused.kind, ExceptionKind::NoResources);
+        });
+        machine.sendc_get_hours(&handler).expect("it is sent");
+        assert_eq!(next(&replies, &told), Ok(1), "{connection}");
+        assert_eq!(orb.started_calls_delayed(), 0, "{connection}");
     }
 }
 

@@ -5,8 +5,8 @@ use rtorb::giop::PassedRequest;
 use rtorb::ior::{Component, Ior, TaggedProfile};
 use rtorb::rt::Priority;
 use rtorb::{
-    Call, CompletionStatus, ConnectionStrategy, DeadlineForm, ExceptionKind, Limits, ObjectRef,
-    Orb, OrbBuilder, SystemException, WaitStrategy,
+    Call, CompletionStatus, ConnectionStrategy, DeadlineForm, ExceptionKind, FullCallTable, Limits,
+    ObjectRef, Orb, OrbBuilder, SystemException, WaitStrategy,
 };
 use rtorb_tests::fake::{FakeServer, Peer, reference_at, reply, request_id, yes};
 use rtorb_tests::loopback::own_endpoint;
@@ -638,6 +638,107 @@ fn one_call_more_than_the_limit_ends_at_once() {
     assert_eq!(calls.map(Call::wait), [Ok(1), Ok(2)]);
     let calls = [4, 5].map(|number| echo(&object, number));
     assert_eq!(calls.map(Call::wait), [Ok(4), Ok(5)]);
+}
+
+/// An ORB that has so many started calls, and lets others wait.
+fn waiting(connection: ConnectionStrategy, calls_max: usize) -> Orb {
+    let limits = Limits::with(|limits| limits.started_calls_max = calls_max);
+    let builder = Orb::builder().full_call_table(FullCallTable::Wait);
+    with(connection, builder.limits(limits))
+}
+
+#[test]
+fn a_call_waits_until_the_result_of_another_is_taken_or_it_is_dropped() {
+    for connection in supporting() {
+        for takes_result in [true, false] {
+            let (server, _) = reversing(1);
+            let orb = waiting(connection, 1);
+            let object = object_of(&orb, &server);
+            let first = echo(&object, 1);
+            thread::scope(|scope| {
+                let second = scope.spawn(|| echo(&object, 2).wait());
+                until("it waits", || {
+                    (orb.started_calls_delayed() == 1).then_some(())
+                });
+                assert!(!second.is_finished(), "{connection}");
+                if takes_result {
+                    assert_eq!(first.wait(), Ok(1), "{connection}");
+                } else {
+                    drop(first);
+                }
+                assert_eq!(second.join().expect("no panic"), Ok(2), "{connection}");
+            });
+            assert_eq!(orb.started_calls_refused(), 0, "{connection}");
+        }
+    }
+}
+
+#[test]
+fn a_call_waits_for_a_place_no_longer_than_its_deadline() {
+    for connection in supporting() {
+        let (server, _) = reversing(1);
+        let orb = waiting(connection, 1);
+        let object = object_of(&orb, &server);
+        let held = echo(&object, 1);
+        let late = echo(&object.with_timeout(SHORT), 2).wait();
+        let late = late.expect_err("no place becomes free");
+        let told = (late.kind, late.completed);
+        let expected = (ExceptionKind::Timeout, CompletionStatus::No);
+        assert_eq!(told, expected, "{connection}: {late}");
+        assert_eq!(orb.started_calls_delayed(), 1, "{connection}");
+        assert_eq!(held.wait(), Ok(1), "{connection}");
+        assert_eq!(echo(&object, 3).wait(), Ok(3), "{connection}");
+        assert_eq!(orb.started_calls_delayed(), 1, "{connection}");
+    }
+}
+
+#[test]
+fn each_place_that_becomes_free_wakes_a_thread_that_waits_for_one() {
+    const THREADS: u32 = 8;
+    for connection in supporting() {
+        let (server, _) = reversing(1);
+        let orb = waiting(connection, 2);
+        let object = object_of(&orb, &server);
+        thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let object = &object;
+                scope.spawn(move || {
+                    for turn in 0..100 {
+                        let number = 1000 * thread + turn;
+                        assert_eq!(echo(object, number).wait(), Ok(number));
+                    }
+                });
+            }
+        });
+        assert_eq!(orb.started_calls_refused(), 0, "{connection}");
+    }
+}
+
+#[test]
+fn a_call_that_a_waker_starts_does_not_wait_for_a_place() {
+    for connection in supporting() {
+        let (server, _came) = silent();
+        let orb = waiting(connection, 2);
+        let object = object_of(&orb, &server);
+        let (waker, started) = Starting::waker(&object, echo(&object, 1));
+        let mut call = echo(&object.with_timeout(10 * SHORT), 2);
+        if poll(&mut call, &waker).is_pending() {
+            let started = started.recv_timeout(LONG).expect("the waker returns");
+            let refused = started.wait().expect_err("the table is full");
+            let told = (refused.kind, refused.completed);
+            let expected = (ExceptionKind::NoResources, CompletionStatus::No);
+            assert_eq!(told, expected, "{connection}: {refused}");
+        }
+    }
+}
+
+#[test]
+fn a_table_for_no_call_refuses_each_although_others_may_wait() {
+    let (server, _) = reversing(1);
+    let orb = waiting(LEADING, 0);
+    let refused = echo(&object_of(&orb, &server), 1).wait();
+    let refused = refused.expect_err("there is no place");
+    assert_eq!(refused.kind, ExceptionKind::NoResources, "{refused}");
 }
 
 #[test]

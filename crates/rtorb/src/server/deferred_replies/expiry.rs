@@ -11,10 +11,10 @@ use crate::clock::nanoseconds;
 use crate::deadline::NONE_NS;
 use crate::exception::{CompletionStatus, SystemException, local};
 use crate::server::session::Session;
+use crate::wait::wake_tasks;
 use crate::wait::watchdog::WatchedReplies;
 use core::mem;
 use core::sync::atomic::Ordering;
-use core::task::Waker;
 use std::sync::Arc;
 
 /// How soon the watchdog tries again to send to a client that takes nothing, in nanoseconds.
@@ -98,7 +98,7 @@ impl TakenReply<'_> {
             }
         };
         // It may run any code of an executor.
-        waker.into_iter().for_each(Waker::wake);
+        wake_tasks(waker);
         again_ns
     }
 
