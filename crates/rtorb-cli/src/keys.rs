@@ -61,9 +61,7 @@ impl Keys {
     #[cfg(not(feature = "tls"))]
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let _ = self.subcommand;
-        Err(crate::orb_options::usage(
-            "this program was built without TLS: build rtorb-cli with the feature `tls` (cargo build -p rtorb-cli --features tls)",
-        ))
+        Err(crate::orb_options::usage(crate::orb_options::WITHOUT_TLS))
     }
 
     #[cfg(feature = "tls")]

@@ -20,6 +20,7 @@ use serde_json::json;
 
 use crate::executable;
 use crate::exit_status::FAILED;
+use crate::orb_options::{TlsOptions, usage};
 use crate::output::{columns, indented, line, note, print_json};
 use crate::progress::Report;
 use crate::run_summary;
@@ -68,6 +69,8 @@ pub(crate) struct Options {
     /// on the third; the last agent takes the servers of hosts that are missing.
     #[arg(long, value_name = "ADDR:PORT", value_parser = crate::agent::address)]
     agent: Vec<String>,
+    #[command(flatten)]
+    tls: TlsOptions,
     /// How a latency ends on another host: by its clock, or by a datagram that it sends back as it sets its output.
     ///
     /// `disciplined:ERROR`, such as `disciplined:2us`: CLOCK_REALTIME of all hosts is disciplined, by PTP for example, and never
@@ -100,6 +103,12 @@ pub(crate) fn run_experiments(
     chosen: &[&dyn Experiment],
     options: &Options,
 ) -> anyhow::Result<ExitCode> {
+    if options.agent.is_empty() && !options.tls.is_empty() {
+        return Err(usage(
+            "the options of TLS are for connections to agents: name one with --agent ADDR:PORT",
+        ));
+    }
+    let security = crate::agent::security(&options.tls)?;
     let measurement = Measurement {
         chosen,
         effort: match options {
@@ -110,6 +119,7 @@ pub(crate) fn run_experiments(
         load: &options.load,
         gpio: &options.gpio,
         agents: &options.agent,
+        security: security.as_ref(),
         clocks: options.clocks,
         folder: &options.out,
         runs: options.runs.into(),

@@ -2,10 +2,14 @@
 
 use core::fmt;
 use std::path::PathBuf;
+#[cfg(feature = "laboratory")]
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+#[cfg(feature = "laboratory")]
+use rtorb::security::{SecureTransport, SecurityFiles};
 use rtorb::{
     ConnectionStrategy, DispatchStrategy, OrbBuilder, OrbConfig, OrbError, PoaError, Strategies,
     WaitStrategy,
@@ -45,6 +49,9 @@ pub(crate) struct ClientOptions {
     best_effort: bool,
     #[command(flatten)]
     tls: Box<TlsOptions>,
+    /// TLS: make no connection over TCP without it. UNIX sockets and shared memory stay on this host, and are possible.
+    #[arg(long)]
+    tls_required: bool,
     /// Initial reference, such as NameService=corbaloc::HOST:2809/NameService: the object of corbaloc:rir:/NAME and
     /// corbaname:rir:#... May be given more than once.
     #[arg(long, value_name = "NAME=REF")]
@@ -52,8 +59,8 @@ pub(crate) struct ClientOptions {
 }
 
 /// The files of TLS.
-#[derive(Debug, Default, Args)]
-struct TlsOptions {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+pub(crate) struct TlsOptions {
     /// TLS: file with this program's certificate, in PEM, if a peer asks for one. It needs --tls-key.
     #[arg(long, value_name = "FILE")]
     tls_certificate: Option<String>,
@@ -66,10 +73,37 @@ struct TlsOptions {
     /// TLS: file with lists of revoked certificates, in PEM.
     #[arg(long, value_name = "FILE")]
     tls_crl: Option<String>,
-    /// TLS: make no connection over TCP without it. UNIX sockets and shared memory stay on this host, and are possible.
-    #[arg(long)]
-    tls_required: bool,
 }
+
+#[cfg(feature = "laboratory")]
+impl TlsOptions {
+    /// Returns true if no file is named.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Makes the TLS of what is no ORB; `None` if no file is named.
+    pub(crate) fn transport(&self) -> anyhow::Result<Option<Arc<dyn SecureTransport>>> {
+        let path = |file: &Option<String>| file.as_ref().map(PathBuf::from);
+        let mut files = SecurityFiles::default();
+        files.certificate = path(&self.tls_certificate);
+        files.key = path(&self.tls_key);
+        files.authorities = path(&self.tls_ca);
+        files.revocations = path(&self.tls_crl);
+        if files.is_empty() {
+            return Ok(None);
+        }
+        #[cfg(feature = "tls")]
+        let made = rtorb_tls::transport(&files);
+        #[cfg(not(feature = "tls"))]
+        let made = Err(WITHOUT_TLS);
+        made.map(Some).map_err(usage)
+    }
+}
+
+/// The reason why a command is not possible that needs TLS.
+#[cfg(not(feature = "tls"))]
+pub(crate) const WITHOUT_TLS: &str = "this program was built without TLS: build rtorb-cli with the feature `tls` (cargo build -p rtorb-cli --features tls)";
 
 /// Further options of the ORB of a server.
 #[derive(Debug, Default, Args)]
@@ -116,7 +150,7 @@ impl ClientOptions {
     fn arguments(&self) -> Vec<String> {
         let config = self.config.as_ref().map(|path| path.display().to_string());
         let best_effort = self.best_effort.then(|| "yes".to_owned());
-        let tls_required = self.tls.tls_required.then(|| "yes".to_owned());
+        let tls_required = self.tls_required.then(|| "yes".to_owned());
         let mut arguments = arguments([
             ("-ORBConfigFile", &config),
             ("-ORBPreset", &self.preset),

@@ -7,7 +7,7 @@ use rtorb_results::{ExperimentFailure, Results, runs};
 
 use crate::error::LabError;
 use crate::experiment::{self, Clocks, Context, Effort, Experiment, GpioLines, Progress};
-use crate::processes::agent::Agent;
+use crate::processes::agent::{Agent, AgentSecurity};
 use crate::processes::interrupt::Interrupt;
 use crate::processes::load::Load;
 
@@ -23,6 +23,8 @@ pub struct Measurement<'a> {
     pub gpio: &'a [GpioLines],
     /// The addresses of agents on other hosts.
     pub agents: &'a [String],
+    /// TLS to the agents; `None` for plain text.
+    pub security: Option<&'a AgentSecurity>,
     /// What is known of the clocks of the agents' hosts.
     pub clocks: Option<Clocks>,
     /// The folder of the results; of several runs, each has a folder in it.
@@ -100,7 +102,7 @@ impl Measurement<'_> {
         }
         observer.begin_run(number, &context);
         for address in self.agents {
-            let agent = Agent::connect(address)?;
+            let agent = Agent::connect(address, self.security)?;
             observer.connected(&agent);
             context.launcher.agents.push(agent);
         }

@@ -199,6 +199,58 @@ fn an_agent_starts_its_servers_alone_and_for_its_laboratory_alone() {
     .expect("it ends");
 }
 
+/// The gate builds the command with the feature for this test.
+#[cfg(feature = "tls")]
+#[test]
+fn an_agent_with_tls_serves_laboratories_with_a_certificate_alone() {
+    let keys = tempfile::tempdir().unwrap();
+    let path = |name: &str| keys.path().join(name).to_str().unwrap().to_owned();
+    let make = |words: &[&str]| {
+        rtorb().arg("keys").args(words).assert().success();
+    };
+    let folder = path("");
+    make(&["ca", &folder]);
+    make(&["server", &folder, "board", "127.0.0.1"]);
+    make(&["client", &folder, "laboratory"]);
+    let trusting = ["--tls-ca".to_owned(), path("ca.pem")];
+    let with = |name: &str| {
+        let files = [path(&format!("{name}.pem")), path(&format!("{name}.key"))];
+        let [certificate, key] = files;
+        let own = ["--tls-certificate".to_owned(), certificate];
+        let all = own.into_iter().chain(["--tls-key".to_owned(), key]);
+        all.chain(trusting.clone()).collect::<Vec<_>>()
+    };
+    let (board, laboratory) = (with("board"), with("laboratory"));
+    let agent = Agent::start_with(&[], "127.0.0.1:0", &words(&board));
+
+    let error = refused(&agent.address);
+    assert!(error.contains("--tls-ca"), "plain: {error}");
+    let error = refused_with(&agent.address, &words(&trusting));
+    let reason = "does not accept this laboratory's certificate";
+    assert!(error.contains(reason), "without one: {error}");
+    let others = tempfile::tempdir().unwrap();
+    let other = others.path().join("ca.pem");
+    make(&["ca", others.path().to_str().unwrap()]);
+    let mut distrusting = laboratory.clone();
+    *distrusting.last_mut().unwrap() = other.to_str().unwrap().to_owned();
+    let error = refused_with(&agent.address, &words(&distrusting));
+    assert!(error.contains("no trusted authority"), "{error}");
+    assert!(children(agent.running.0.id()).is_empty());
+
+    let out = tempfile::tempdir().unwrap();
+    rtorb()
+        .args(["lab", "run", "orb/demux", "--glance", "--agent"])
+        .arg(&agent.address)
+        .arg("--out")
+        .arg(out.path())
+        .args(&laboratory)
+        .assert()
+        .success();
+    check_results(out.path(), "orb/demux", &agent.address);
+    let gone = || children(agent.running.0.id()).is_empty().then_some(());
+    within(Duration::from_secs(60), gone).expect("its servers end");
+}
+
 #[test]
 fn what_was_measured_before_the_agent_died_is_reported() {
     let agent = Agent::start(&[], "127.0.0.1:0");
@@ -260,6 +312,11 @@ fn full_run(agent: &Agent, folder: &Path) -> Running {
 
 /// What a run with an agent at this address fails with.
 fn refused(address: &str) -> String {
+    refused_with(address, &[])
+}
+
+/// The same with these options.
+fn refused_with(address: &str, options: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let assert = rtorb()
         .args([
@@ -272,6 +329,7 @@ fn refused(address: &str) -> String {
             "--out",
         ])
         .arg(folder.path())
+        .args(options)
         .assert()
         .code(1);
     String::from_utf8_lossy(&assert.get_output().stderr).into_owned()
@@ -295,6 +353,11 @@ fn check_results(folder: &Path, name: &str, address: &str) {
     assert!(there.count() >= 1, "{:?}", results.scheduling);
 }
 
+#[cfg(feature = "tls")]
+fn words(options: &[String]) -> Vec<&str> {
+    options.iter().map(String::as_str).collect()
+}
+
 fn runs(id: u32) -> bool {
     // One that has ended and was not waited for is still listed.
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
@@ -316,6 +379,11 @@ struct Agent {
 impl Agent {
     /// Starts it by `prefix` and waits until it listens.
     fn start(prefix: &[&str], listen: &str) -> Self {
+        Self::start_with(prefix, listen, &[])
+    }
+
+    /// The same with these options.
+    fn start_with(prefix: &[&str], listen: &str, options: &[&str]) -> Self {
         let program = assert_cmd::cargo::cargo_bin!("rtorb")
             .to_str()
             .unwrap()
@@ -324,6 +392,7 @@ impl Agent {
             .iter()
             .copied()
             .chain([program.as_str(), "lab", "agent", "--listen", listen])
+            .chain(options.iter().copied())
             .collect();
         let mut child = Command::new(words[0])
             .args(&words[1..])
@@ -410,7 +479,7 @@ impl Hosts {
     /// Starts the agent of this host, counted from 1.
     fn agent(&self, host: usize) -> Agent {
         let prefix = ["ip", "netns", "exec", &self.names[host]];
-        Agent::start(&prefix, &format!("{}:0", address(host)))
+        Agent::start_with(&prefix, &format!("{}:0", address(host)), &["--insecure"])
     }
 
     /// The command of the laboratory's host.

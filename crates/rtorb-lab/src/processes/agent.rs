@@ -4,7 +4,8 @@
 //! [`crate::processes::Process`] whose standard input and output are a connection of their own: once it runs, the agent
 //! has no part in what it says.
 
-use std::net::{IpAddr, Shutdown, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,14 +16,20 @@ use rtorb_results::ObtainedScheduling;
 
 use crate::error::LabError;
 use protocol::{AgentQuestion, Lines, Reading, Welcome};
+use rustix::net::{Shutdown, shutdown};
 
 pub mod protocol;
 pub mod server;
+mod tunnel;
+
+pub use tunnel::AgentSecurity;
 
 /// A connection to an agent, which serves this laboratory alone while there is one. All clones are the same connection.
 #[derive(Clone, Debug)]
 pub struct Agent {
     address: String,
+    /// `None` for connections in plain text.
+    security: Option<AgentSecurity>,
     welcome: Arc<Welcome>,
     control: Arc<Mutex<Control>>,
 }
@@ -40,12 +47,14 @@ impl Agent {
     /// Connects to the agent at `ADDR:PORT`.
     ///
     /// # Errors
-    /// That nobody listens there, that it is no agent or one of another version, or that it serves another laboratory.
-    pub fn connect(address: &str) -> Result<Self, LabError> {
+    /// That nobody listens there, that it is no agent or one of another version, that one of both refuses the other's certificate, or that
+    /// it serves another laboratory.
+    pub fn connect(address: &str, security: Option<&AgentSecurity>) -> Result<Self, LabError> {
         let refused = |what: String| LabError::agent(address, what);
         let stream = connect(address).map_err(|error| refused(unreachable(&error)))?;
         protocol::prepare(&stream).map_err(|error| refused(error.to_string()))?;
-        let mut lines = Lines::new(stream);
+        let socket = secured(stream, address, security);
+        let mut lines = Lines::new(socket.map_err(|error| refused(insecure(&error)))?);
         let answer = lines
             .write(&protocol::greeting("hello"))
             .map_err(|error| error.to_string())
@@ -54,6 +63,7 @@ impl Agent {
         let welcome = protocol::welcome(&answer).map_err(refused)?;
         Ok(Self {
             address: address.to_owned(),
+            security: security.cloned(),
             welcome: Arc::new(welcome),
             control: Arc::new(Mutex::new(Control {
                 lines,
@@ -105,7 +115,7 @@ impl Agent {
     }
 
     /// Has it start a server: the connection that is the server's standard input and output, and the server's key.
-    pub(crate) fn start(&self, role: &[impl AsRef<str>]) -> Result<(u32, TcpStream), LabError> {
+    pub(crate) fn start(&self, role: &[impl AsRef<str>]) -> Result<(u32, OwnedFd), LabError> {
         let key = {
             let mut control = self.control.lock();
             control.next_key += 1;
@@ -117,13 +127,14 @@ impl Agent {
         let started = || {
             let stream = connect(&self.address)?;
             stream.set_nodelay(true)?;
-            let mut lines = Lines::new(stream);
+            let socket = secured(stream, &self.address, self.security.as_ref())?;
+            let mut lines = Lines::new(socket);
             lines.write(&line)?;
-            Ok(lines.into_stream())
+            Ok(lines.into_socket())
         };
-        let stream = started()
+        let socket = started()
             .map_err(|error: std::io::Error| LabError::agent(&self.address, unreachable(&error)))?;
-        Ok((key, stream))
+        Ok((key, socket))
     }
 
     /// Waits until a server has ended by itself, ends it when that takes too long, and answers how it ended.
@@ -174,9 +185,9 @@ impl Agent {
 }
 
 /// Ends a server's standard input and leaves its output open.
-pub(crate) fn end_input(stream: &TcpStream) {
+pub(crate) fn end_input(socket: &OwnedFd) {
     // An error means that the connection is gone, which is what we want.
-    let _ = stream.shutdown(Shutdown::Write);
+    let _ = shutdown(socket, Shutdown::Write);
 }
 
 /// The next line, waited for.
@@ -185,6 +196,19 @@ fn read(lines: &mut Lines) -> Result<String, String> {
         Reading::Line(line) => Ok(line),
         Reading::Nothing => Err(format!("was silent for {} s", ANSWER_TIMEOUT.as_secs())),
         Reading::Ended(why) => Err(why),
+    }
+}
+
+/// Makes the handshake with the agent, if there is TLS. What is sent and received then is plain text.
+fn secured(
+    stream: TcpStream,
+    address: &str,
+    security: Option<&AgentSecurity>,
+) -> std::io::Result<OwnedFd> {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    match security {
+        None => Ok(stream.into()),
+        Some(security) => security.connect(stream, host),
     }
 }
 
@@ -208,7 +232,14 @@ fn unreachable(error: &std::io::Error) -> String {
     )
 }
 
-const NOT_AN_AGENT: &str = "Is it `rtorb lab agent` that listens there?";
+fn insecure(error: &std::io::Error) -> String {
+    format!(
+        "no TLS connection was made: {error}. The agent needs --tls-certificate, --tls-key and --tls-ca too, and a certificate for the \
+         address by which it is reached"
+    )
+}
+
+const NOT_AN_AGENT: &str = "Is it `rtorb lab agent` that listens there? One with TLS serves those that give --tls-ca, --tls-certificate and --tls-key";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The agent answers at once, but for `end`, which takes it a second.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);

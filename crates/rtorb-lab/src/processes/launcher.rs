@@ -77,9 +77,9 @@ impl Launcher {
             return self.spawn(name, role);
         };
         let name = format!("{name} on {}", agent.address());
-        let (key, stream) = agent.start(role)?;
+        let (key, socket) = agent.start(role)?;
         let again = || {
-            let again = stream.try_clone();
+            let again = socket.try_clone();
             again.map_err(|error| LabError::process(&name, error.to_string()))
         };
         let (input, connection) = (again()?, again()?);
@@ -88,8 +88,7 @@ impl Launcher {
             key,
             connection,
         };
-        let ends = [input, stream].map(OwnedFd::from);
-        Ok(Process::new(self, name, running, ends))
+        Ok(Process::new(self, name, running, [input, socket]))
     }
 
     /// The first agent.

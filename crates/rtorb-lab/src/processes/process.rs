@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, ExitStatus};
 use std::time::Duration;
@@ -48,7 +47,7 @@ pub(super) enum Running {
         agent: Agent,
         key: u32,
         /// The process's standard input and output.
-        connection: TcpStream,
+        connection: OwnedFd,
     },
 }
 

@@ -16,9 +16,8 @@
 //! the first connection ends the session and all of its servers.
 
 use std::fmt;
-use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, TcpStream};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -28,7 +27,8 @@ use crate::processes::readable::{is_readable, nanoseconds};
 use rtorb_host::Host;
 use rtorb_host::placement::Placement;
 use rtorb_os::clock::monotonic_ns;
-use rustix::net::sockopt;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
 use serde::{Deserialize, Serialize};
 
 /// What the agent says of itself when a laboratory comes.
@@ -98,6 +98,13 @@ pub fn welcome(answer: &str) -> Result<Welcome, String> {
 
 /// What follows the name and version.
 fn of_our_version(line: &str) -> Result<&str, String> {
+    // An alert or the beginning of a handshake.
+    if line.starts_with(['\u{15}', '\u{16}']) {
+        return Err(
+            "speaks TLS, and this side does not: give --tls-ca, --tls-certificate and --tls-key on both sides, or on none"
+                .to_owned(),
+        );
+    }
     let rest = line
         .strip_prefix(NAME)
         .and_then(|rest| rest.strip_prefix(' '));
@@ -162,7 +169,7 @@ impl FromStr for AgentQuestion {
 /// Lines on a connection.
 #[derive(Debug)]
 pub struct Lines {
-    stream: TcpStream,
+    socket: OwnedFd,
     /// What was read and is no whole line yet, or was not asked for.
     buffer: Vec<u8>,
 }
@@ -181,9 +188,9 @@ pub enum Reading {
 impl Lines {
     /// Of a connection from which nothing was read yet.
     #[must_use]
-    pub fn new(stream: TcpStream) -> Self {
+    pub fn new(socket: impl Into<OwnedFd>) -> Self {
         Self {
-            stream,
+            socket: socket.into(),
             buffer: Vec::new(),
         }
     }
@@ -193,7 +200,7 @@ impl Lines {
     /// # Errors
     /// What the system said.
     pub fn write(&mut self, line: &str) -> std::io::Result<()> {
-        self.stream.write_all(format!("{line}\n").as_bytes())
+        Ok(send_all(&self.socket, format!("{line}\n").as_bytes())?)
     }
 
     /// The next line, waited for as long as `timeout`.
@@ -208,14 +215,14 @@ impl Lines {
                 return Reading::Ended("wrote a line without an end".to_owned());
             }
             let left = Duration::from_nanos(deadline_ns.saturating_sub(monotonic_ns()));
-            if !is_readable(self.stream.as_fd(), left) {
+            if !is_readable(self.socket.as_fd(), left) {
                 return Reading::Nothing;
             }
             let mut chunk = [0; 4096];
-            match self.stream.read(&mut chunk) {
-                Ok(0) => return Reading::Ended("closed the connection".to_owned()),
-                Ok(count) => self.buffer.extend_from_slice(&chunk[..count]),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            match recv(&self.socket, &mut chunk[..], RecvFlags::empty()) {
+                Ok((0, _)) => return Reading::Ended("closed the connection".to_owned()),
+                Ok((count, _)) => self.buffer.extend_from_slice(&chunk[..count]),
+                Err(Errno::INTR) => {}
                 Err(error) => return Reading::Ended(format!("the connection broke: {error}")),
             }
         }
@@ -238,15 +245,27 @@ impl Lines {
 
     /// The connection.
     #[must_use]
-    pub fn stream(&self) -> &TcpStream {
-        &self.stream
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 
     /// The connection, for other use.
     #[must_use]
-    pub fn into_stream(self) -> TcpStream {
-        self.stream
+    pub fn into_socket(self) -> OwnedFd {
+        self.socket
     }
+}
+
+/// Sends all bytes, and waits until the socket takes them.
+pub(super) fn send_all(socket: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        match send(socket, bytes, SendFlags::NOSIGNAL) {
+            Ok(sent) => bytes = &bytes[sent..],
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
 }
 
 /// Sets the first connection up: lines leave at once, and a peer that fell silent, host and all, is noticed by the kernel
@@ -281,6 +300,7 @@ const LINE_BYTES_MAX: usize = 1 << 16;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
     use std::net::TcpListener;
 
     #[test]
@@ -302,6 +322,7 @@ mod tests {
     fn a_greeting_that_is_none_is_refused_in_words() {
         for (line, word) in [
             ("GET / HTTP/1.1", "as an agent"),
+            ("\u{15}\u{3}\u{3}", "TLS"),
             ("rtorb-agent 9 hello", "version 9"),
             ("rtorb-agent 2 dance", "not understood"),
             ("rtorb-agent 2 server 7 2", "not understood"),

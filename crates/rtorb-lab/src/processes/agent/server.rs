@@ -1,21 +1,26 @@
 //! The agent: starts servers for one laboratory at a time, and ends them when it goes.
 //!
-//! One thread does all, and sleeps in `poll` while servers are measured. It has no authentication: whoever reaches its port
-//! can have the servers started that [`crate::roles`] allow on an agent, and nothing else.
+//! One thread does all, and sleeps in `poll` while servers are measured; over TLS, two more carry the bytes of each connection. A laboratory
+//! can have the servers started that [`crate::roles`] allow on an agent, and nothing else: over TLS, one with a certificate of a trusted
+//! authority; in plain text, whoever reaches the port.
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
+use rtorb::security::{PeerIdentity, SecureListener};
 use rtorb_host::Host;
 use rtorb_host::placement::{Placement, obtained, obtained_by_priority};
 use rtorb_os::clock::monotonic_ns;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::protocol::{self, AgentQuestion, Greeting, Lines, Reading, Welcome};
+use super::tunnel::{self, AgentSecurity};
 use crate::error::LabError;
 use crate::processes::awake::{AWAKE_AT_MOST, Awake};
 use crate::processes::interrupt::Interrupt;
@@ -24,7 +29,7 @@ use crate::processes::{child_command, end_politely};
 /// An agent that listens.
 #[derive(Debug)]
 pub struct Server {
-    listener: TcpListener,
+    port: Port,
     address: SocketAddr,
     /// The program that plays the servers' roles: this one.
     executable: PathBuf,
@@ -36,11 +41,77 @@ pub struct Server {
     session: Option<Session>,
 }
 
+/// Where laboratories come.
+#[derive(Debug)]
+enum Port {
+    Plain(TcpListener),
+    Secure {
+        listener: Box<dyn SecureListener>,
+        /// Readable while a peer can be accepted.
+        readiness: OwnedFd,
+    },
+}
+
 #[derive(Debug)]
 struct Stranger {
     lines: Lines,
     peer: SocketAddr,
+    /// The names in its certificate.
+    identity: Option<Arc<PeerIdentity>>,
+    /// The address of the agent by which it came.
+    own: IpAddr,
     deadline_ns: u64,
+}
+
+impl Port {
+    fn secure(listener: TcpListener, security: &AgentSecurity) -> Result<Self, String> {
+        if !security.transport.wants_client_certificate() {
+            return Err("an agent with TLS wants certificates of laboratories".to_owned());
+        }
+        let listening = security
+            .transport
+            .listen(listener.into(), Arc::clone(&security.report));
+        let listener = listening.map_err(|errno| {
+            format!("cannot listen with TLS: {errno}. It needs --tls-certificate and --tls-key")
+        })?;
+        let readiness = listener.readiness().map_err(|errno| errno.to_string())?;
+        Ok(Self::Secure {
+            listener,
+            readiness,
+        })
+    }
+
+    fn readiness(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Plain(listener) => listener.as_fd(),
+            Self::Secure { readiness, .. } => readiness.as_fd(),
+        }
+    }
+
+    /// Accepts one who has come.
+    fn accept(&self) -> io::Result<Stranger> {
+        let (stream, link) = match self {
+            Self::Plain(listener) => (listener.accept()?.0, None),
+            Self::Secure { listener, .. } => {
+                let (socket, link) = listener.accept()?;
+                (TcpStream::from(socket), Some(link))
+            }
+        };
+        protocol::prepare(&stream)?;
+        let (peer, own) = (stream.peer_addr()?, stream.local_addr()?.ip());
+        let identity = link.as_ref().and_then(|link| link.peer().cloned());
+        let socket = match link {
+            None => stream.into(),
+            Some(link) => tunnel::dig(stream, link)?,
+        };
+        Ok(Stranger {
+            lines: Lines::new(socket),
+            peer,
+            identity,
+            own,
+            deadline_ns: monotonic_ns() + STRANGER_NS_MAX,
+        })
+    }
 }
 
 /// The laboratory that is served. Dropping it ends its servers.
@@ -48,6 +119,7 @@ struct Stranger {
 struct Session {
     control: Lines,
     peer: SocketAddr,
+    identity: Option<Arc<PeerIdentity>>,
     number: u64,
     placement: Placement,
     servers: BTreeMap<u32, Child>,
@@ -56,12 +128,13 @@ struct Session {
 }
 
 impl Server {
-    /// Listens on `ADDR:PORT`; port 0 takes a free one.
+    /// Listens on `ADDR:PORT`; port 0 takes a free one. With `security`, a laboratory shows a certificate of a trusted authority.
     ///
     /// # Errors
-    /// What the system said.
+    /// What the system said, or that the agent has no certificate.
     pub fn bind(
         address: &str,
+        security: Option<&AgentSecurity>,
         executable: PathBuf,
         allow: fn(&[String]) -> Result<(), String>,
         interrupt: Interrupt,
@@ -78,8 +151,13 @@ impl Server {
         let listener = TcpListener::bind(address).map_err(refused)?;
         listener.set_nonblocking(true).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
+        let port = match security {
+            None => Port::Plain(listener),
+            Some(security) => Port::secure(listener, security)
+                .map_err(|what| LabError::agent(&address.to_string(), what))?,
+        };
         Ok(Self {
-            listener,
+            port,
             address,
             executable,
             allow,
@@ -116,32 +194,23 @@ impl Server {
         let connections = self
             .strangers
             .iter()
-            .map(|stranger| stranger.lines.stream())
-            .chain(self.session.iter().map(|session| session.control.stream()));
+            .map(|stranger| stranger.lines.socket())
+            .chain(self.session.iter().map(|session| session.control.socket()))
+            .chain([self.port.readiness()]);
         let mut fds: Vec<PollFd<'_>> = connections
-            .map(|stream| PollFd::from_borrowed_fd(stream.as_fd(), PollFlags::IN))
+            .map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN))
             .collect();
-        fds.push(PollFd::from_borrowed_fd(
-            self.listener.as_fd(),
-            PollFlags::IN,
-        ));
         // An error is a signal, which the caller looks for.
         let _ = poll(&mut fds, Some(&LOOK_AROUND));
     }
 
     fn accept(&mut self) {
         // An error is a client that has gone again.
-        if let Ok((stream, peer)) = self.listener.accept() {
+        if let Ok(stranger) = self.port.accept() {
             if self.strangers.len() >= STRANGERS_MAX {
                 self.strangers.remove(0);
             }
-            if protocol::prepare(&stream).is_ok() {
-                self.strangers.push(Stranger {
-                    lines: Lines::new(stream),
-                    peer,
-                    deadline_ns: monotonic_ns() + STRANGER_NS_MAX,
-                });
-            }
+            self.strangers.push(stranger);
         }
     }
 
@@ -215,11 +284,12 @@ impl Server {
 
     fn begin_session(&mut self, stranger: Stranger, tell: &mut dyn FnMut(&str)) {
         let Stranger {
-            mut lines, peer, ..
+            mut lines,
+            peer,
+            identity,
+            own,
+            ..
         } = stranger;
-        let Ok(own) = lines.stream().local_addr() else {
-            return;
-        };
         let host = Host::describe();
         let placement = Placement::best(&host);
         let welcome = Welcome {
@@ -227,7 +297,7 @@ impl Server {
             program: env!("CARGO_PKG_VERSION").to_owned(),
             host,
             placement,
-            address: own.ip(),
+            address: own,
             clock: rtorb_host::clock_identity(),
         };
         let number = welcome.session;
@@ -244,6 +314,7 @@ impl Server {
         self.session = Some(Session {
             control: lines,
             peer,
+            identity,
             number,
             placement,
             servers: BTreeMap::new(),
@@ -262,7 +333,7 @@ impl Server {
         let session = self
             .session
             .as_mut()
-            .filter(|session| session.number == number && session.peer.ip() == stranger.peer.ip())
+            .filter(|session| session.number == number && session.has(stranger))
             .ok_or("the agent does not serve this laboratory")?;
         (self.allow)(role)?;
         session.reap();
@@ -272,7 +343,7 @@ impl Server {
         if session.servers.contains_key(&key) || stranger.lines.has_more() {
             return Err("the laboratory does not keep to the protocol".to_owned());
         }
-        let end = || stream_end(stranger.lines.stream());
+        let end = || socket_end(stranger.lines.socket());
         let input = end().map_err(|error| error.to_string())?;
         let output = end().map_err(|error| error.to_string())?;
         let child = child_command(&self.executable, session.placement)
@@ -288,6 +359,11 @@ impl Server {
 }
 
 impl Session {
+    /// Whether this is the laboratory of the session: its host, and over TLS its certificate's names.
+    fn has(&self, stranger: &Stranger) -> bool {
+        self.peer.ip() == stranger.peer.ip() && self.identity == stranger.identity
+    }
+
     fn answer(&mut self, question: &AgentQuestion) -> Result<String, String> {
         let found = match question {
             AgentQuestion::End(key) => {
@@ -346,8 +422,8 @@ impl Drop for Session {
     }
 }
 
-fn stream_end(stream: &TcpStream) -> std::io::Result<Stdio> {
-    Ok(Stdio::from(OwnedFd::from(stream.try_clone()?)))
+fn socket_end(socket: BorrowedFd<'_>) -> io::Result<Stdio> {
+    Ok(Stdio::from(socket.try_clone_to_owned()?))
 }
 
 /// More than any experiment has at a time.
