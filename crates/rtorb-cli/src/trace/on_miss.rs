@@ -47,6 +47,9 @@ impl Trace {
                 WaitEnd::Missed(missed) => {
                     wait.beside(|| print(&missed))?;
                     recorder.look_on(|| interrupted.has_come());
+                    if let Some(before) = recorder.begun_before(&missed) {
+                        wait.beside(|| warn(too_short(before)));
+                    }
                     written += 1;
                     let path = self.path_of(written);
                     if written == self.misses.count {
@@ -111,6 +114,14 @@ impl Trace {
             written => format!("{written} of {} recordings are written", self.misses.count),
         }
     }
+}
+
+/// Says that the begin of a missed call is not in the recording.
+fn too_short(before: Duration) -> String {
+    let before = rounded(before.as_nanos() as f64);
+    format!(
+        "the missed call began {before} before the recording: take a longer --window, and start before such a call begins"
+    )
 }
 
 fn print(missed: &[DeadlineMiss]) -> anyhow::Result<()> {

@@ -12,7 +12,7 @@ use super::{
     CALLS_MAX, DeadlineMiss, Gathered, KernelWatch, LOOK_AGAIN, MissWatch, Wanted, of_this_host,
     start_kernel,
 };
-use crate::records::{ProcessRecord, Recording, ThreadRecord};
+use crate::records::{CallRecord, CallSide, ProcessRecord, Recording, ThreadRecord};
 
 /// Keeps the last calls of processes and the kernel's last events, until an operation misses its deadline.
 ///
@@ -29,6 +29,8 @@ pub struct MissRecorder {
     of_kernel: Wanted,
     /// When the last look began, in ns of CLOCK_MONOTONIC.
     looked_ns: u64,
+    /// When the look before the one began that ended the wait.
+    found_after_ns: u64,
 }
 
 /// Why a wait for a missed deadline has ended.
@@ -66,9 +68,11 @@ impl MissRecorder {
             window: wanted.duration,
             of_kernel,
             looked_ns: 0,
+            found_after_ns: 0,
         };
         // What is counted until now is no miss.
         let _ = recorder.look();
+        recorder.kept.since_ns = recorder.looked_ns;
         Ok(recorder)
     }
 
@@ -80,6 +84,7 @@ impl MissRecorder {
             }
             thread::sleep(LOOK_AGAIN);
             // A miss that this look finds happened after the look before.
+            self.found_after_ns = self.looked_ns;
             let window_ns = u64::try_from(self.window.as_nanos()).unwrap_or(u64::MAX);
             let since_ns = self.looked_ns.saturating_sub(window_ns);
             self.kept.forget_before(since_ns);
@@ -103,6 +108,24 @@ impl MissRecorder {
                 return;
             }
         }
+    }
+
+    /// Returns how long before the recording the first of the missed calls began; `None` if all of them are in it from their begin on. Of an
+    /// operation that missed its deadline, all calls that ended since may be the one.
+    pub fn begun_before(&self, missed: &[DeadlineMiss]) -> Option<Duration> {
+        let is_missed = |index: usize, call: &CallRecord| {
+            let process = self.processes[index].record.pid;
+            missed.iter().any(|miss| {
+                let operation = miss.operation.as_ref();
+                miss.process == process
+                    && operation.is_some_and(|(side, name)| {
+                        *name == call.operation && counted_as(call.side) == *side
+                    })
+            })
+        };
+        let first_ns = self.kept.first_begin(self.found_after_ns, is_missed)?;
+        let before_ns = self.kept.since_ns.checked_sub(first_ns)?;
+        (before_ns > 0).then(|| Duration::from_nanos(before_ns))
     }
 
     /// Returns the recording of what is kept, and goes on. The next one has what happens meanwhile.
@@ -142,6 +165,14 @@ impl MissRecorder {
     }
 }
 
+/// Returns the side in whose counters a call is.
+fn counted_as(side: CallSide) -> CallSide {
+    match side {
+        CallSide::Server => CallSide::Server,
+        CallSide::Client | CallSide::Collocated => CallSide::Client,
+    }
+}
+
 /// Starts the kernel's record, which keeps its last events.
 fn kernel_watch(wanted: &Wanted) -> KernelWatch {
     let start = |threads: &_| start_kernel(wanted, threads, KeptEvents::Last);
@@ -178,7 +209,7 @@ impl Default for KeptCalls {
 impl KeptCalls {
     /// Forgets the looks that began before a time, whose calls have all ended before.
     fn forget_before(&mut self, at_ns: u64) {
-        self.since_ns = at_ns;
+        self.since_ns = self.since_ns.max(at_ns);
         while let Some(mut look) = self.looks.pop_front_if(|look| look.at_ns < at_ns) {
             self.room += look.lose_calls();
         }
@@ -192,6 +223,22 @@ impl KeptCalls {
             }
             self.room += look.lose_calls();
         }
+    }
+
+    /// Returns when the first of these calls began that the looks since a time have found. The number is that of the call's process.
+    fn first_begin(
+        &self,
+        found_after_ns: u64,
+        is_it: impl Fn(usize, &CallRecord) -> bool,
+    ) -> Option<u64> {
+        let looks = self.looks.iter().filter(|look| look.at_ns > found_after_ns);
+        let processes = looks.flat_map(|look| look.threads.iter().enumerate());
+        let calls = processes.flat_map(|(index, threads)| {
+            let calls = threads.iter().flat_map(|thread| &thread.calls);
+            calls.map(move |call| (index, call))
+        });
+        let found = calls.filter(|(index, call)| is_it(*index, call));
+        found.map(|(_, call)| call.first_ns).min()
     }
 
     /// Returns the recording of what is kept, with the kernel's record of the same time.

@@ -126,7 +126,9 @@ fn a_missed_deadline_ends_the_wait_and_the_recording_has_it_with_what_was_before
                 .to_owned(),
             operation: Some((CallSide::Client, number.to_owned())),
         };
-        assert_eq!(ended, WaitEnd::Missed(vec![miss]));
+        let missed = vec![miss];
+        assert_eq!(ended, WaitEnd::Missed(missed.clone()));
+        assert_eq!(recorder.begun_before(&missed), None, "it began in the wait");
         let after = Cell::new(0);
         recorder.look_on(|| match after.replace(after.get() + 1) {
             0 => {

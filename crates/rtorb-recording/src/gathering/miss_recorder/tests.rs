@@ -1,5 +1,5 @@
 use super::*;
-use crate::records::{CallOutcome, CallRecord, CallSide};
+use crate::records::CallOutcome;
 
 fn calls(count: usize) -> Vec<CallRecord> {
     let call = CallRecord {
@@ -91,8 +91,31 @@ fn looks_before_the_window_are_forgotten_and_give_their_room_back() {
         7,
     );
     kept.forget_before(20);
+    kept.forget_before(15);
     assert_eq!((kept.looks.len(), kept.room, kept.since_ns), (2, 9, 20));
     assert_eq!(of_process(&kept)[0].lost, 0, "they are not wanted");
+}
+
+#[test]
+fn the_first_begin_is_that_of_the_calls_that_a_look_since_a_time_has_found() {
+    let begun = |first_ns| {
+        let mut thread = thread(5, None, 1);
+        thread.calls[0].first_ns = first_ns;
+        thread
+    };
+    let kept = kept(
+        [
+            look(10, vec![begun(2)]),
+            look(20, vec![begun(7), begun(5)]),
+            look(30, vec![begun(3), begun(6)]),
+        ],
+        0,
+    );
+    let all = |_, _: &CallRecord| true;
+    assert_eq!(kept.first_begin(10, all), Some(3));
+    assert_eq!(kept.first_begin(10, |_, call| call.first_ns > 3), Some(5));
+    assert_eq!(kept.first_begin(30, all), None);
+    assert_eq!(kept.first_begin(0, |index, _| index > 0), None);
 }
 
 #[test]
