@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rtorb_results::{Derived, Labels, LostRound, ObtainedScheduling, Results, Series, distinct};
+use rtorb_results::{
+    Claim, Derived, Labels, LostRound, ObtainedScheduling, Results, Series, distinct,
+};
 
 /// What a guest found under a load.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,8 +49,10 @@ fn join_loads(under: &[&Found], missing: &[&Missing]) -> Option<Results> {
         scheduling: scheduling(under),
         conclusions: lines(|results| &results.conclusions),
         notes: lines(|results| &results.notes),
-        // They are promised for processes on a CPU, in time that passes.
-        claims: Vec::new(),
+        claims: under
+            .iter()
+            .flat_map(|one| claims(one, under.len()))
+            .collect(),
         lost: under.iter().flat_map(|one| lost(one)).collect(),
         published: first.published.clone(),
         ..first.clone()
@@ -91,6 +95,20 @@ fn labelled_derived(found: &Found) -> impl Iterator<Item = Derived> {
         labels: with_load(&derived.labels, &found.load),
         ..derived.clone()
     })
+}
+
+/// Every claim of a guest, which has judged it by its seeds. Under several loads, it says under which.
+fn claims(found: &Found, loads: usize) -> impl Iterator<Item = Claim> {
+    let with_load = move |claim: &Claim| {
+        let load = &found.load;
+        let mut claim = claim.clone();
+        if loads > 1 && !claim.id.ends_with(&format!(".{load}")) {
+            claim.id = format!("{}.{load}", claim.id);
+            claim.statement = format!("Load {load}: {}", claim.statement);
+        }
+        claim
+    };
+    found.results.claims.iter().map(with_load)
 }
 
 /// Every round that was lost says under which load.
@@ -159,7 +177,7 @@ fn in_words(under: &[&Found], of: fn(&Results) -> &[String]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rtorb_results::{labels, synthetic};
+    use rtorb_results::{Verdict, labels, synthetic};
 
     fn found(load: &str, label: &str, notes: &[&str]) -> Found {
         let series = synthetic::series(labels([(label, "a".into())]), [1, 2, 3]);
@@ -222,6 +240,41 @@ mod tests {
             panic!("{:?}", joined[0].lost);
         };
         assert_eq!((lost.round, lost.what.as_str()), (2, "load tcp: tool a"));
+    }
+
+    #[test]
+    fn the_claims_of_every_load_are_kept() {
+        let under = |load: &str, count: f64| {
+            let mut found = found(load, "tool", &[]);
+            let claim = |id: &str| {
+                Claim::counted(
+                    id.to_owned(),
+                    "switches".to_owned(),
+                    count,
+                    2.0,
+                    "per_request",
+                )
+            };
+            found.results.claims = vec![claim("os/x.switches"), claim("os/x.of-load.tcp")];
+            found
+        };
+        let of = |all: &[Found]| -> Vec<(String, Verdict)> {
+            let mut joined = join(all, &[]);
+            let claims = joined.remove(0).claims.into_iter();
+            claims.map(|claim| (claim.id, claim.verdict)).collect()
+        };
+        let several = of(&[under("none", 2.0), under("tcp", 3.0)]);
+        let expected = [
+            ("os/x.switches.none", Verdict::Held),
+            ("os/x.of-load.tcp.none", Verdict::Held),
+            ("os/x.switches.tcp", Verdict::Missed),
+            ("os/x.of-load.tcp", Verdict::Missed),
+        ];
+        assert_eq!(
+            several,
+            expected.map(|(id, verdict)| (id.to_owned(), verdict))
+        );
+        assert_eq!(of(&[under("none", 2.0)])[0].0, "os/x.switches");
     }
 
     #[test]
