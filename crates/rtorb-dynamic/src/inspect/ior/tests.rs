@@ -1,6 +1,6 @@
 use rtorb_wire::ior::{
-    Component, ExposedPolicy, ExposedProtocol, PriorityModel, ProtocolProperties, TaoUnixEndpoint,
-    TcpProperties, UnixProperties,
+    Component, ExposedPolicy, ExposedProtocol, Ior, PriorityModel, ProtocolProperties,
+    TaoUnixEndpoint, TcpProperties, UnixProperties,
 };
 
 use super::*;
@@ -241,6 +241,38 @@ fn the_addresses_of_secure_transports_are_told() {
     assert!(
         ssl.contains(&"address: pump-host:9403".to_owned()),
         "{ssl:?}"
+    );
+}
+
+/// As a client of the ORB decodes them.
+#[test]
+fn the_addresses_of_security_mechanisms_are_those_that_are_told() {
+    let ior = Ior::parse(WITH_TLS).unwrap();
+    let profile = ior.iiop_profiles().next().unwrap();
+    let mut components = profile.components.iter();
+    let list = components.find_map(|one| match Component::from_tagged(one) {
+        Ok(Component::CsiSecMechList(list)) => Some(list),
+        _ => None,
+    });
+    let list = list.unwrap();
+    assert!(list.stateful);
+    let addresses: Vec<_> = list
+        .tls_addresses()
+        .map(|address| (address.host, address.port))
+        .collect();
+    let expected = [
+        ("was.plant.example", 9403),
+        ("was2.plant.example", 9403),
+        ("10.1.2.3", 9404),
+    ];
+    assert_eq!(
+        addresses,
+        expected.map(|(host, port)| (host.to_owned(), port))
+    );
+    let again = Component::CsiSecMechList(list.clone()).to_tagged().unwrap();
+    assert_eq!(
+        Component::from_tagged(&again).unwrap(),
+        Component::CsiSecMechList(list)
     );
 }
 
