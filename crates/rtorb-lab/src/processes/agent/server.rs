@@ -29,7 +29,7 @@ use crate::processes::{child_command, end_politely};
 /// An agent that listens.
 #[derive(Debug)]
 pub struct Server {
-    port: Port,
+    port: AgentPort,
     address: SocketAddr,
     /// The program that plays the servers' roles: this one.
     executable: PathBuf,
@@ -43,7 +43,7 @@ pub struct Server {
 
 /// Where laboratories come.
 #[derive(Debug)]
-enum Port {
+enum AgentPort {
     Plain(TcpListener),
     Secure {
         listener: Box<dyn SecureListener>,
@@ -63,7 +63,7 @@ struct Stranger {
     deadline_ns: u64,
 }
 
-impl Port {
+impl AgentPort {
     fn secure(listener: TcpListener, security: &AgentSecurity) -> Result<Self, String> {
         if !security.transport.wants_client_certificate() {
             return Err("an agent with TLS wants certificates of laboratories".to_owned());
@@ -152,8 +152,8 @@ impl Server {
         listener.set_nonblocking(true).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let port = match security {
-            None => Port::Plain(listener),
-            Some(security) => Port::secure(listener, security)
+            None => AgentPort::Plain(listener),
+            Some(security) => AgentPort::secure(listener, security)
                 .map_err(|what| LabError::agent(&address.to_string(), what))?,
         };
         Ok(Self {
