@@ -1,6 +1,6 @@
 //! An object adapter: activates servants and makes references to their objects.
 
-use super::adapter_activator::AdapterActivator;
+use super::adapter_activator::{AdapterActivator, PendingAdapter};
 use super::adapters::Adapters;
 use super::manager::PoaManager;
 use super::published::{self, Published};
@@ -64,6 +64,8 @@ pub(crate) struct Adapter {
     /// The objects by id. Only activation and deactivation use this table; requests do not.
     pub(super) objects: Mutex<Objects>,
     pub(super) activator: Mutex<Option<Arc<AdapterActivator>>>,
+    /// The children that the activator is making, by name.
+    pub(super) pending: Mutex<HashMap<String, Arc<PendingAdapter>>>,
 }
 
 #[derive(Debug, Default)]
@@ -153,6 +155,8 @@ pub enum PoaError {
 
 impl PoaError {
     /// WrongPolicy unless the adapter's policies allow the operation.
+    //= CORBA 3 §POA Policy Objects
+    //# An operation that the policies of the POA do not allow raises WrongPolicy.
     pub(super) fn wrong_policy_unless(is_allowed: bool) -> Result<(), Self> {
         if is_allowed {
             return Ok(());
@@ -213,8 +217,10 @@ impl Poa {
     /// Deactivates an object: calls in progress end normally, later calls raise OBJECT_NOT_EXIST.
     ///
     /// # Errors
-    /// [`PoaError::WrongAdapter`] for a reference of another adapter; [`PoaError::ObjectNotActive`].
+    /// [`PoaError::WrongPolicy`] if a [locator](Self::set_servant_locator) serves all objects; [`PoaError::WrongAdapter`] for a reference
+    /// of another adapter; [`PoaError::ObjectNotActive`].
     pub fn deactivate(&self, object: &ObjectRef) -> Result<(), PoaError> {
+        self.check_retention()?;
         let place = self.place_of(object)?;
         let id = self.active(place)?.id.clone();
         self.end(&id, Some(place))
@@ -223,8 +229,9 @@ impl Poa {
     /// Deactivates the object with this id.
     ///
     /// # Errors
-    /// [`PoaError::ObjectNotActive`].
+    /// [`PoaError::WrongPolicy`] if a [locator](Self::set_servant_locator) serves all objects; [`PoaError::ObjectNotActive`].
     pub fn deactivate_id(&self, id: impl AsRef<[u8]>) -> Result<(), PoaError> {
+        self.check_retention()?;
         self.end(id.as_ref(), None)
     }
 
@@ -326,6 +333,7 @@ impl Poa {
             children: Mutex::default(),
             objects: Mutex::default(),
             activator: Mutex::default(),
+            pending: Mutex::default(),
         });
         children.insert(name.to_owned(), Arc::clone(&adapter));
         Ok(self.with_adapter(adapter))
@@ -336,9 +344,7 @@ impl Poa {
     /// # Errors
     /// [`PoaError::AdapterNonExistent`].
     pub fn find_poa(&self, name: &str) -> Result<Self, PoaError> {
-        let child = self.child(name);
-        child
-            .or_else(|| self.activate_child(name))
+        self.find_or_activate(name)
             .ok_or(PoaError::AdapterNonExistent)
     }
 
@@ -349,6 +355,8 @@ impl Poa {
     }
 
     /// Destroys this adapter and its children, and deactivates all their objects. Its name can then be used again.
+    //= CORBA 3 §POA Interface
+    //# All descendants of a POA are destroyed before its own objects are deactivated and etherealized.
     pub fn destroy(&self) {
         let (by_id, others) = {
             let mut objects = self.adapter.objects.lock();
@@ -477,6 +485,8 @@ impl Poa {
     }
 
     /// Installs what serves the objects that are not active.
+    //= CORBA 3 §Request Processing Policy
+    //# A POA has one servant manager or default servant, for the objects that are not active.
     pub(super) fn place_others<I: Interface<Object = ObjectRef>>(
         &self,
         servant: Box<dyn Servant>,
@@ -517,6 +527,14 @@ impl Poa {
     /// WrongPolicy if the adapter is transient: its objects have no key before they are active.
     pub(super) fn check_persistent(&self) -> Result<(), PoaError> {
         PoaError::wrong_policy_unless(self.adapter.policies.lifespan == Lifespan::Persistent)
+    }
+
+    /// WrongPolicy if the adapter has no active objects.
+    //= CORBA 3 §Servant Retention Policy
+    //# Operations on active objects raise WrongPolicy if the adapter does not retain them.
+    fn check_retention(&self) -> Result<(), PoaError> {
+        let retention = self.adapter.objects.lock().retention();
+        PoaError::wrong_policy_unless(retention == ServantRetention::Retain)
     }
 
     /// A reference to the object with that id of a persistent adapter.
@@ -574,13 +592,17 @@ impl Poa {
         }
     }
 
-    /// The table entry of the object to which a reference of this ORB refers.
+    /// The table entry of the object to which a reference of this adapter refers. The entry of a transient object may be of another adapter,
+    /// which [`active`](Self::active) checks.
     pub(super) fn place_of(&self, object: &ObjectRef) -> Result<Key, PoaError> {
         let key = routes::object_key(object.ior()).ok_or(PoaError::WrongAdapter)?;
         let server = &self.core.server;
         match ObjectKey::parse(&key) {
             ObjectKey::Transient { epoch, place } if epoch == server.epoch => Ok(place),
             ObjectKey::Transient { .. } => Err(PoaError::WrongAdapter),
+            ObjectKey::Named(name) if object_key::id_in(name, &self.adapter.path).is_none() => {
+                Err(PoaError::WrongAdapter)
+            }
             ObjectKey::Named(name) => server
                 .objects
                 .place_of(name)
@@ -630,6 +652,7 @@ impl Adapter {
             children: Mutex::default(),
             objects: Mutex::default(),
             activator: Mutex::default(),
+            pending: Mutex::default(),
         }
     }
 
@@ -647,8 +670,7 @@ impl Adapter {
         if objects.destroyed {
             return Err(destroyed().into());
         }
-        let others = objects.others.map(|others| others.retention);
-        PoaError::wrong_policy_unless(others != Some(ServantRetention::NonRetain))?;
+        PoaError::wrong_policy_unless(objects.retention() == ServantRetention::Retain)?;
         if id.is_some_and(|id| objects.by_id.contains_key(id)) {
             return Err(PoaError::ObjectAlreadyActive);
         }
@@ -778,6 +800,12 @@ impl Objects {
             // A later process must not assign the same id to another object, so the id contains the epoch.
             Lifespan::Persistent => format!("{epoch:016x}-{number}").into_bytes(),
         }
+    }
+
+    /// Whether the adapter has active objects.
+    fn retention(&self) -> ServantRetention {
+        self.others
+            .map_or(ServantRetention::Retain, |others| others.retention)
     }
 
     /// The priority of an object to be activated: the given one, else the one published in its references.

@@ -3,12 +3,39 @@
 use super::adapter::{Adapter, Poa};
 use super::adapters::Adapters;
 use crate::server::AdapterActivation;
+use rtorb_os::sync::Mutex;
+use std::collections::hash_map::Entry;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::str;
 use std::sync::{Arc, Weak};
+use std::thread::{self, ThreadId};
 
 /// Makes the adapter with a name under another one. Returns false if there shall be none.
 pub(super) type AdapterActivator = dyn Fn(&Poa, &str) -> bool + Send + Sync;
+
+/// An adapter that an activator is making. Other threads that look for it wait.
+pub(super) struct PendingAdapter {
+    /// Locked until the activator has returned.
+    making: Mutex<()>,
+    maker: ThreadId,
+}
+
+impl PendingAdapter {
+    /// An adapter that the calling thread makes.
+    fn of_this_thread() -> Self {
+        Self {
+            making: Mutex::new(()),
+            maker: thread::current().id(),
+        }
+    }
+
+    /// Waits until the activator has returned, unless the calling thread runs it.
+    fn wait(&self) {
+        if self.maker != thread::current().id() {
+            drop(self.making.lock());
+        }
+    }
+}
 
 impl Poa {
     /// Makes adapters under this one when the first request for one of their objects comes, and in
@@ -17,11 +44,13 @@ impl Poa {
     ///
     /// `unknown_adapter` gets this adapter and the name. It makes the adapter by [`create_poa`](Self::create_poa), and activates its
     /// objects or sets what serves them, before it returns true; it returns false for a name that has no adapter, and the client gets
-    /// OBJECT_NOT_EXIST. It runs on the thread that reads the request, before the request has a priority. Several threads may run it at
-    /// once for one name: then `create_poa` fails on all but one with [`PoaError::AdapterAlreadyExists`](super::PoaError).
+    /// OBJECT_NOT_EXIST. It runs on the thread that reads the request, before the request has a priority. Other requests for the adapter,
+    /// and calls of `find_poa`, wait until it has returned, with inheritance of priority. It must not wait for an adapter that another
+    /// thread may be making.
     ///
     /// Adapters under an adapter that does not exist are made from the root on, by the activator of each parent. A later activator
-    /// replaces the earlier one.
+    /// replaces the earlier one. It is asked in each state of this adapter's [manager](super::PoaManager): the manager of the new adapter
+    /// says what becomes of the request.
     pub fn set_adapter_activator(
         &self,
         unknown_adapter: impl Fn(&Self, &str) -> bool + Send + Sync + 'static,
@@ -36,11 +65,41 @@ impl Poa {
         self.core.server.activation.get_or_make(activation);
     }
 
-    /// Asks this adapter's activator for the adapter with that name under this one.
-    pub(super) fn activate_child(&self, name: &str) -> Option<Self> {
+    /// Returns the adapter with that name under this one, once its activator has returned. If there is none, asks this adapter's activator.
+    pub(super) fn find_or_activate(&self, name: &str) -> Option<Self> {
+        let pending = self.adapter.pending.lock().get(name).cloned();
+        if let Some(pending) = pending {
+            pending.wait();
+        }
+        self.child(name).or_else(|| self.activate_child(name))
+    }
+
+    /// Asks this adapter's activator for the adapter with that name under this one, or waits until another thread has done so.
+    //= CORBA 3 §AdapterActivator Interface
+    //# unknown_adapter is called once for each adapter that must be made for the target of a request to exist. Requests
+    //# for the adapter wait until it has returned.
+    fn activate_child(&self, name: &str) -> Option<Self> {
         let activator = self.adapter.activator.lock().clone()?;
-        let made = catch_unwind(AssertUnwindSafe(|| activator(self, name)));
-        // Another thread may have made it where this one was told that it exists.
+        let own = Arc::new(PendingAdapter::of_this_thread());
+        let making = own.making.lock();
+        let theirs = match self.adapter.pending.lock().entry(name.to_owned()) {
+            Entry::Occupied(theirs) => Some(Arc::clone(theirs.get())),
+            Entry::Vacant(free) => {
+                free.insert(Arc::clone(&own));
+                None
+            }
+        };
+        if let Some(theirs) = theirs {
+            theirs.wait();
+            return self.child(name);
+        }
+        // Another thread may have made it since this one looked for it.
+        let made = self.child(name).map_or_else(
+            || catch_unwind(AssertUnwindSafe(|| activator(self, name))),
+            |_| Ok(true),
+        );
+        self.adapter.pending.lock().remove(name);
+        drop(making);
         made.ok()?;
         self.child(name)
     }
@@ -58,18 +117,9 @@ impl AdapterActivation for Activators {
             return false;
         };
         let root: &Arc<Adapter> = &orb.root;
-        let mut adapter = Poa::new(client, Arc::clone(&orb), Arc::clone(root));
-        let mut is_made = false;
-        for name in path.split('/') {
-            let child = adapter.child(name).or_else(|| {
-                is_made = true;
-                adapter.activate_child(name)
-            });
-            let Some(child) = child else {
-                return false;
-            };
-            adapter = child;
-        }
-        is_made
+        let root = Poa::new(client, Arc::clone(&orb), Arc::clone(root));
+        let mut names = path.split('/');
+        let found = names.try_fold(root, |adapter, name| adapter.find_or_activate(name));
+        found.is_some()
     }
 }

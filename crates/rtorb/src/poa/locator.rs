@@ -13,7 +13,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl Poa {
     /// Serves all objects of this adapter by servants that `locate` makes from the object id, one for each request (ServantLocator of
-    /// NON_RETAIN, CORBA 3, 11.3.5). Objects need no memory of their own, and there may be one for each possible id.
+    /// NON_RETAIN, CORBA 3, 11.3.5). `locate` is its preinvoke, and the `Drop` of the servant its postinvoke. Objects need no memory of
+    /// their own, and there may be one for each possible id.
     ///
     /// `locate` runs on the thread that serves the request, at the priority of the call. Several threads may run it at once. It also
     /// runs for requests that only ask whether the object exists, then at the thread's own priority and without a
@@ -91,6 +92,8 @@ where
         call: &mut ServerCall<'_>,
         id: &LocatedId,
     ) -> Result<(), SystemException> {
+        //= CORBA 3 §ServantLocator Interface
+        //# preinvoke, the operation and postinvoke run on one thread, in this order, for each request.
         let locator = self.servant();
         let operation = begin::<S, I>(operation, call, &locator.timing)?;
         let servant = match (locator.locate)(id.bytes()) {

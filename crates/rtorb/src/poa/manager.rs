@@ -62,6 +62,8 @@ impl PoaManager {
     }
 
     /// Refuses requests with OBJ_ADAPTER 1, also those that were held. This state is final: the other operations have no effect any more.
+    ///
+    /// Requests in progress go on, and objects stay active: [`Poa::destroy`] ends their servants.
     pub fn deactivate(&self) {
         self.set(PoaManagerState::Inactive);
     }
@@ -76,6 +78,8 @@ impl PoaManager {
         self.state.held()
     }
 
+    //= CORBA 3 §Processing States
+    //# From each state but inactive, which is final, a POA manager enters each other one.
     fn set(&self, state: PoaManagerState) {
         self.state.set(state);
         if state != PoaManagerState::Holding {

@@ -76,6 +76,8 @@ impl PoaPolicies {
 }
 
 /// LifespanPolicy (CORBA 3, 11.3.7.2).
+//= CORBA 3 §Lifespan Policy
+//# A transient object does not outlive its POA, and a persistent one can be activated again by the same id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lifespan {
     /// References end with the process.

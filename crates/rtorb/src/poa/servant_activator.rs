@@ -110,6 +110,8 @@ impl<A: ServantActivator> Incarnations<A> {
     /// # Errors
     /// Those of `incarnate` and `call`; UNKNOWN if the activator panics; TRANSIENT if the last servant of the object is being
     /// etherealized; NO_RESOURCES if there are too many objects.
+    //= CORBA 3 §ServantActivator Interface
+    //# Calls of incarnate and etherealize for one object are serialized: neither begins before the other has ended.
     fn with_object<I>(
         self: &Arc<Self>,
         id: &[u8],
@@ -221,6 +223,8 @@ impl<A> Drop for Claim<A> {
 
 impl<A: ServantActivator> Drop for Incarnation<A> {
     fn drop(&mut self) {
+        //= CORBA 3 §ServantActivator Interface
+        //# etherealize is called once the requests of the object that were in progress have ended.
         if let Some(servant) = self.servant.take() {
             let Claim { id, of } = &self.claim;
             of.activator.etherealize(id, servant);

@@ -51,6 +51,6 @@ pub(crate) trait ObjectAdapter: Send + Sync {
 
 /// Makes the adapters of requests whose adapter does not exist.
 pub(crate) trait AdapterActivation: Send + Sync {
-    /// Asks the adapter activators for the adapter with that path from the root. Returns true if they have made it.
+    /// Returns true if the adapter with that path from the root exists. Asks the adapter activators for those on the path that do not.
     fn activate(&self, path: &[u8]) -> bool;
 }

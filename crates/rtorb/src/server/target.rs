@@ -24,7 +24,7 @@ pub(super) fn find<'o>(
     }
 }
 
-/// Returns the object with that key if an adapter activator makes its adapter now.
+/// Returns the object with that key if an adapter activator makes its adapter now, or has made it since the object was looked up.
 #[cold]
 fn find_activated<'o>(
     orb: &'o ServerCore,

@@ -89,6 +89,16 @@ const REFUSED: (ExceptionKind, u32, CompletionStatus) =
     (ExceptionKind::Transient, OMG | 1, CompletionStatus::No);
 const INACTIVE: (ExceptionKind, u32, CompletionStatus) =
     (ExceptionKind::ObjAdapter, OMG | 1, CompletionStatus::No);
+const GONE: (ExceptionKind, u32, CompletionStatus) =
+    (ExceptionKind::ObjectNotExist, OMG | 1, CompletionStatus::No);
+
+/// The operations of a manager, and the states that they enter. The final one is the last.
+const TRANSITIONS: [(fn(&PoaManager), PoaManagerState); 4] = [
+    (PoaManager::activate, PoaManagerState::Active),
+    (PoaManager::hold_requests, PoaManagerState::Holding),
+    (PoaManager::discard_requests, PoaManagerState::Discarding),
+    (PoaManager::deactivate, PoaManagerState::Inactive),
+];
 
 /// Calls the object from `count` ORBs, has `act` act once all calls wait, and returns what they got.
 fn hold(
@@ -105,6 +115,121 @@ fn hold(
         let ended = calls.into_iter().map(|call| call.join().expect("no panic"));
         ended.collect()
     })
+}
+
+//= CORBA 3 §Processing States
+//% test
+#[test]
+fn a_manager_enters_each_state_from_each_other_but_leaves_inactive_for_none() {
+    let ours = Ours::serve();
+    let root = ours.orb.root_poa().expect("the ORB runs");
+    for (enter, from) in TRANSITIONS {
+        for (act, to) in TRANSITIONS {
+            let manager = root.create_manager();
+            assert_eq!(manager.state(), PoaManagerState::Holding);
+            enter(&manager);
+            assert_eq!(manager.state(), from);
+            act(&manager);
+            let is_final = from == PoaManagerState::Inactive;
+            let expected = if is_final { from } else { to };
+            assert_eq!(manager.state(), expected, "{from:?} to {to:?}");
+        }
+    }
+}
+
+#[test]
+fn a_request_gets_what_the_state_says_and_an_implicit_operation_an_answer_in_each() {
+    // The answer to a request; none if it waits.
+    let answers = [Some(Ok("x")), None, Some(Err(REFUSED)), Some(Err(INACTIVE))];
+    for collocated in [false, true] {
+        let managed = if collocated {
+            Managed::of(Ours::serve_collocated(Orb::builder()))
+        } else {
+            Managed::serve(Orb::builder())
+        };
+        let own: Relay = (managed.poa.create_reference_with_id("x")).expect("it is persistent");
+        // The thread of a connection waits with its request, so each relay has a connection of its own.
+        let relay = || {
+            if collocated {
+                own.clone()
+            } else {
+                managed.client()
+            }
+        };
+        for ((enter, state), answer) in TRANSITIONS.into_iter().zip(answers) {
+            let label = format!("{state:?}, collocated: {collocated}");
+            enter(&managed.manager);
+            let asked = || {
+                let relay = relay();
+                assert_eq!(relay.as_object().non_existent(), Ok(false), "{label}");
+                let is_a = relay.as_object().is_a("IDL:Cubit:1.0");
+                assert_eq!(is_a, Ok(false), "{label}");
+                assert_eq!(relay.as_object().validate_connection(), Ok(()), "{label}");
+            };
+            asked();
+            if let Some(answer) = answer {
+                let answer = answer.map(str::to_owned);
+                assert_eq!(who(&relay()), answer, "{label}");
+                continue;
+            }
+            thread::scope(|scope| {
+                let held = relay();
+                let call = scope.spawn(move || who(&held));
+                managed.until_held(1);
+                asked();
+                managed.manager.activate();
+                let answer = call.join().expect("no panic");
+                assert_eq!(answer.as_deref(), Ok("x"), "{label}");
+            });
+        }
+    }
+}
+
+#[test]
+fn a_request_in_progress_ends_normally_whatever_its_manager_object_or_adapter_enters() {
+    type Act = fn(&Managed);
+    // What becomes of the next request; nothing yet if it waits.
+    let rows: [(Act, Option<(ExceptionKind, u32, CompletionStatus)>); 5] = [
+        (|managed| managed.manager.hold_requests(), None),
+        (|managed| managed.manager.discard_requests(), Some(REFUSED)),
+        (|managed| managed.manager.deactivate(), Some(INACTIVE)),
+        (
+            |managed| managed.poa.deactivate_id("b").expect("it is active"),
+            Some(GONE),
+        ),
+        (|managed| managed.poa.destroy(), Some(GONE)),
+    ];
+    for (row, (act, refused)) in rows.into_iter().enumerate() {
+        let managed = Managed::serve(Orb::builder());
+        managed.manager.activate();
+        let (blocks, called, lets) = Blocks::new();
+        let own: Relay = (managed.poa.activate_with_id("b", blocks)).expect("there is room");
+        drop(own);
+        let [first, next] =
+            [0, 1].map(|_| client(&Orb::builder().build().expect("an ORB"), &managed.poa, "b"));
+        let call = move |relay: Relay| {
+            let called = relay.pass_on();
+            called.map_err(|it| (it.kind, it.minor, it.completed))
+        };
+        thread::scope(|scope| {
+            let first = scope.spawn(move || call(first));
+            called.recv_timeout(LONG).expect("it is called");
+            act(&managed);
+            if let Some(refused) = refused {
+                assert_eq!(call(next), Err(refused), "{row}");
+                lets.send(()).expect("it waits");
+                assert_eq!(first.join().expect("no panic"), Ok(Vec::new()), "{row}");
+                return;
+            }
+            let next = scope.spawn(move || call(next));
+            managed.until_held(1);
+            lets.send(()).expect("it waits");
+            assert_eq!(first.join().expect("no panic"), Ok(Vec::new()), "{row}");
+            managed.manager.activate();
+            lets.send(()).expect("the servant is there");
+            assert_eq!(next.join().expect("no panic"), Ok(Vec::new()), "{row}");
+        });
+    }
 }
 
 #[test]
