@@ -103,7 +103,8 @@ pub trait ClientRequestInterceptor: Send + Sync {
 ///
 /// The starting point runs on the thread that will call the servant, before the ORB looks for the object; a thread-local variable that it
 /// sets is there for the servant and for the calls that the servant makes. The ending point runs on the same thread, unless the reply is
-/// deferred ([`Responder`](crate::Responder)): then on the thread that answers. If an interceptor panics, the request ends with UNKNOWN.
+/// deferred ([`Responder`](crate::Responder)): then on the thread that answers. If the deadline passes before, that is the watchdog of the
+/// ORB, which must not wait: other calls have deadlines too. If an interceptor panics, the request ends with UNKNOWN.
 ///
 /// It does not see LocateRequests, nor requests that the ORB refuses earlier: because of their code sets, their deadlines, or full queues.
 pub trait ServerRequestInterceptor: Send + Sync {

@@ -7,6 +7,7 @@
 mod admission;
 pub(crate) mod clock;
 mod deadlines;
+mod deferred;
 mod expiry;
 mod faults;
 pub(crate) mod network;

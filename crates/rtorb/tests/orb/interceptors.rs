@@ -1184,6 +1184,38 @@ fn deferred_replies_are_seen_when_they_are_sent() {
 }
 
 #[test]
+fn a_deadline_is_seen_as_the_end_of_a_deferred_call() {
+    for (name, dispatch) in DispatchStrategy::ALL {
+        let served = Log::default();
+        let server = Orb::builder().dispatch(dispatch);
+        let ours = Ours::serve_as(server.server_interceptor(Seer::new("a", &served)));
+        let (lifts, taken) = channel();
+        let servant = Deferrer {
+            lifts: Mutex::new(lifts),
+        };
+        let winch: Winch = ours.poa.activate(Deferring(servant)).expect("room");
+        let client = build(Orb::builder());
+        let winch = Winch::unchecked_narrow(seen_by(&client, winch.as_object()));
+        let short = Duration::from_millis(20);
+        // On a busy host, a deadline may pass before the servant is called.
+        let responder = until("a call comes in time", || {
+            let late = winch.with_deadline(short).lift(1, "Ada");
+            assert!(late.is_err(), "{name}: nobody answers");
+            taken.recv_timeout(short).ok()
+        });
+        until("its end is seen", || {
+            let ended = "a send_exception lift TIMEOUT".to_owned();
+            served.take().contains(&ended).then_some(())
+        });
+        responder.reply((3, "up".to_owned()));
+        assert_eq!(winch.speed(), Ok(2.5), "{name}");
+        let later = served.take();
+        let answered = "a send_reply lift".to_owned();
+        assert!(!later.contains(&answered), "{name}: {later:?}");
+    }
+}
+
+#[test]
 fn contexts_are_bounded_and_each_id_is_added_once() {
     struct Adder;
     impl ClientRequestInterceptor for Adder {
