@@ -21,6 +21,7 @@ pub mod ledger;
 pub mod loopback;
 pub mod ours;
 pub mod pages;
+pub mod passed_sockets;
 pub mod peers;
 pub mod raw;
 pub mod recorder;

@@ -1,10 +1,14 @@
 //! A server in a process of its own, which a test kills: the program of the tests again, with an ignored test that serves.
 
+use crate::passed_sockets::command_with_sockets;
+use rustix::process::{Pid, Signal, kill_process};
 use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
+use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio, exit};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -25,17 +29,38 @@ impl ServerProcess {
     ///
     /// The process cannot be started.
     pub fn start(serving: &str, variables: &[(&str, &str)]) -> Self {
-        let program = std::env::current_exe().expect("this program");
-        let mut child = Command::new(program)
-            .args([serving, "--exact", "--ignored", "--nocapture"])
-            .envs(variables.iter().copied())
-            // It ends with us, too: then its input does.
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("a process");
+        let mut command = Command::new(this_program());
+        // It ends with us, too: then its input does.
+        command.stdin(Stdio::piped());
+        Self::begin(command, serving, variables)
+    }
+
+    /// The same with [one or two listening sockets](command_with_sockets). The server does not call [`end_with_the_test`]: it has no input.
+    ///
+    /// # Panics
+    ///
+    /// The process cannot be started.
+    pub fn start_with_sockets(
+        serving: &str,
+        variables: &[(&str, &str)],
+        sockets: Vec<(&'static str, OwnedFd)>,
+    ) -> Self {
+        let command = command_with_sockets(this_program(), sockets);
+        Self::begin(command, serving, variables)
+    }
+
+    fn begin(mut command: Command, serving: &str, variables: &[(&str, &str)]) -> Self {
+        command.args([serving, "--exact", "--ignored", "--nocapture"]);
+        command.envs(variables.iter().copied());
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("a process");
         let output = BufReader::new(child.stdout.take().expect("its output"));
         Self { child, output }
+    }
+
+    /// The number of the process.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Waits until the server [is ready](say_ready). Returns its reference.
@@ -56,6 +81,20 @@ impl ServerProcess {
         panic!("the server ended before it was ready: {said}");
     }
 
+    /// Ends it by SIGTERM, after which it must succeed.
+    ///
+    /// # Panics
+    ///
+    /// It has ended already, or fails.
+    pub fn end(&mut self) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).expect("it runs");
+        // It may print until it ends.
+        let mut said = String::new();
+        let _ = self.output.read_to_string(&mut said);
+        let status = self.child.wait().expect("ended");
+        assert!(status.success(), "{status}: {said}");
+    }
+
     /// Kills it by SIGKILL.
     ///
     /// # Panics
@@ -73,6 +112,10 @@ impl Drop for ServerProcess {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn this_program() -> PathBuf {
+    std::env::current_exe().expect("this program")
 }
 
 /// Has this process end when the test that started it does.

@@ -150,10 +150,11 @@ pub(crate) fn check_installed(sh: &Shell, package: &Path, folder: &Path) -> anyh
         .run()?;
     sh.remove_path(&placed)?;
     root.verify(&UNITS)?;
+    root.verify(&SOCKETS)?;
     check_naming(&root)?;
     check_events(&root)?;
-    // As an administrator does; the link goes with the package.
-    root.command(&["systemctl", "enable", UNITS[0]])
+    // As an administrator does; the links go with the package.
+    root.command(&["systemctl", "enable", UNITS[0], SOCKETS[1]])
         .ignore_stderr()
         .run()?;
     root.command(&["dpkg", "--no-triggers", "--purge", "rtorb"])
@@ -236,8 +237,10 @@ fn bare_root(sh: &Shell) -> anyhow::Result<Option<PathBuf>> {
 }
 
 const UNITS: [&str; 2] = ["rtorb-naming.service", "rtorb-events.service"];
+/// The optional units with the sockets of these services.
+const SOCKETS: [&str; 2] = ["rtorb-naming.socket", "rtorb-events.socket"];
 /// Files of the repository, and their places.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 8] = [
     (
         "packaging/systemd/rtorb-naming.service",
         "usr/lib/systemd/system/rtorb-naming.service",
@@ -245,6 +248,14 @@ const FILES: [(&str, &str); 6] = [
     (
         "packaging/systemd/rtorb-events.service",
         "usr/lib/systemd/system/rtorb-events.service",
+    ),
+    (
+        "packaging/systemd/rtorb-naming.socket",
+        "usr/lib/systemd/system/rtorb-naming.socket",
+    ),
+    (
+        "packaging/systemd/rtorb-events.socket",
+        "usr/lib/systemd/system/rtorb-events.socket",
     ),
     (
         "packaging/systemd/rtorb.conf",
@@ -287,6 +298,26 @@ mod tests {
             let has = |section: &str, line: &str| section.lines().any(|it| it == line);
             assert!(has(unit, "StartLimitIntervalSec=0"), "{unit}");
             assert!(has(service, "RestartSec=2"), "{service}");
+        }
+    }
+
+    /// Who enables the socket of a service has the same references as before.
+    #[test]
+    fn a_socket_is_where_its_service_listens_by_default() {
+        let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging");
+        let read = |file: String| std::fs::read_to_string(packaging.join(file)).expect("the file");
+        for (unit, name) in SOCKETS.into_iter().zip(["naming", "events"]) {
+            let text = read(format!("systemd/{unit}"));
+            let setting = |key: &str| {
+                let value = text.lines().find_map(|line| line.strip_prefix(key));
+                value.unwrap_or_else(|| panic!("{unit} has no {key}"))
+            };
+            let options = read(format!("debian/rtorb-{name}.default"));
+            let address = setting("ListenStream=");
+            let usual = format!("=\"--listen iiop://{address}\"");
+            assert!(options.contains(&usual), "{address}: {options}");
+            let inherited = format!("--listen inherited://{}\n", setting("FileDescriptorName="));
+            assert!(options.contains(&inherited), "{options}");
         }
     }
 }

@@ -24,8 +24,8 @@ use crate::supervisor;
 #[command(
     after_help = EXAMPLE,
     mut_arg("listen", |arg| arg.help(
-        "Endpoint to listen on: iiop://HOST:PORT, uiop:///PATH or shmiop:///PATH. May be given more than once [default: \
-         iiop://127.0.0.1:2811]"
+        "Endpoint to listen on: iiop://HOST:PORT, uiop:///PATH, shmiop:///PATH, or inherited://NAME for the sockets with that name which \
+         a service manager passed. May be given more than once [default: iiop://127.0.0.1:2811]"
     ))
 )]
 pub(crate) struct Locate {

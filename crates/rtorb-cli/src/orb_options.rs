@@ -109,8 +109,8 @@ pub(crate) const WITHOUT_TLS: &str = "this program was built without TLS: build 
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "ORB of a server")]
 pub(crate) struct ServerOptions {
-    /// Endpoint to listen on: iiop://HOST:PORT, ssliop://HOST:PORT (TLS), uiop:///PATH or shmiop:///PATH. May be given more than once [default: a free
-    /// port of the loopback interface].
+    /// Endpoint to listen on: iiop://HOST:PORT, ssliop://HOST:PORT (TLS), uiop:///PATH, shmiop:///PATH, or inherited://NAME for the sockets with
+    /// that name which a service manager passed. May be given more than once [default: a free port of the loopback interface].
     #[arg(long, value_name = "ENDPOINT")]
     listen: Vec<String>,
     /// Dispatch strategy: which thread calls the servant. Overrides the preset's.

@@ -18,9 +18,10 @@
 //! | a value that is made at its first use, without a wait | [`set_once::SetOnce`] |
 //! | words that one process writes and others read | [`shared_words::SharedWords`] |
 //! | a period, a time | [`timer`], [`clock`] |
+//! | listening sockets that a service manager passed | [`inherited::take_sockets`] |
 //! | SIGTERM and SIGINT as an event, SIGHUP as one | [`termination::Termination`], [`hangup::Hangup`] |
-//! | memory without page faults | [`memory`] |
 //! | SIGUSR1 as an event | [`user_signal::UserSignal`] |
+//! | memory without page faults | [`memory`] |
 //! | counting the locks of a path | `sync::lock_calls` (feature `count-locks`) |
 //!
 //! It is the only part of the ORB that depends on the operating system, sockets aside: `docs/reference/portability.md` lists what each module needs
@@ -43,6 +44,8 @@ pub mod clock;
 pub mod futex;
 pub mod hangup;
 mod indices;
+#[cfg(not(loom))]
+pub mod inherited;
 pub mod loan_state;
 pub mod memory;
 mod policy;
@@ -58,16 +61,16 @@ pub mod shared_memory;
 pub mod shared_words;
 #[cfg(simulation)]
 pub mod simulation;
+mod signal_handler;
 pub mod slab;
 pub mod socket;
 pub mod sync;
-mod signal_handler;
 pub mod termination;
 pub mod thread;
 pub mod timer;
+pub mod user_signal;
 pub mod waiting_word;
 
 pub use refused::cpu_group::CpuGroup;
-pub mod user_signal;
 pub use refused::user_namespace::is_in_inner_user_namespace;
 pub use refused::{Refused, Resource};

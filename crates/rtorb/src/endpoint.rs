@@ -1,5 +1,6 @@
-//! Endpoints of an ORB: TCP ports, UNIX sockets and shared memory.
+//! Endpoints of an ORB: TCP ports, UNIX sockets, shared memory, and sockets that a service manager passed.
 
+use core::fmt;
 use core::str::FromStr;
 use rtorb_os::set_once::SetOnce;
 use std::net::{IpAddr, Ipv6Addr};
@@ -11,27 +12,73 @@ pub use rtorb_core::endpoint::Endpoint;
 /// An endpoint to listen on, and the addresses to put into references instead of its own.
 ///
 /// `iiop://HOST:PORT`, `iiop://:PORT` (every interface), `ssliop://HOST:PORT` (TLS), `uiop:///PATH`, `shmiop:///PATH`; a version and `@` before the address, as TAO
-/// writes it, is accepted and ignored. Options follow an `iiop` or `ssliop` address behind `/`, joined by `&`:
+/// writes it, is accepted and ignored. `inherited://NAME` has the [`InheritedSockets`] with that name. Options follow an `iiop` or `ssliop`
+/// address or the name behind `/`, joined by `&`:
 ///
 /// * `publish=HOST:PORT`: references contain this address. Write it several times for several addresses; an IPv6 address stands in
 ///   brackets. Without `:PORT`, it is the port of the endpoint, and so with `hostname_in_ior=HOST`, which TAO has too.
-/// * `portspan=N`: listens on the first free one of N ports, from PORT on.
+/// * `portspan=N`: listens on the first free one of N ports, from PORT on. Not for `inherited`.
+/// * `ssliop`: the sockets are for TLS. For `inherited` alone.
 ///
 /// ```
 /// use rtorb::endpoint::ListenEndpoint;
 /// let listen: ListenEndpoint = "iiop://0.0.0.0:2809/publish=gate:12809".parse()?;
-/// assert_eq!(listen.endpoint.to_string(), "iiop://0.0.0.0:2809");
+/// assert_eq!(listen.address.to_string(), "iiop://0.0.0.0:2809");
+/// let listen: ListenEndpoint = "inherited://naming".parse()?;
+/// assert_eq!(listen.address.to_string(), "inherited://naming");
 /// # Ok::<(), rtorb::endpoint::EndpointError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListenEndpoint {
     /// Where to listen.
-    pub endpoint: Endpoint,
+    pub address: ListenAddress,
     /// The addresses for references if clients need others: behind NAT, in a container.
     pub published: Vec<PublishedAddress>,
     /// The number of ports to try, from that of the endpoint on.
     pub port_span: u16,
+}
+
+/// Where to listen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ListenAddress {
+    /// At this address: the ORB opens a socket there.
+    Endpoint(Endpoint),
+    /// At sockets that listen already.
+    Inherited(InheritedSockets),
+}
+
+impl fmt::Display for ListenAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Endpoint(endpoint) => endpoint.fmt(f),
+            Self::Inherited(sockets) => sockets.fmt(f),
+        }
+    }
+}
+
+/// The listening sockets with one name that a service manager passed to the process (socket activation, sd_listen_fds(3)): TCP and UNIX
+/// sockets.
+///
+/// The manager has opened them and keeps them, so clients can connect before the process serves and while it is started again: they
+/// wait. When the ORB ends, it accepts no more clients, and the sockets go on to listen. The addresses in references are those of the sockets.
+///
+/// An ORB takes a socket when its root adapter is made. Each socket is taken once in the life of the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InheritedSockets {
+    /// Their name (`FileDescriptorName=` of a `.socket` unit, LISTEN_FDNAMES); empty for all that are not taken yet.
+    pub name: String,
+    /// True for TLS over their TCP sockets.
+    pub is_secure: bool,
+}
+
+impl fmt::Display for InheritedSockets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let secure = if self.is_secure { "/ssliop" } else { "" };
+        write!(f, "inherited://{}{secure}", self.name)
+    }
 }
 
 /// An address that references contain.
@@ -44,27 +91,51 @@ pub struct PublishedAddress {
 }
 
 impl ListenEndpoint {
-    fn new(endpoint: Endpoint) -> Self {
+    fn new(address: ListenAddress) -> Self {
         Self {
-            endpoint,
+            address,
             published: Vec::new(),
             port_span: 1,
         }
     }
 
-    /// Applies an option of an `iiop` endpoint.
+    /// Returns the endpoint of a text behind `inherited://`.
+    fn inherited(text: &str) -> Result<Self, &'static str> {
+        let (name, options) = text.split_once('/').unwrap_or((text, ""));
+        let mut listen = Self::new(ListenAddress::Inherited(InheritedSockets {
+            name: name.to_owned(),
+            is_secure: false,
+        }));
+        listen.set_all(options)?;
+        Ok(listen)
+    }
+
+    /// Applies options that are joined by `&`.
+    fn set_all(&mut self, options: &str) -> Result<(), &'static str> {
+        let mut options = options.split('&').filter(|option| !option.is_empty());
+        options.try_for_each(|option| self.set(option))
+    }
+
     fn set(&mut self, option: &str) -> Result<(), &'static str> {
-        match option.split_once('=') {
-            Some(("hostname_in_ior", host)) => self.published.push(PublishedAddress {
+        match (option.split_once('='), &mut self.address) {
+            (Some(("hostname_in_ior", host)), _) => self.published.push(PublishedAddress {
                 host: host_alone(host)?,
                 port: None,
             }),
-            Some(("publish", address)) => self.published.push(published(address)?),
-            Some(("portspan", number)) => {
+            (Some(("publish", address)), _) => self.published.push(published(address)?),
+            (Some(("portspan", number)), ListenAddress::Endpoint(_)) => {
                 let span = number.parse().ok().filter(|span| *span > 0);
                 self.port_span = span.ok_or("portspan must be from 1 to 65535")?;
             }
-            _ => {
+            (None, ListenAddress::Inherited(sockets)) if option == "ssliop" => {
+                sockets.is_secure = true;
+            }
+            (_, ListenAddress::Inherited(_)) => {
+                return Err(
+                    "the options are publish=HOST:PORT, hostname_in_ior=HOST and ssliop, joined by &",
+                );
+            }
+            (_, ListenAddress::Endpoint(_)) => {
                 return Err(
                     "the options are publish=HOST:PORT, hostname_in_ior=HOST and portspan=N, joined by &",
                 );
@@ -73,18 +144,15 @@ impl ListenEndpoint {
         Ok(())
     }
 
-    fn check_span(&self) -> Result<(), &'static str> {
-        match self.endpoint {
-            Endpoint::Tcp { port: 0, .. } | Endpoint::Tls { port: 0, .. } if self.port_span > 1 => {
-                Err("portspan needs the first port: for port 0 the system chooses one")
-            }
-            Endpoint::Tcp { port, .. } | Endpoint::Tls { port, .. }
-                if port.checked_add(self.port_span - 1).is_none() =>
-            {
-                Err("portspan goes beyond port 65535")
-            }
-            _ => Ok(()),
+    /// Checks the ports from `port` on.
+    fn check_span(&self, port: u16) -> Result<(), &'static str> {
+        if port == 0 && self.port_span > 1 {
+            return Err("portspan needs the first port: for port 0 the system chooses one");
         }
+        if port.checked_add(self.port_span - 1).is_none() {
+            return Err("portspan goes beyond port 65535");
+        }
+        Ok(())
     }
 }
 
@@ -101,7 +169,7 @@ impl FromStr for ListenEndpoint {
             if path.is_empty() {
                 return Err(wrong("a path is missing"));
             }
-            Ok(Self::new(endpoint(path.into())))
+            Ok(Self::new(ListenAddress::Endpoint(endpoint(path.into()))))
         };
         if let Some(path) = text.strip_prefix("uiop://") {
             return with_path(path, |path| Endpoint::Unix { path });
@@ -109,12 +177,15 @@ impl FromStr for ListenEndpoint {
         if let Some(path) = text.strip_prefix("shmiop://") {
             return with_path(path, |path| Endpoint::SharedMemory { path });
         }
+        if let Some(name) = text.strip_prefix("inherited://") {
+            return Self::inherited(name).map_err(wrong);
+        }
         let (address, is_secure) = match text.strip_prefix("ssliop://") {
             Some(address) => (Some(address), true),
             None => (text.strip_prefix("iiop://"), false),
         };
         let address = address.ok_or(wrong(
-            "it must begin with iiop://, ssliop://, uiop:// or shmiop://",
+            "it must begin with iiop://, ssliop://, uiop://, shmiop:// or inherited://",
         ))?;
         let (address, options) = without_version(address)
             .split_once('/')
@@ -122,15 +193,13 @@ impl FromStr for ListenEndpoint {
         let (host, port) = split_port(without_version(address)).map_err(wrong)?;
         let host = if host.is_empty() { "0.0.0.0" } else { host };
         let host = host.to_owned();
-        let mut listen = Self::new(if is_secure {
+        let mut listen = Self::new(ListenAddress::Endpoint(if is_secure {
             Endpoint::Tls { host, port }
         } else {
             Endpoint::Tcp { host, port }
-        });
-        for option in options.split('&').filter(|option| !option.is_empty()) {
-            listen.set(option).map_err(wrong)?;
-        }
-        listen.check_span().map_err(wrong)?;
+        }));
+        listen.set_all(options).map_err(wrong)?;
+        listen.check_span(port).map_err(wrong)?;
         Ok(listen)
     }
 }
@@ -172,7 +241,7 @@ fn published(text: &str) -> Result<PublishedAddress, &'static str> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is not an endpoint: {reason}; endpoints are iiop://127.0.0.1:0, iiop://0.0.0.0:2809/publish=HOST:PORT, \
-     ssliop://0.0.0.0:2809, uiop:///run/server.sock and shmiop:///run/server.sock"
+     ssliop://0.0.0.0:2809, uiop:///run/server.sock, shmiop:///run/server.sock and inherited://NAME"
 )]
 pub struct EndpointError {
     text: String,
@@ -253,7 +322,13 @@ mod tests {
 
     #[test]
     fn endpoints_are_read_as_omniorb_and_tao_users_write_them() {
-        let endpoint = |text: &str| text.parse::<ListenEndpoint>().expect(text).endpoint;
+        let endpoint = |text: &str| {
+            let listen: ListenEndpoint = text.parse().expect(text);
+            match listen.address {
+                ListenAddress::Endpoint(endpoint) => endpoint,
+                ListenAddress::Inherited(sockets) => panic!("{sockets}"),
+            }
+        };
         assert_eq!(endpoint("iiop://127.0.0.1:0"), tcp("127.0.0.1", 0));
         assert_eq!(endpoint("iiop://1.2@board:2809"), tcp("board", 2809));
         assert_eq!(endpoint("iiop://[::1]:7"), tcp("::1", 7));
@@ -273,6 +348,39 @@ mod tests {
                 path: "/run/x.sock".into()
             }
         );
+    }
+
+    #[test]
+    fn sockets_of_a_service_manager_have_a_name_and_may_publish_other_addresses() {
+        let listen = |text: &str| text.parse::<ListenEndpoint>().expect(text);
+        for (text, name, is_secure) in [
+            ("inherited://naming", "naming", false),
+            ("inherited://", "", false),
+            ("inherited://rtorb.socket/ssliop", "rtorb.socket", true),
+        ] {
+            let sockets = InheritedSockets {
+                name: name.to_owned(),
+                is_secure,
+            };
+            let listen = listen(text);
+            assert_eq!(listen.address.to_string(), text);
+            assert_eq!(listen.address, ListenAddress::Inherited(sockets));
+        }
+        let listen = listen("inherited://naming/publish=gate:12809&ssliop&publish=wall");
+        assert_eq!(listen.address.to_string(), "inherited://naming/ssliop");
+        let published = listen.published.into_iter();
+        let published: Vec<_> = published.map(|it| (it.host, it.port)).collect();
+        let expected = [("gate".to_owned(), Some(12_809)), ("wall".to_owned(), None)];
+        assert_eq!(published, expected);
+        for wrong in [
+            "inherited://naming/portspan=2",
+            "inherited://naming/tls",
+            "inherited://naming/ssliop=yes",
+            "iiop://127.0.0.1:2809/ssliop",
+        ] {
+            let error = wrong.parse::<ListenEndpoint>().expect_err(wrong);
+            assert!(error.to_string().contains("the options are"), "{error}");
+        }
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Streams of bytes between two ORBs, and listening sockets.
 //!
 //! `tcp` and `unix` connect and listen; both result in a stream socket, so calls take the same path. The bytes of `shared_memory` go
-//! through memory beside its socket. `resolver` finds the addresses of host names for `tcp`.
+//! through memory beside its socket. `inherited` has listening sockets that a service manager opened. `resolver` finds the addresses of host
+//! names for `tcp`.
 
 mod carrier;
 mod identity;
+mod inherited;
 pub(crate) mod properties;
 pub(crate) mod resolver;
 pub(crate) mod shared_memory;
@@ -12,8 +14,10 @@ pub(crate) mod socket;
 pub(crate) mod tcp;
 pub(crate) mod unix;
 
+pub(crate) use inherited::InheritedSocketError;
+
 use crate::clock::monotonic_ns;
-use crate::endpoint::{Endpoint, ListenEndpoint, host_name};
+use crate::endpoint::{Endpoint, InheritedSockets, ListenEndpoint, host_name};
 use crate::interceptors::RequestPeer;
 use crate::realtime::{NetworkPriority, Protocol};
 use crate::security::{PeerIdentity, SecureLink, SecureListener, SecureTransport, SecurityReport};
@@ -588,9 +592,25 @@ pub(crate) struct Listener {
     /// The endpoints for references, if this is a TCP port.
     published: Vec<Endpoint>,
     options: SetOnce<ConnectionOptions>,
-    /// The socket file that this listener made.
-    file: Option<unix::SocketFile>,
+    owner: SocketOwner,
     ended: AtomicBool,
+}
+
+/// A non-blocking listening socket, its address, and who ends it.
+#[derive(Debug)]
+struct ListeningSocket {
+    socket: OwnedFd,
+    bound: Endpoint,
+    owner: SocketOwner,
+}
+
+/// Who opened a listening socket, and ends it.
+#[derive(Debug)]
+enum SocketOwner {
+    /// The listener, with the socket file that it made.
+    Listener(Option<unix::SocketFile>),
+    /// A service manager. Its copy of the socket listens on, and clients wait there for the next run of the server.
+    ServiceManager,
 }
 
 /// A port whose clients make a handshake before they are accepted.
@@ -625,6 +645,27 @@ impl Default for Securing {
     }
 }
 
+impl Securing {
+    /// Returns what secures ports; `PROTONOSUPPORT` if the ORB has nothing for that.
+    fn transport(&self) -> Result<&Arc<dyn SecureTransport>, Errno> {
+        self.transport.as_ref().ok_or(Errno::PROTONOSUPPORT)
+    }
+
+    /// Secures a listening TCP socket. Returns what is readable while a client waits, and the port.
+    fn secure(&self, socket: OwnedFd) -> Result<(OwnedFd, SecurePort), Errno> {
+        let transport = self.transport()?;
+        let report = Arc::clone(&self.report);
+        let clients = transport.listen(fcntl_dupfd_cloexec(&socket, 0)?, report)?;
+        let readiness = clients.readiness()?;
+        let port = SecurePort {
+            socket,
+            clients,
+            wants_client_certificate: transport.wants_client_certificate(),
+        };
+        Ok((readiness, port))
+    }
+}
+
 /// Options of accepted connections, from the protocol policy of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ConnectionOptions {
@@ -652,33 +693,72 @@ impl Listener {
         &self.published
     }
 
-    pub(crate) fn bind(listen: &ListenEndpoint, securing: &Securing) -> Result<Self, Errno> {
-        let mut secure = None;
-        let (socket, bound, file) = match &listen.endpoint {
+    /// Opens a socket at an address.
+    pub(crate) fn bind(
+        endpoint: &Endpoint,
+        listen: &ListenEndpoint,
+        securing: &Securing,
+    ) -> Result<Self, Errno> {
+        let (socket, bound, file) = match endpoint {
             Endpoint::Tcp { host, port } => {
                 let (socket, port) = tcp::listen(host, *port, listen.port_span)?;
                 let host = host.clone();
                 (socket, Endpoint::Tcp { host, port }, None)
             }
             Endpoint::Tls { host, port } => {
-                let transport = securing.transport.as_ref();
-                let transport = transport.ok_or(Errno::PROTONOSUPPORT)?;
+                securing.transport()?;
                 let (socket, port) = tcp::listen(host, *port, listen.port_span)?;
-                let report = Arc::clone(&securing.report);
-                let clients = transport.listen(fcntl_dupfd_cloexec(&socket, 0)?, report)?;
-                let readiness = clients.readiness()?;
-                secure = Some(SecurePort {
-                    socket,
-                    clients,
-                    wants_client_certificate: transport.wants_client_certificate(),
-                });
                 let host = host.clone();
-                (readiness, Endpoint::Tls { host, port }, None)
+                (socket, Endpoint::Tls { host, port }, None)
             }
             Endpoint::Unix { path } | Endpoint::SharedMemory { path } => {
                 let (socket, file) = unix::listen(path)?;
-                (socket, listen.endpoint.clone(), Some(file))
+                (socket, endpoint.clone(), Some(file))
             }
+        };
+        let listening = ListeningSocket {
+            socket,
+            bound,
+            owner: SocketOwner::Listener(file),
+        };
+        Self::new(listening, listen, securing)
+    }
+
+    /// Takes sockets that a service manager passed to the process: at least one.
+    pub(crate) fn inherit(
+        sockets: &InheritedSockets,
+        listen: &ListenEndpoint,
+        securing: &Securing,
+    ) -> Result<Vec<Self>, InheritedSocketError> {
+        if sockets.is_secure {
+            securing.transport()?;
+        }
+        let taken = inherited::take(sockets)?.into_iter();
+        let listeners = taken.map(|socket| Self::new(socket, listen, securing));
+        let listeners: Vec<_> = listeners.collect::<Result<_, Errno>>()?;
+        let mut published = listeners.iter().flat_map(Self::published);
+        if !listen.published.is_empty() && published.next().is_none() {
+            return Err(InheritedSocketError::NothingToPublish);
+        }
+        Ok(listeners)
+    }
+
+    fn new(
+        listening: ListeningSocket,
+        listen: &ListenEndpoint,
+        securing: &Securing,
+    ) -> Result<Self, Errno> {
+        let ListeningSocket {
+            socket,
+            bound,
+            owner,
+        } = listening;
+        let (socket, secure) = match &bound {
+            Endpoint::Tls { .. } => {
+                let (readiness, port) = securing.secure(socket)?;
+                (readiness, Some(port))
+            }
+            _ => (socket, None),
         };
         Ok(Self {
             socket,
@@ -686,7 +766,7 @@ impl Listener {
             published: published(listen, &bound),
             bound,
             options: SetOnce::new(),
-            file,
+            owner,
             ended: AtomicBool::new(false),
         })
     }
@@ -727,6 +807,10 @@ impl Listener {
 
     /// Accepts one waiting connection. Fails with `AGAIN` if there is none.
     pub(crate) fn accept(&self, memory: &shared_memory::Settings) -> Result<Stream, Errno> {
+        // A socket that was shut accepts nobody. That of a service manager is not shut.
+        if self.ended.load(Ordering::Acquire) {
+            return Err(Errno::INVAL);
+        }
         if let Some(port) = &self.secure {
             let (socket, link) = port.clients.accept()?;
             self.set_up(&socket)?;
@@ -752,20 +836,22 @@ impl Listener {
         }
     }
 
-    /// Stops listening. If the socket stayed open, clients would connect and never be served.
+    /// Stops listening. If its own socket stayed open, clients would connect and never be served.
     pub(crate) fn end(&self) {
         if self.ended.swap(true, Ordering::AcqRel) {
             return;
         }
         // Before the shutdown: while this socket listens, no other server replaces its file.
-        if let Some(file) = &self.file {
+        if let SocketOwner::Listener(Some(file)) = &self.owner {
             file.remove();
         }
         if let Some(port) = &self.secure {
             port.clients.end();
         }
-        // It fails only if the socket does not listen, and then there is nothing to do.
-        let _ = calls::shutdown(self.listening(), Shutdown::Both);
+        if matches!(self.owner, SocketOwner::Listener(_)) {
+            // It fails only if the socket does not listen, and then there is nothing to do.
+            let _ = calls::shutdown(self.listening(), Shutdown::Both);
+        }
     }
 }
 
@@ -812,8 +898,12 @@ mod tests {
     #[test]
     fn a_connection_that_comes_in_is_set_up_as_the_policy_says() {
         let listen = "iiop://127.0.0.1:0".parse().expect("legal");
-        let listener =
-            Listener::bind(&listen, &Securing::default()).expect("loopback has a free port");
+        let endpoint = Endpoint::Tcp {
+            host: "127.0.0.1".to_owned(),
+            port: 0,
+        };
+        let listener = Listener::bind(&endpoint, &listen, &Securing::default());
+        let listener = listener.expect("loopback has a free port");
         let Endpoint::Tcp { host, port } = &listener.bound else {
             panic!("{:?}", listener.bound);
         };

@@ -23,8 +23,8 @@ use crate::supervisor;
 /// -ORBInitialPort.
 #[derive(Debug, Args)]
 #[command(mut_arg("listen", |arg| arg.help(
-    "Endpoint to listen on: iiop://HOST:PORT, uiop:///PATH or shmiop:///PATH. May be given more than once [default: \
-     iiop://127.0.0.1:2809]"
+    "Endpoint to listen on: iiop://HOST:PORT, uiop:///PATH, shmiop:///PATH, or inherited://NAME for the sockets with that name which a \
+     service manager passed. May be given more than once [default: iiop://127.0.0.1:2809]"
 )))]
 pub(super) struct Serve {
     /// File that stores the names; it is made if it does not exist. A change that was acknowledged to a client is in the file,

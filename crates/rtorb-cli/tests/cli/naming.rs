@@ -5,9 +5,12 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rtorb_tests::loopback::{own_address, own_endpoint};
+use rtorb_tests::passed_sockets::{command_with_sockets, until_a_client_waits};
+use rtorb_tests::running::{outcome_of, until};
 use rustix::process::Signal;
 
 use crate::support::{CubitServer, PATIENT, Running, json, rtorb, within};
@@ -460,6 +463,73 @@ fn a_port_that_is_taken_is_told_and_no_store_is_made() {
     assert!(!store.exists());
     let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
     for words in [&port.to_string(), "listening on", "free"] {
+        assert!(said.contains(words), "{words} in {said}");
+    }
+}
+
+/// The test has the socket, as a service manager has it.
+#[test]
+fn clients_wait_at_a_passed_socket_until_the_service_runs_and_references_outlive_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let [store, ior_file] = ["names.redb", "names.ior"].map(|name| folder.path().join(name));
+    let socket = TcpListener::bind(own_address()).unwrap();
+    let serve = || {
+        let own = socket.try_clone().unwrap().into();
+        let mut command = command_with_sockets(
+            assert_cmd::cargo::cargo_bin!("rtorb"),
+            vec![("naming", own)],
+        );
+        command.args(["naming", "serve", "--listen", "inherited://naming"]);
+        command.arg("--store").arg(&store);
+        command.arg("--ior-file").arg(&ior_file);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        Running(command.spawn().unwrap())
+    };
+    // Runs a client that has connected before the service is started.
+    let serve_waiting = |arguments: &[&str], root: &str| {
+        thread::scope(|scope| {
+            let client = scope.spawn(move || {
+                let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rtorb"));
+                command.arg("naming").args(arguments).args(PATIENT);
+                outcome_of(command.args(["--name-service", root]))
+            });
+            until_a_client_waits(&socket);
+            assert!(!client.is_finished());
+            let service = serve();
+            let told = client.join().unwrap().expect("the service answers");
+            let written = || fs::read_to_string(&ior_file).ok();
+            (service, told, until("it writes its reference", written))
+        })
+    };
+    let address = socket.local_addr().unwrap();
+    let place = format!("corbaloc:iiop:1.2@{address}/NameService");
+    let bind = ["bind", "plant/drive", SOMEBODY, "--parents"];
+    let (mut service, _, first) = serve_waiting(&bind, &place);
+    service.signal(Signal::KILL);
+    assert_eq!(service.ended(), None);
+    fs::remove_file(&ior_file).unwrap();
+
+    let resolve = ["resolve", "plant/drive"];
+    let (mut service, kept, second) = serve_waiting(&resolve, first.trim());
+    assert_eq!(second, first);
+    service.signal(Signal::TERM);
+    assert_eq!(service.ended(), Some(0));
+    fs::remove_file(&ior_file).unwrap();
+
+    let (mut service, again, _) = serve_waiting(&resolve, first.trim());
+    assert_eq!(again, kept);
+    service.signal(Signal::TERM);
+    assert_eq!(service.ended(), Some(0));
+}
+
+#[test]
+fn without_a_service_manager_it_says_how_to_get_its_socket() {
+    let mut serve = rtorb();
+    serve.args(["naming", "serve", "--listen", "inherited://naming"]);
+    serve.env_remove("LISTEN_FDS").env_remove("LISTEN_PID");
+    let assert = serve.assert().code(1);
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    for words in ["listening on inherited://naming", "LISTEN_FDS", ".socket"] {
         assert!(said.contains(words), "{words} in {said}");
     }
 }

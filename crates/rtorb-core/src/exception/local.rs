@@ -87,6 +87,10 @@ local! {
         /// An endpoint needs a certificate.
         NO_SERVER_CERTIFICATE = RTORB | 0x12,
             "a server over TLS needs a certificate with its key: give -ORBTlsCertificate and -ORBTlsKey (`rtorb keys server` makes both)";
+        /// An endpoint has no socket of a service manager.
+        NO_INHERITED_SOCKET = RTORB | 0x13,
+            "an endpoint inherited://NAME takes listening TCP and UNIX sockets that a service manager passes: have a .socket unit with \
+             Accept=no and FileDescriptorName=NAME start the program, and write inherited://NAME once";
     }
     ObjAdapter {
         /// The adapter's manager is inactive (the standard's code 1).

@@ -87,7 +87,7 @@ impl Pools {
         pool: ThreadpoolId,
         lane: usize,
     ) -> Result<Vec<Listener>, SystemException> {
-        self.bind(&self.lane_endpoints.of_lane(&self.listen, pool, lane))
+        self.bind(&self.lane_endpoints.of_lane(&self.listen, pool, lane)?)
     }
 
     /// Opens listening endpoints.

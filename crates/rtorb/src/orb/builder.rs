@@ -194,8 +194,8 @@ impl OrbBuilder {
         &self.remaining_arguments
     }
 
-    /// Listens on an endpoint, for example `iiop://127.0.0.1:0`, `uiop:///run/server.sock` or `shmiop:///run/memory.sock`; call it
-    /// again for more endpoints.
+    /// Listens on an endpoint, for example `iiop://127.0.0.1:0`, `uiop:///run/server.sock`, `shmiop:///run/memory.sock`, or
+    /// `inherited://NAME` for [sockets of a service manager](crate::endpoint::InheritedSockets); call it again for more endpoints.
     ///
     /// Without an endpoint, a server listens on the loopback interface, on a port that the system chooses.
     #[must_use]

@@ -150,7 +150,7 @@ settings! {
         tls_required: Option<bool> => TlsRequired "yes|no" by yes_or_no,
         /// TLS: what a server asks of its clients.
         tls_clients: Option<ClientCertificates> => TlsClients "required|optional|none" by text,
-        /// Endpoints of the server, and of the first lane of its own pool. `ssliop://HOST:PORT` is one over TLS. `iiop://HOST:PORT/publish=HOST:PORT` puts that address into references, `portspan=N` takes the first free one of N ports, and `&` joins such options.
+        /// Endpoints of the server, and of the first lane of its own pool. `ssliop://HOST:PORT` is one over TLS. `iiop://HOST:PORT/publish=HOST:PORT` puts that address into references, `portspan=N` takes the first free one of N ports, and `&` joins such options. `inherited://NAME` takes the sockets with that name which a service manager passed (socket activation).
         listen: Option<Vec<ListenEndpoint>> => ListenEndpoints "ENDPOINT[;ENDPOINT...]" by endpoints,
         /// Endpoint of a lane: pool and lane, `*` is any. The option accepts TAO's form with two arguments too.
         #[serde(deserialize_with = "lane_endpoints")]

@@ -356,6 +356,7 @@ mod tests {
             let endpoints = builder(arguments).config.lane_endpoints;
             let endpoints = endpoints.expect("an endpoint of a lane");
             let of_lane = endpoints.of_lane(&[], crate::realtime::ThreadpoolId(1), 0);
+            let of_lane = of_lane.expect("the lane has an endpoint");
             let expected = "iiop://127.0.0.1:2810".parse().expect("an endpoint");
             assert_eq!(of_lane, [expected], "{arguments:?}");
         }

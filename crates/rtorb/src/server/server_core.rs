@@ -8,13 +8,13 @@ use super::listeners::Server;
 use super::object_table::ObjectTable;
 use super::servant::AdapterActivation;
 use crate::connection::WeakClient;
-use crate::endpoint::{Endpoint, ListenEndpoint};
+use crate::endpoint::{Endpoint, InheritedSockets, ListenAddress, ListenEndpoint};
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
 use crate::limits::Limits;
 use crate::realtime::{RtCore, ThreadpoolId};
 use crate::thread_state;
 use crate::timing::TimingCounters;
-use crate::transport::{Listener, Securing, shared_memory};
+use crate::transport::{InheritedSocketError, Listener, Securing, shared_memory};
 use crate::warning::Warnings;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -213,21 +213,46 @@ pub(crate) fn bind(
     endpoints: &[ListenEndpoint],
     securing: &Securing,
 ) -> Result<Vec<Listener>, SystemException> {
-    let bind = |listen: &ListenEndpoint| {
-        Listener::bind(listen, securing).map_err(|errno| not_opened(Some(&listen.endpoint), errno))
-    };
-    endpoints.iter().map(bind).collect()
+    let mut listeners = Vec::new();
+    for listen in endpoints {
+        match &listen.address {
+            ListenAddress::Endpoint(endpoint) => {
+                let listener = Listener::bind(endpoint, listen, securing);
+                listeners.push(listener.map_err(|errno| not_opened(Some(endpoint), errno))?);
+            }
+            ListenAddress::Inherited(sockets) => {
+                let inherited = Listener::inherit(sockets, listen, securing);
+                listeners.extend(inherited.map_err(|error| not_inherited(sockets, &error))?);
+            }
+        }
+    }
+    Ok(listeners)
 }
 
 /// INITIALIZE with the error of the host.
 pub(crate) fn not_opened(endpoint: Option<&Endpoint>, errno: Errno) -> SystemException {
-    let exception = match errno {
-        Errno::PROTONOSUPPORT => local::NO_TLS,
-        Errno::OPNOTSUPP => local::NO_SERVER_CERTIFICATE,
-        _ => ExceptionKind::Initialize.into(),
-    };
+    let exception = lack_of_tls(errno).unwrap_or(ExceptionKind::Initialize.into());
     exception.with_cause(Cause {
         endpoint: endpoint.cloned().map(Arc::new),
         ..Cause::host(Phase::Listen, errno)
     })
+}
+
+/// INITIALIZE with the reason why sockets of a service manager are not used.
+fn not_inherited(sockets: &InheritedSockets, error: &InheritedSocketError) -> SystemException {
+    let lack = match error {
+        InheritedSocketError::Host(errno) => lack_of_tls(*errno),
+        _ => None,
+    };
+    let exception = lack.unwrap_or(local::NO_INHERITED_SOCKET);
+    exception.with_detail(format!("listening on {sockets}: {error}"))
+}
+
+/// The exception for an error of the secure transport of an ORB.
+fn lack_of_tls(errno: Errno) -> Option<SystemException> {
+    match errno {
+        Errno::PROTONOSUPPORT => Some(local::NO_TLS),
+        Errno::OPNOTSUPP => Some(local::NO_SERVER_CERTIFICATE),
+        _ => None,
+    }
 }

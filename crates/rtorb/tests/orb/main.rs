@@ -18,6 +18,7 @@ mod deferred_replies;
 mod dispatch_conformance;
 mod distributable_threads;
 mod enforcement;
+mod inherited_sockets;
 mod interceptors;
 mod lane_threads;
 mod live_changes;

@@ -1,6 +1,7 @@
 //! The listening endpoints of the lanes of a pool.
 
-use crate::endpoint::{Endpoint, ListenEndpoint, PublishedAddress};
+use crate::endpoint::{Endpoint, ListenAddress, ListenEndpoint, PublishedAddress};
+use crate::exception::{SystemException, local};
 use crate::realtime::ThreadpoolId;
 use std::path::{Path, PathBuf};
 
@@ -41,13 +42,17 @@ impl LaneEndpoints {
     /// The endpoints of a lane: those that were set for it. Otherwise, the first lane of the ORB's own pool has the endpoints of
     /// the ORB, and every other lane has a derived endpoint for each of these.
     ///
-    /// For a TCP endpoint, the system chooses another port of that host. For a path, `.pPOOLlLANE` is added.
+    /// For a TCP endpoint, the system chooses another port of that host. For a path, `.pPOOLlLANE` is added. Nothing is derived from
+    /// sockets of a service manager.
+    ///
+    /// # Errors
+    /// INITIALIZE for a lane that has no endpoint because of that.
     pub(crate) fn of_lane(
         &self,
         orb_endpoints: &[ListenEndpoint],
         pool: ThreadpoolId,
         lane: usize,
-    ) -> Vec<ListenEndpoint> {
+    ) -> Result<Vec<ListenEndpoint>, SystemException> {
         let given: Vec<_> = self
             .given
             .iter()
@@ -56,8 +61,8 @@ impl LaneEndpoints {
             .map(|given| given.endpoint.clone())
             .collect();
         match (given.is_empty(), pool, lane) {
-            (false, ..) => given,
-            (true, ThreadpoolId::OWN, 0) => orb_endpoints.to_vec(),
+            (false, ..) => Ok(given),
+            (true, ThreadpoolId::OWN, 0) => Ok(orb_endpoints.to_vec()),
             (true, ..) => {
                 let beside = orb_endpoints.iter();
                 beside.map(|listen| beside_it(listen, pool, lane)).collect()
@@ -73,8 +78,21 @@ fn number_or_any(text: &str) -> Option<Option<u32>> {
     }
 }
 
-fn beside_it(listen: &ListenEndpoint, pool: ThreadpoolId, lane: usize) -> ListenEndpoint {
-    let endpoint = match &listen.endpoint {
+fn beside_it(
+    listen: &ListenEndpoint,
+    pool: ThreadpoolId,
+    lane: usize,
+) -> Result<ListenEndpoint, SystemException> {
+    let endpoint = match &listen.address {
+        ListenAddress::Endpoint(endpoint) => endpoint,
+        ListenAddress::Inherited(sockets) => {
+            return Err(local::NO_INHERITED_SOCKET.with_detail(format!(
+                "lane {lane} of pool {pool} has no endpoint beside {sockets}: give it one by \
+                 -ORBLaneListenEndpoints {pool}:{lane}=ENDPOINT, or by [[lane_endpoints]] of a configuration file"
+            )));
+        }
+    };
+    let endpoint = match endpoint {
         Endpoint::Tcp { host, .. } => Endpoint::Tcp {
             host: host.clone(),
             port: 0,
@@ -100,11 +118,11 @@ fn beside_it(listen: &ListenEndpoint, pool: ThreadpoolId, lane: usize) -> Listen
             });
         }
     }
-    ListenEndpoint {
-        endpoint,
+    Ok(ListenEndpoint {
+        address: ListenAddress::Endpoint(endpoint),
         published,
         port_span: 1,
-    }
+    })
 }
 
 fn path_beside(path: &Path, pool: ThreadpoolId, lane: usize) -> PathBuf {
@@ -121,8 +139,18 @@ mod tests {
         text.parse().expect("an endpoint")
     }
 
+    fn of_lane(
+        given: &LaneEndpoints,
+        orb: &[ListenEndpoint],
+        pool: ThreadpoolId,
+        lane: usize,
+    ) -> Vec<ListenEndpoint> {
+        let endpoints = given.of_lane(orb, pool, lane);
+        endpoints.expect("the lane has endpoints")
+    }
+
     fn texts(endpoints: &[ListenEndpoint]) -> Vec<String> {
-        let text = |listen: &ListenEndpoint| listen.endpoint.to_string();
+        let text = |listen: &ListenEndpoint| listen.address.to_string();
         endpoints.iter().map(text).collect()
     }
 
@@ -132,7 +160,7 @@ mod tests {
             listen("iiop://127.0.0.1:2809/publish=gate:12809&publish=wall&publish=gate:12810"),
             listen("uiop:///run/x.sock"),
         ];
-        let lane = LaneEndpoints::default().of_lane(&orb, ThreadpoolId(1), 2);
+        let lane = of_lane(&LaneEndpoints::default(), &orb, ThreadpoolId(1), 2);
         assert_eq!(
             texts(&lane),
             ["iiop://127.0.0.1:0", "uiop:///run/x.sock.p1l2"]
@@ -146,13 +174,32 @@ mod tests {
     fn the_first_lane_of_the_own_pool_has_the_endpoints_of_the_orb_unless_it_is_given_others() {
         let orb = [listen("iiop://127.0.0.1:2809")];
         let mut given = LaneEndpoints::default();
-        let first = given.of_lane(&orb, ThreadpoolId::OWN, 0);
+        let first = of_lane(&given, &orb, ThreadpoolId::OWN, 0);
         assert_eq!(texts(&first), ["iiop://127.0.0.1:2809"]);
         given
             .add("0:0", listen("iiop://127.0.0.1:1000"))
             .expect("0:0");
-        let first = given.of_lane(&orb, ThreadpoolId::OWN, 0);
+        let first = of_lane(&given, &orb, ThreadpoolId::OWN, 0);
         assert_eq!(texts(&first), ["iiop://127.0.0.1:1000"]);
+    }
+
+    #[test]
+    fn a_lane_beside_sockets_of_a_service_manager_needs_an_endpoint_of_its_own() {
+        let orb = [listen("inherited://naming")];
+        let mut given = LaneEndpoints::default();
+        let first = of_lane(&given, &orb, ThreadpoolId::OWN, 0);
+        assert_eq!(texts(&first), ["inherited://naming"]);
+        let refused = given.of_lane(&orb, ThreadpoolId::OWN, 1);
+        let refused = refused.expect_err("it has no socket").to_string();
+        assert!(
+            refused.contains("-ORBLaneListenEndpoints 0:1=ENDPOINT"),
+            "{refused}"
+        );
+        given
+            .add("0:1", listen("inherited://urgent"))
+            .expect("0:1 is a lane");
+        let second = of_lane(&given, &orb, ThreadpoolId::OWN, 1);
+        assert_eq!(texts(&second), ["inherited://urgent"]);
     }
 
     #[test]
@@ -163,7 +210,7 @@ mod tests {
             given.add(which, endpoint).expect(which);
         }
         let orb = [listen("iiop://127.0.0.1:0")];
-        let of_lane = |pool, lane| texts(&given.of_lane(&orb, ThreadpoolId(pool), lane));
+        let of_lane = |pool, lane| texts(&of_lane(&given, &orb, ThreadpoolId(pool), lane));
         assert_eq!(
             of_lane(1, 0),
             ["iiop://127.0.0.1:1000", "iiop://127.0.0.1:1001"]
