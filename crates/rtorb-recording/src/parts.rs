@@ -382,32 +382,18 @@ impl<'a> Divider<'a> {
                 );
                 (Cause::Preempted, what)
             }
-            Doing::Kept { cpu, by: 0, .. } => (
-                Cause::Kernel,
-                format!(
-                    "CPU {cpu} of {} was idle: not yet awake, held by a hypervisor, or not for real-time threads any more (sched_rt_runtime_us)",
-                    host.name
-                ),
-            ),
-            Doing::Kept {
-                cpu,
-                by,
-                is_given: true,
-            } => {
-                let what = format!(
-                    "the kernel gave CPU {cpu} of {} to {}, an ordinary thread, while a real-time thread could run: that is its fair server, or \
-                     before Linux 6.12 its limit of real-time threads. `rtorb check` says how to end that (rt-throttling)",
-                    host.name,
-                    named(by)
-                );
-                (Cause::Kernel, what)
-            }
-            Doing::Kept { cpu, by, .. } => {
-                let what = format!(
-                    "the kernel did not take CPU {cpu} of {} from {}, which is less urgent",
-                    host.name,
-                    named(by)
-                );
+            Doing::Kept { cpu, by, is_given } => {
+                let cpu = format!("CPU {cpu} of {}", host.name);
+                let what = match (by, is_given) {
+                    (0, _) => format!(
+                        "{cpu} was idle: not yet awake, held by a hypervisor, or not for real-time threads any more (sched_rt_runtime_us)"
+                    ),
+                    (_, true) => format!("the kernel gave {cpu} to {}, {FAIR_SERVER}", named(by)),
+                    (_, false) => format!(
+                        "the kernel did not take {cpu} from {}, which is less urgent",
+                        named(by)
+                    ),
+                };
                 (Cause::Kernel, what)
             }
             Doing::PageFault => (Cause::PageFault, "page faults".to_owned()),
@@ -544,6 +530,9 @@ pub(crate) fn time(ns: u64) -> String {
     rounded(ns as f64)
 }
 
+/// What it means that the kernel switches to an ordinary thread while a real-time thread can run.
+const FAIR_SERVER: &str = "an ordinary thread, while a real-time thread could run: that is its fair server, or before Linux 6.12 its limit of real-time \
+                           threads. `rtorb check` says how to end that (rt-throttling)";
 /// How many calls are looked at for those that a thread executed in a time.
 const EXECUTED_MAX: usize = 10_000;
 /// The depth of calls within servants that is looked at.

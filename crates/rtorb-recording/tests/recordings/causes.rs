@@ -19,7 +19,7 @@ fn cause(planted: Planted) -> Cause {
         Planted::FullQueue => Cause::Queue,
         Planted::SlowNetwork => Cause::Network,
         Planted::PageFault => Cause::PageFault,
-        Planted::Interrupt | Planted::KernelSection => Cause::Kernel,
+        Planted::Interrupt | Planted::KernelSection | Planted::FairServer => Cause::Kernel,
     }
 }
 
@@ -62,6 +62,10 @@ fn the_evidence_names_who_it_was() {
     );
     assert!(words(Planted::FullQueue).contains("while its thread executed bulk"));
     assert!(words(Planted::KernelSection).contains("lazy (301), which is less urgent"));
+    let fair_server = words(Planted::FairServer);
+    for said in ["CPU 1 of plant to lazy (301)", "fair server", "rtorb check"] {
+        assert!(fair_server.contains(said), "{fair_server}");
+    }
     assert!(words(Planted::LongerExecution).contains("get in server"));
     assert!(words(Planted::Interrupt).contains("interrupt handlers on CPU 1"));
 }

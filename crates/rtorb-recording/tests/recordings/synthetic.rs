@@ -26,9 +26,11 @@ pub(crate) enum Planted {
     PageFault,
     Interrupt,
     KernelSection,
+    /// The kernel preempts the servant's thread for an ordinary one.
+    FairServer,
 }
 
-pub(crate) const PLANTED: [Planted; 8] = [
+pub(crate) const PLANTED: [Planted; 9] = [
     Planted::BusyNeighbourOfReader,
     Planted::LongerExecution,
     Planted::BusyNeighbour,
@@ -37,6 +39,7 @@ pub(crate) const PLANTED: [Planted; 8] = [
     Planted::PageFault,
     Planted::Interrupt,
     Planted::KernelSection,
+    Planted::FairServer,
 ];
 
 /// The priority of a thread, as the kernel counts.
@@ -251,6 +254,10 @@ impl Made {
             Planted::BusyNeighbour => {
                 self.event(1, middle_ns, switched(WORKER, true, BUSY));
                 self.event(1, after_ns, switched(BUSY, false, WORKER));
+            }
+            Planted::FairServer => {
+                self.event(1, middle_ns, switched(WORKER, true, LAZY));
+                self.event(1, after_ns, switched(LAZY, true, WORKER));
             }
             Planted::Interrupt => {
                 self.event(1, middle_ns, TraceEventKind::InterruptBegan);
