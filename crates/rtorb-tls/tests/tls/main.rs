@@ -5,6 +5,7 @@ mod authority;
 mod calls;
 mod certificates;
 mod faults;
+mod inherited;
 mod page;
 mod pki;
 mod references;
