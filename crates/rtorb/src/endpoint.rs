@@ -70,7 +70,7 @@ impl fmt::Display for ListenAddress {
 pub struct InheritedSockets {
     /// Their name (`FileDescriptorName=` of a `.socket` unit, LISTEN_FDNAMES); empty for all that are not taken yet.
     pub name: String,
-    /// True for TLS over their TCP sockets.
+    /// True for TLS over them. Then all are TCP sockets.
     pub is_secure: bool,
 }
 
