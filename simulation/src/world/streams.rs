@@ -122,7 +122,7 @@ impl Files {
         let (mut at_ns, to) = (stream.last_arrival_ns, stream.peer);
         core.trace(|| {
             format!(
-                "sends {count} bytes on {id}: {:?}",
+                "sends {count} bytes on {id}, of which {passed} pass: {:?}",
                 String::from_utf8_lossy(&bytes[..count.min(60)])
             )
         });
