@@ -121,7 +121,7 @@ pub(crate) const PLANTS: &[Plant] = &[
         name: "help-unwanted",
         what: "does not say that a lane wants a thread",
         system: "lanes",
-        seeds: 1000,
+        seeds: 5000,
     },
     Plant {
         name: "helper-unrung",
@@ -175,7 +175,7 @@ pub(crate) const PLANTS: &[Plant] = &[
         name: "found-store-unsynced",
         what: "does not make the name of a store stable that another service has made",
         system: "naming",
-        seeds: 5000,
+        seeds: 10000,
     },
     Plant {
         name: "late-change-denied",

@@ -249,6 +249,7 @@ fn storm(server: &HoldingServer, plan: Plan, breaks: bool, random: &mut Random) 
     if !breaks {
         // Requests of clients that have given up leave with their connections.
         server.await_held(0, "an active manager holds requests");
+        HoldingServer::await_gone();
     }
     ended
 }
@@ -362,15 +363,34 @@ fn leave(target: &RawTarget, mut random: Random, first: u32) -> Vec<CallEnd> {
 impl HoldingServer {
     /// Waits until so many requests are held.
     fn await_held(&self, count: u32, else_what: &str) {
-        // A client that does not read has its send timeout.
-        const PATIENCE: Duration = Duration::from_secs(10);
-        let until_ns = world::now_ns() + PATIENCE.as_nanos() as u64;
-        while self.manager.held_requests() != count {
-            if world::now_ns() > until_ns {
-                let held = self.manager.held_requests();
-                fail(&format!("{else_what}: {held} are held instead of {count}"));
-            }
-            thread::sleep(Duration::from_micros(200));
+        if !comes_true(|| self.manager.held_requests() == count) {
+            let held = self.manager.held_requests();
+            fail(&format!("{else_what}: {held} are held instead of {count}"));
         }
     }
+
+    /// Waits until the connections of all clients have ended: no request of theirs waits in a lane, or is held later.
+    fn await_gone() {
+        let count = || world::with(|world| world.files.count_served());
+        if !comes_true(|| count() == 0) {
+            let open = count();
+            fail(&format!(
+                "{open} connections of clients that are gone are open"
+            ));
+        }
+    }
+}
+
+/// Waits for a condition; false if it does not come true.
+fn comes_true(holds: impl Fn() -> bool) -> bool {
+    // A client that does not read has its send timeout.
+    const PATIENCE: Duration = Duration::from_secs(10);
+    let until_ns = world::now_ns() + PATIENCE.as_nanos() as u64;
+    while !holds() {
+        if world::now_ns() > until_ns {
+            return false;
+        }
+        thread::sleep(Duration::from_micros(200));
+    }
+    true
 }

@@ -9,12 +9,18 @@ use rtorb_wire::giop::{
     SystemExceptionBody, Version,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::io::{Read, Write};
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
+use std::io::Read;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// The largest message that it sends or understands.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
+
+/// How long it waits for room to send: longer than a server keeps a client from which it does not read. A network that loses all bytes tells
+/// nobody; TCP gives up after a quarter of an hour.
+const ROOM_MAX: Duration = Duration::from_secs(30);
 
 /// An object as a client without an ORB knows it.
 #[derive(Clone, Debug)]
@@ -118,6 +124,7 @@ impl RawOutcome {
 pub(super) struct RawClient {
     socket: TcpStream,
     received: Vec<u8>,
+    received_bytes: usize,
     has_ended: bool,
 }
 
@@ -128,13 +135,29 @@ impl RawClient {
         Some(Self {
             socket,
             received: Vec::new(),
+            received_bytes: 0,
             has_ended: false,
         })
     }
 
-    /// Sends all bytes, and waits for room. Returns false if the connection has ended.
+    /// Sends all bytes, and waits for room. Returns false if the connection has ended, or has no room for [`ROOM_MAX`].
     pub(super) fn send(&mut self, bytes: &[u8]) -> bool {
-        self.socket.write_all(bytes).is_ok()
+        const AT_ONCE: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
+        let until_ns = world::now_ns() + ROOM_MAX.as_nanos() as u64;
+        let mut left = bytes;
+        while !left.is_empty() {
+            match send(&self.socket, left, AT_ONCE) {
+                Ok(count) => left = &left[count..],
+                Err(Errno::AGAIN) if self.await_event(PollFlags::OUT, until_ns) => {}
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    /// All bytes that it has read.
+    pub(super) fn received_bytes(&self) -> usize {
+        self.received_bytes
     }
 
     /// Says that nothing more comes.
@@ -152,13 +175,16 @@ impl RawClient {
             if self.has_ended {
                 return Answer::Closed;
             }
-            if !self.await_bytes(until_ns) {
+            if !self.await_event(PollFlags::IN, until_ns) {
                 return Answer::Nothing;
             }
             let mut room = [0; 4096];
             match self.socket.read(&mut room) {
                 Ok(0) | Err(_) => self.has_ended = true,
-                Ok(count) => self.received.extend_from_slice(&room[..count]),
+                Ok(count) => {
+                    self.received.extend_from_slice(&room[..count]);
+                    self.received_bytes += count;
+                }
             }
         }
     }
@@ -180,14 +206,14 @@ impl RawClient {
         }
     }
 
-    /// Waits until bytes or the end have come; false if they have not by that time.
-    fn await_bytes(&self, until_ns: u64) -> bool {
+    /// Waits for bytes or for room, or for the end; false if none has come by that time.
+    fn await_event(&self, event: PollFlags, until_ns: u64) -> bool {
         let left_ns = until_ns.saturating_sub(world::now_ns());
         let timeout = Timespec {
             tv_sec: (left_ns / 1_000_000_000) as i64,
             tv_nsec: (left_ns % 1_000_000_000) as i64,
         };
-        let mut polled = [PollFd::new(&self.socket, PollFlags::IN)];
+        let mut polled = [PollFd::new(&self.socket, event)];
         poll(&mut polled, Some(&timeout)) != Ok(0)
     }
 

@@ -1,6 +1,6 @@
 //! Stream sockets: bytes on their way, connections being made, and how they end or break.
 
-use super::files::{ERR, FileId, Files, HUP, IN, OUT, Object, RDHUP};
+use super::files::{ERR, File, FileId, Files, HUP, IN, OUT, Object, RDHUP};
 use super::{Core, Event};
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
@@ -122,7 +122,7 @@ impl Files {
         let (mut at_ns, to) = (stream.last_arrival_ns, stream.peer);
         core.trace(|| {
             format!(
-                "sends {count} bytes on {id}: {:?}",
+                "sends {count} bytes on {id}, of which {passed} pass: {:?}",
                 String::from_utf8_lossy(&bytes[..count.min(60)])
             )
         });
@@ -303,6 +303,12 @@ impl Files {
         let is_stuck =
             |it: &&Stream| it.is_served && it.wants_room && !it.is_broken && !it.has_room(core);
         streams.filter(is_stuck).count()
+    }
+
+    /// The ends of servers: accepted, and not accepted yet.
+    pub(crate) fn count_served(&self) -> usize {
+        let is_served = |file: &&File| matches!(&file.object, Object::Stream(it) if it.is_served);
+        self.open.values().filter(is_served).count()
     }
 
     /// True for the end of a server.

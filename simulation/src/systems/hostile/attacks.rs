@@ -3,6 +3,7 @@
 use crate::random::Random;
 use crate::systems::call_end::{CallEnd, fail};
 use crate::systems::raw::{Answer, RawClient, RawTarget, cancel};
+use crate::world;
 use rtorb_wire::giop::{HEADER_BYTES, MessageType};
 use std::thread;
 use std::time::Duration;
@@ -70,7 +71,7 @@ const ATTACKS: [Attack; 12] = {
     ]
 };
 
-/// The requests that a deaf client sends, and the bytes of each: more than any simulated pipe has room for.
+/// The requests that a deaf client sends, and the bytes of each: no simulated pipe has room for the replies, unless the server refuses some.
 const DEAF_REQUESTS: u32 = 60;
 const DEAF_BYTES: usize = 5_000;
 
@@ -146,7 +147,7 @@ impl Attacker {
                 client.send(&[&*header([1, 2], kind, 12), &[0; 12]].concat());
                 self.expect_error(attack, client);
             }
-            Attack::Deaf => self.ignore_replies(attack, client, call),
+            Attack::Deaf => self.ignore_replies(client, call),
             Attack::UnknownObject => self.ask_for_nothing(client, call),
             Attack::Cancels => {
                 for request in call..call + random.below(20) as u32 {
@@ -178,30 +179,33 @@ impl Attacker {
         self.expect_end(attack, client, Duration::ZERO);
     }
 
-    /// Sends requests and reads no reply: the server does not wait longer than its send timeout.
-    fn ignore_replies(&self, attack: Attack, client: &mut RawClient, first: u32) {
+    /// Sends requests and reads no reply. The server does not wait for room longer than its send timeout. It keeps the connection only if
+    /// it never waited: each request has its whole reply, and there was room for all of them.
+    fn ignore_replies(&self, client: &mut RawClient, first: u32) {
         let body = [7; DEAF_BYTES];
-        for call in first..first + DEAF_REQUESTS {
-            if !client.send(&self.target.work_with(call, &body)) {
-                break;
-            }
-        }
+        let calls = first..first + DEAF_REQUESTS;
+        let sent = calls.take_while(|call| client.send(&self.target.work_with(*call, &body)));
+        let sent = sent.count();
         thread::sleep(self.patience.send_timeout + SERVED_MAX);
-        self.expect_end(attack, client, Duration::ZERO);
+        let mut replies = 0;
+        let has_ended = client.await_close(SERVED_MAX, |message| match message {
+            Answer::Reply { .. } => replies += 1,
+            other => check_refusal(Attack::Deaf, &other),
+        });
+        let room = world::with(|world| world.core.faults.pipe_bytes);
+        let had_room = replies == sent && client.received_bytes() <= room;
+        if self.is_seen && !has_ended && !had_room {
+            fail_kept(Attack::Deaf);
+        }
     }
 
     /// The server ends the connection by that time, and says nothing but that, or that it has not understood.
     fn expect_end(&self, attack: Attack, client: &mut RawClient, by: Duration) {
-        let is_deaf = attack == Attack::Deaf;
-        let has_ended = client.await_close(by + SERVED_MAX, |message| match message {
-            Answer::Other(MessageType::CloseConnection | MessageType::MessageError) => {}
-            Answer::Reply { .. } if is_deaf => {}
-            other => fail(&format!("an attack by {attack:?} got {other:?}")),
+        let has_ended = client.await_close(by + SERVED_MAX, |message| {
+            check_refusal(attack, &message);
         });
         if self.is_seen && !has_ended {
-            fail(&format!(
-                "the server keeps the connection of an attack by {attack:?}"
-            ));
+            fail_kept(attack);
         }
     }
 
@@ -222,6 +226,22 @@ impl Attacker {
             other => fail(&format!("a request for an unknown object got {other:?}")),
         }
     }
+}
+
+/// A server tells an attacker nothing but that it ends the connection, or that it has not understood.
+fn check_refusal(attack: Attack, message: &Answer) {
+    if !matches!(
+        message,
+        Answer::Other(MessageType::CloseConnection | MessageType::MessageError)
+    ) {
+        fail(&format!("an attack by {attack:?} got {message:?}"));
+    }
+}
+
+fn fail_kept(attack: Attack) {
+    fail(&format!(
+        "the server keeps the connection of an attack by {attack:?}"
+    ));
 }
 
 /// A header of GIOP in big-endian order.
