@@ -614,7 +614,7 @@ fn what_is_overwritten_and_what_has_no_place_is_counted() {
             call(&object, &format!("an_operation_with_a_long_name_{number}"));
         }
         for _ in 0..EVENTS_MAX {
-            call(&object, "again");
+            call(&object, "beyond");
         }
         let own = own_part();
         // The one that the thread may be writing is not read.
