@@ -262,7 +262,7 @@ mod tests {
             p99
         };
         assert_eq!(shown(999), "too few calls");
-        assert_eq!(shown(1_000), "9.01 us");
+        assert_eq!(shown(1_000), "9.00 us");
     }
 
     #[test]
