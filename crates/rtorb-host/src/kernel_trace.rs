@@ -580,28 +580,35 @@ mod tests {
         let scope = TraceScope::All {
             page_faults_of: vec![own],
         };
-        let Ok(trace) = KernelTrace::start(&cpus, ROOM_KIB, &scope) else {
-            eprintln!("not run: tracefs cannot be used");
-            return;
-        };
         // More memory than the heap keeps, so that its pages are new and the first write to each is a fault.
         let touch = || std::hint::black_box(vec![1_u8; 64 << 20]).len();
-        let later = std::thread::scope(|scope| {
-            let thread = scope.spawn(|| {
-                let id = rustix::thread::gettid().as_raw_nonzero().get();
-                touch();
-                trace.record_page_faults_of(&[own, id]);
-                let wanted_ns = monotonic_ns();
-                touch();
-                (id, wanted_ns)
+        for _ in 0..10 {
+            let Ok(trace) = KernelTrace::start(&cpus, ROOM_KIB, &scope) else {
+                eprintln!("not run: tracefs cannot be used");
+                return;
+            };
+            let later = std::thread::scope(|scope| {
+                let thread = scope.spawn(|| {
+                    let id = rustix::thread::gettid().as_raw_nonzero().get();
+                    touch();
+                    trace.record_page_faults_of(&[own, id]);
+                    let wanted_ns = monotonic_ns();
+                    touch();
+                    (id, wanted_ns)
+                });
+                thread.join().expect("no panic")
             });
-            thread.join().expect("no panic")
-        });
-        let (id, wanted_ns) = later;
-        let events = trace.finish().expect("it can be read").events;
-        let all = events.values().flatten();
-        let faults = all.filter(|event| event.kind == TraceEventKind::PageFault { thread: id });
-        let times: Vec<u64> = faults.map(|event| event.at_ns).collect();
-        assert!(times.iter().any(|at_ns| *at_ns >= wanted_ns), "{times:?}");
+            let (id, wanted_ns) = later;
+            let record = trace.finish().expect("it can be read");
+            let all = record.events.values().flatten();
+            let faults = all.filter(|event| event.kind == TraceEventKind::PageFault { thread: id });
+            let times: Vec<u64> = faults.map(|event| event.at_ns).collect();
+            if times.iter().any(|at_ns| *at_ns >= wanted_ns) {
+                return;
+            }
+            // Other programs' switches fill the buffers of a busy host.
+            assert!(record.lost > 0, "{times:?}");
+        }
+        panic!("each record lost events");
     }
 }
