@@ -49,7 +49,7 @@ fn serve(
         .listen(endpoint)
         .dispatch(dispatch.parse()?)
         .build()?;
-    let echo = Deferring(Echo { orb: orb.clone() });
+    let echo = Deferring(LateEcho { orb: orb.clone() });
     let cubit: Cubit = orb.root_poa()?.activate(echo)?;
     published::write(file, &orb.object_to_string(cubit.as_object()))?;
     Ok(orb.run()?)
@@ -91,11 +91,11 @@ const OCTETS: usize = 1024;
 /// The servant's own thread answers. From another thread, the ORB sends the reply in the same way, but what the application does to get there
 /// would count too, and differs from run to run.
 #[derive(Debug)]
-struct Echo {
+struct LateEcho {
     orb: Orb,
 }
 
-impl CubitDeferredServant for Echo {
+impl CubitDeferredServant for LateEcho {
     fn cube_oneway(&self) -> Result<(), SystemException> {
         Ok(())
     }
