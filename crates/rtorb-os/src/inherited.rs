@@ -4,43 +4,86 @@
 //! environment: LISTEN_FDS is their number, LISTEN_PID the process that they are for, and LISTEN_FDNAMES their names, with `:` between two.
 
 use crate::sync::Mutex;
-use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::net::SocketType;
 use rustix::net::sockopt::{socket_acceptconn, socket_type};
 use std::env;
-use std::os::fd::{BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::process;
 
-/// Takes the sockets with that name, in their order; with an empty name, all that are not taken yet.
+/// A passed socket that is taken.
+#[derive(Debug)]
+pub struct TakenSocket {
+    /// A copy of its descriptor.
+    pub socket: OwnedFd,
+    /// Keeps it taken.
+    pub claim: SocketClaim,
+}
+
+/// Keeps a passed socket taken. Once it is dropped, the socket can be taken again.
+#[derive(Debug)]
+pub struct SocketClaim {
+    number: usize,
+    marks: &'static Marks,
+}
+
+impl Drop for SocketClaim {
+    fn drop(&mut self) {
+        self.marks.lock()[self.number] = Mark::Free;
+    }
+}
+
+/// Takes the sockets with that name, in their order; with an empty name, all that nobody has.
 ///
-/// Each socket is taken once in the life of the process. Programs that this process starts later do not get it.
+/// The first call keeps all passed sockets from programs that this process starts later, also those that it does not take.
 ///
 /// # Errors
 /// [`InheritError`]; then no socket is taken.
-pub fn take_sockets(name: &str) -> Result<Vec<OwnedFd>, InheritError> {
+pub fn take_sockets(name: &str) -> Result<Vec<TakenSocket>, InheritError> {
     let variables = Variables::of_environment();
     let names = variables.names(process::id())?;
-    let mut taken = TAKEN.lock();
-    let is_wanted =
-        |(number, its): &(usize, &&str)| **its == name || name.is_empty() && !taken[*number];
-    let wanted = names.iter().enumerate().filter(is_wanted);
-    let wanted: Vec<usize> = wanted.map(|(number, _)| number).collect();
+    take(name, &names, FIRST, &MARKS)
+}
+
+/// Takes the sockets with that name among those with these names, the first of which is the descriptor `first`.
+fn take(
+    name: &str,
+    names: &[&str],
+    first: RawFd,
+    all_marks: &'static Marks,
+) -> Result<Vec<TakenSocket>, InheritError> {
+    let mut marks = all_marks.lock();
+    let marks = &mut marks[..names.len()];
+    let looks: Vec<_> = marks
+        .iter_mut()
+        .zip(first..)
+        .map(|(mark, descriptor)| look(mark, descriptor))
+        .collect();
+    let is_wanted = |number: &usize| match name {
+        "" => marks[*number] != Mark::Taken,
+        _ => names[*number] == name,
+    };
+    let wanted: Vec<usize> = (0..names.len()).filter(is_wanted).collect();
     if wanted.is_empty() {
         return Err(match name {
-            "" => InheritError::Taken(FIRST),
+            "" => InheritError::NothingLeft,
             _ => InheritError::NoSuchName(names.join(", ")),
         });
     }
-    for number in &wanted {
-        if taken[*number] {
-            return Err(InheritError::Taken(descriptor_of(*number)));
-        }
-        check(descriptor_of(*number))?;
-    }
-    for number in &wanted {
-        taken[*number] = true;
-    }
-    wanted.into_iter().map(descriptor_of).map(adopt).collect()
+    let copies = wanted.iter().map(|number| {
+        let free = looks[*number].clone()?;
+        fcntl_dupfd_cloexec(free, FIRST).map_err(|errno| refused(first, *number, errno))
+    });
+    let copies = copies.collect::<Result<Vec<_>, _>>()?;
+    let taken = wanted.into_iter().zip(copies).map(|(number, socket)| {
+        marks[number] = Mark::Taken;
+        let claim = SocketClaim {
+            number,
+            marks: all_marks,
+        };
+        TakenSocket { socket, claim }
+    });
+    Ok(taken.collect())
 }
 
 /// Why a passed socket was not taken.
@@ -49,7 +92,7 @@ pub fn take_sockets(name: &str) -> Result<Vec<OwnedFd>, InheritError> {
 pub enum InheritError {
     /// The process was not started with sockets.
     #[error(
-        "no socket was passed to this process, because LISTEN_FDS or LISTEN_PID is not set or 0"
+        "no socket was passed to this process, because LISTEN_FDS or LISTEN_PID is not set, or LISTEN_FDS is 0"
     )]
     NotPassed,
     /// The sockets are for another process.
@@ -87,16 +130,17 @@ pub enum InheritError {
     /// No socket has the name.
     #[error("no socket with that name was passed; the names are {0}")]
     NoSuchName(String),
-    /// The socket was taken before.
-    #[error(
-        "descriptor {0} was taken before, by another endpoint or by other code of this program"
-    )]
+    /// All sockets are taken.
+    #[error("all sockets that were passed to this process are taken")]
+    NothingLeft,
+    /// The socket is taken.
+    #[error("descriptor {0} is taken, by another endpoint or by other code of this program")]
     Taken(RawFd),
     /// The descriptor is something else.
     #[error("descriptor {0} is no listening stream socket")]
     NotListening(RawFd),
-    /// The host refuses to change the descriptor.
-    #[error("descriptor {descriptor} cannot be kept from other programs: {errno}")]
+    /// The host refuses to change or to copy the descriptor.
+    #[error("descriptor {descriptor} cannot be taken: {errno}")]
     Refused {
         /// The descriptor.
         descriptor: RawFd,
@@ -164,14 +208,29 @@ impl Variables {
     }
 }
 
+/// Returns a socket that nobody has. One that was not seen before is kept from other programs.
+fn look(mark: &mut Mark, descriptor: RawFd) -> Result<BorrowedFd<'static>, InheritError> {
+    match mark {
+        Mark::Taken => return Err(InheritError::Taken(descriptor)),
+        // SAFETY: it was passed to this process, no other code of the process owns it (`check`), and this module never closes it.
+        Mark::Free => return Ok(unsafe { BorrowedFd::borrow_raw(descriptor) }),
+        Mark::Unseen => {}
+    }
+    let socket = check(descriptor)?;
+    fcntl_setfd(socket, FdFlags::CLOEXEC)
+        .map_err(|errno| InheritError::Refused { descriptor, errno })?;
+    *mark = Mark::Free;
+    Ok(socket)
+}
+
 /// Checks that the descriptor is a listening stream socket that was there when this program began.
-fn check(descriptor: RawFd) -> Result<(), InheritError> {
+fn check(descriptor: RawFd) -> Result<BorrowedFd<'static>, InheritError> {
     // SAFETY: it reads a flag of the descriptor, and fails if the descriptor is not open.
     let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFD) };
     if flags < 0 {
         return Err(InheritError::NotListening(descriptor));
     }
-    // What has this flag did not come from the program before: this process has opened it, or has taken it.
+    // What has this flag did not come from the program before: other code of this process has opened it, or has taken it.
     if flags & libc::FD_CLOEXEC != 0 {
         return Err(InheritError::Taken(descriptor));
     }
@@ -181,20 +240,12 @@ fn check(descriptor: RawFd) -> Result<(), InheritError> {
     if !is_stream || socket_acceptconn(socket) != Ok(true) {
         return Err(InheritError::NotListening(descriptor));
     }
-    Ok(())
-}
-
-/// Makes this process the owner of a descriptor that [`check`] has accepted and that nobody has taken.
-fn adopt(descriptor: RawFd) -> Result<OwnedFd, InheritError> {
-    // SAFETY: the manager passed it to this process, no other code of the process owns it (`check`), and it is given away once (`TAKEN`).
-    let socket = unsafe { OwnedFd::from_raw_fd(descriptor) };
-    fcntl_setfd(&socket, FdFlags::CLOEXEC)
-        .map_err(|errno| InheritError::Refused { descriptor, errno })?;
     Ok(socket)
 }
 
-fn descriptor_of(number: usize) -> RawFd {
-    FIRST + number as RawFd
+fn refused(first: RawFd, number: usize, errno: Errno) -> InheritError {
+    let descriptor = first + number as RawFd;
+    InheritError::Refused { descriptor, errno }
 }
 
 const COUNT: &str = "LISTEN_FDS";
@@ -206,12 +257,28 @@ const NO_NAME: &str = "unknown";
 const FIRST: RawFd = 3;
 const SOCKETS_MAX: usize = 256;
 
-/// Which sockets are taken.
-static TAKEN: Mutex<[bool; SOCKETS_MAX]> = Mutex::new([false; SOCKETS_MAX]);
+/// What is known of a passed socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    /// Nothing yet.
+    Unseen,
+    /// It is kept from other programs, and nobody has it.
+    Free,
+    Taken,
+}
+
+/// The marks of all sockets that can be passed.
+type Marks = Mutex<[Mark; SOCKETS_MAX]>;
+
+/// The marks of the sockets that were passed to this process.
+static MARKS: Marks = Mutex::new([Mark::Unseen; SOCKETS_MAX]);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::io::fcntl_getfd;
+    use std::net::{TcpListener, UdpSocket};
+    use std::os::fd::AsRawFd;
 
     fn names(process: &str, count: &str, names: Option<&str>) -> Result<String, String> {
         let variables = Variables {
@@ -237,7 +304,7 @@ mod tests {
         let none = Variables::default();
         assert_eq!(none.names(7), Err(InheritError::NotPassed));
         for (process, count, given, reason) in [
-            ("7", "0", None, "LISTEN_FDS or LISTEN_PID is not set or 0"),
+            ("7", "0", None, "LISTEN_FDS is 0"),
             ("8", "1", None, "for process 8, and this is process 7"),
             ("", "1", None, "LISTEN_PID is ``"),
             ("7", "-1", None, "LISTEN_FDS is `-1`"),
@@ -251,20 +318,63 @@ mod tests {
 
     #[test]
     fn a_descriptor_that_this_program_has_opened_is_left_alone() {
-        use std::os::fd::AsRawFd as _;
-
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let descriptor = listener.as_raw_fd();
-        assert_eq!(check(descriptor), Err(InheritError::Taken(descriptor)));
+        let refused = check(descriptor).expect_err("it has the flag");
+        assert_eq!(refused, InheritError::Taken(descriptor));
         fcntl_setfd(&listener, FdFlags::empty()).expect("it is open");
-        assert_eq!(check(descriptor), Ok(()));
+        check(descriptor).expect("it listens");
     }
 
     #[test]
-    fn only_a_listening_stream_socket_is_taken() {
-        use std::os::fd::AsRawFd as _;
+    fn a_socket_has_one_taker_at_a_time_and_is_free_after_an_error() {
+        static OWN: Marks = Mutex::new([Mark::Unseen; SOCKETS_MAX]);
+        let [listener, other, datagrams] = three_passed();
+        let first = listener.as_raw_fd();
+        let take = |name, names: &[&str]| take(name, names, first, &OWN);
+        let names = ["a", "b", "b"];
+        let refused = take("b", &names).expect_err("one is of UDP");
+        assert_eq!(refused, InheritError::NotListening(datagrams.as_raw_fd()));
+        for socket in [&listener, &other] {
+            assert_eq!(fcntl_getfd(socket), Ok(FdFlags::CLOEXEC));
+        }
 
-        let datagrams = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let two = &names[..2];
+        let all = take("", two).expect("nobody has them");
+        assert_eq!(all.len(), 2);
+        assert_ne!(all[0].socket.as_raw_fd(), first, "a copy");
+        let refused = take("a", two).expect_err("it is taken");
+        assert_eq!(refused, InheritError::Taken(first));
+        let refused = take("", two).expect_err("all are taken");
+        assert_eq!(refused, InheritError::NothingLeft);
+        drop(all);
+        let one = take("a", two).expect("it is free again");
+        let rest = take("", two).expect("the other one is free");
+        assert_eq!((one.len(), rest.len()), (1, 1));
+        assert_eq!(rest[0].claim.number, 1);
+    }
+
+    /// Two listening sockets and another one, as if a manager had passed them: consecutive descriptors without CLOEXEC.
+    fn three_passed() -> [OwnedFd; 3] {
+        let listener = || TcpListener::bind("127.0.0.1:0").expect("a port");
+        let datagrams = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let sockets: [OwnedFd; 3] = [listener().into(), listener().into(), datagrams.into()];
+        let passed = sockets.map(|socket| {
+            let copy = fcntl_dupfd_cloexec(&socket, UNUSED).expect("a descriptor");
+            fcntl_setfd(&copy, FdFlags::empty()).expect("it is open");
+            copy
+        });
+        let descriptors = passed.each_ref().map(AsRawFd::as_raw_fd);
+        assert_eq!(descriptors, [UNUSED, UNUSED + 1, UNUSED + 2]);
+        passed
+    }
+
+    /// The tests of this crate open no descriptors from here on.
+    const UNUSED: RawFd = 800;
+
+    #[test]
+    fn only_a_listening_stream_socket_is_taken() {
+        let datagrams = UdpSocket::bind("127.0.0.1:0").expect("a port");
         let (connected, _peer) = std::os::unix::net::UnixStream::pair().expect("sockets");
         let (pipe, _writer) = std::io::pipe().expect("a pipe");
         fcntl_setfd(&datagrams, FdFlags::empty()).expect("it is open");
@@ -277,10 +387,8 @@ mod tests {
             RawFd::MAX,
         ];
         for descriptor in others {
-            assert_eq!(
-                check(descriptor),
-                Err(InheritError::NotListening(descriptor))
-            );
+            let refused = check(descriptor).expect_err("it does not listen");
+            assert_eq!(refused, InheritError::NotListening(descriptor));
         }
     }
 }

@@ -64,11 +64,12 @@ impl fmt::Display for ListenAddress {
 /// The manager has opened them and keeps them, so clients can connect before the process serves and while it is started again: they
 /// wait. When the ORB ends, it accepts no more clients, and the sockets go on to listen. The addresses in references are those of the sockets.
 ///
-/// An ORB takes a socket when its root adapter is made. Each socket is taken once in the life of the process.
+/// An ORB takes a socket when its root adapter is made. One endpoint has it at a time: another can take it once the ORB is gone, or if the
+/// ORB cannot listen at all of its endpoints. Programs that the process starts after that get no passed socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InheritedSockets {
-    /// Their name (`FileDescriptorName=` of a `.socket` unit, LISTEN_FDNAMES); empty for all that are not taken yet.
+    /// Their name (`FileDescriptorName=` of a `.socket` unit, LISTEN_FDNAMES), without `/`; empty for all that nobody has.
     pub name: String,
     /// True for TLS over them. Then all are TCP sockets.
     pub is_secure: bool,
@@ -132,7 +133,7 @@ impl ListenEndpoint {
             }
             (_, ListenAddress::Inherited(_)) => {
                 return Err(
-                    "the options are publish=HOST:PORT, hostname_in_ior=HOST and ssliop, joined by &",
+                    "a name contains no /, and the options behind it are publish=HOST:PORT, hostname_in_ior=HOST and ssliop, joined by &",
                 );
             }
             (_, ListenAddress::Endpoint(_)) => {

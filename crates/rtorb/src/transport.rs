@@ -28,6 +28,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
+use rtorb_os::inherited::SocketClaim;
 use rtorb_os::set_once::SetOnce;
 use rtorb_wire::cdr::Segment;
 use rtorb_wire::giop::{HEADER_BYTES, Header, MessageType};
@@ -610,7 +611,10 @@ enum SocketOwner {
     /// The listener, with the socket file that it made.
     Listener(Option<unix::SocketFile>),
     /// A service manager. Its copy of the socket listens on, and clients wait there for the next run of the server.
-    ServiceManager,
+    ServiceManager {
+        /// No other listener has the socket as long as this one has it.
+        _claim: SocketClaim,
+    },
 }
 
 /// A port whose clients make a handshake before they are accepted.
@@ -724,7 +728,8 @@ impl Listener {
         Self::new(listening, listen, securing)
     }
 
-    /// Takes sockets that a service manager passed to the process: at least one.
+    /// Takes sockets that a service manager passed to the process: at least one. Others can take a socket again once its listener is
+    /// dropped, also because another endpoint cannot be listened on.
     pub(crate) fn inherit(
         sockets: &InheritedSockets,
         listen: &ListenEndpoint,
@@ -733,7 +738,7 @@ impl Listener {
         if sockets.is_secure {
             securing.transport()?;
         }
-        let taken = inherited::take(sockets)?.into_iter();
+        let taken = inherited::take(sockets, !listen.published.is_empty())?.into_iter();
         let listeners = taken.map(|socket| Self::new(socket, listen, securing));
         let listeners: Vec<_> = listeners.collect::<Result<_, Errno>>()?;
         let mut published = listeners.iter().flat_map(Self::published);

@@ -2,11 +2,11 @@
 
 use super::{ListeningSocket, SocketOwner};
 use crate::endpoint::{Endpoint, InheritedSockets};
-use rtorb_os::inherited::{InheritError, take_sockets};
+use rtorb_os::inherited::{InheritError, TakenSocket, take_sockets};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{SocketAddrUnix, getsockname, ipproto, sockopt};
 use std::ffi::OsStr;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -22,34 +22,46 @@ pub(crate) enum InheritedSocketError {
     TlsOverUnix(PathBuf),
     #[error("the endpoint publishes addresses, and none of its sockets is of TCP")]
     NothingToPublish,
+    #[error(
+        "{0} is an address of one link, which no reference contains: publish another by publish=HOST:PORT"
+    )]
+    OfLink(Ipv6Addr),
     #[error("{0}")]
     Host(#[from] Errno),
 }
 
-/// Takes the sockets of an endpoint: at least one.
+/// Takes the sockets of an endpoint: at least one. `publishes` is true if references contain other addresses than theirs.
 pub(super) fn take(
     sockets: &InheritedSockets,
+    publishes: bool,
 ) -> Result<Vec<ListeningSocket>, InheritedSocketError> {
     let taken = take_sockets(&sockets.name)?.into_iter();
-    let prepared = taken.map(|socket| {
-        let bound = address(&socket, sockets.is_secure)?;
+    let prepared = taken.map(|TakenSocket { socket, claim }| {
+        let bound = address(&socket, sockets.is_secure, publishes)?;
         // Several threads are woken by one client. Those that come late must not wait for the next client.
         ioctl_fionbio(&socket, true)?;
         Ok(ListeningSocket {
             socket,
             bound,
-            owner: SocketOwner::ServiceManager,
+            owner: SocketOwner::ServiceManager { _claim: claim },
         })
     });
     prepared.collect()
 }
 
 /// Returns the address of a listening socket.
-fn address(socket: &OwnedFd, is_secure: bool) -> Result<Endpoint, InheritedSocketError> {
+fn address(
+    socket: &OwnedFd,
+    is_secure: bool,
+    publishes: bool,
+) -> Result<Endpoint, InheritedSocketError> {
     let address = getsockname(socket)?;
     if let Ok(address) = SocketAddr::try_from(address.clone()) {
         if sockopt::socket_protocol(socket)? != Some(ipproto::TCP) {
             return Err(InheritedSocketError::OtherFamily);
+        }
+        if !publishes {
+            check_scope(address.ip())?;
         }
         let host = address.ip().to_canonical().to_string();
         let port = address.port();
@@ -71,6 +83,16 @@ fn address(socket: &OwnedFd, is_secure: bool) -> Result<Endpoint, InheritedSocke
     Ok(Endpoint::Unix { path })
 }
 
+/// Refuses a link-local address: it means another host on each link, and a reference cannot name the link.
+fn check_scope(address: IpAddr) -> Result<(), InheritedSocketError> {
+    match address {
+        IpAddr::V6(address) if address.is_unicast_link_local() => {
+            Err(InheritedSocketError::OfLink(address))
+        }
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,7 +100,7 @@ mod tests {
     use std::net::{TcpListener, UdpSocket};
 
     fn address_of(socket: impl Into<OwnedFd>, is_secure: bool) -> Result<String, String> {
-        let address = address(&socket.into(), is_secure);
+        let address = address(&socket.into(), is_secure, false);
         address
             .map(|endpoint| endpoint.to_string())
             .map_err(|error| error.to_string())
@@ -93,6 +115,16 @@ mod tests {
         assert_eq!(plain, Ok(format!("iiop://127.0.0.1:{port}")));
         let secure = address_of(twin, true);
         assert_eq!(secure, Ok(format!("ssliop://127.0.0.1:{port}")));
+    }
+
+    #[test]
+    fn an_address_of_one_link_is_in_no_reference() {
+        let address = |text: &str| text.parse().expect("an address");
+        let refused = check_scope(address("fe80::1")).expect_err("it has a scope");
+        assert!(refused.to_string().contains("publish="), "{refused}");
+        for reachable in ["::1", "2001:db8::1", "192.0.2.1"] {
+            check_scope(address(reachable)).expect("it has none");
+        }
     }
 
     #[test]

@@ -87,7 +87,7 @@ fn serve_at_inherited_sockets() {
     let orb = orb.build().expect("an ORB");
     let poa = match orb.root_poa() {
         Ok(poa) => poa,
-        Err(refused) => return say_ready(refused),
+        Err(refused) => return say_ready(retried(refused)),
     };
     let party: Party = poa.activate(Numbered).expect("there is room");
     orb.bind_object_key(KEY, party.as_object())
@@ -98,6 +98,20 @@ fn serve_at_inherited_sockets() {
         Ok::<(), OrbError>(())
     })
     .expect("it serves");
+}
+
+/// Returns the exception of an ORB that could not listen, or of another one in the same process that listens at [`OTHER_ENDPOINTS`], if that is
+/// set; the endpoints of that one if it listens.
+fn retried(refused: SystemException) -> String {
+    let Ok(endpoints) = std::env::var(OTHER_ENDPOINTS) else {
+        return refused.to_string();
+    };
+    let orb = Orb::builder().args(["server", "-ORBListenEndpoints", &endpoints].map(str::to_owned));
+    let orb = orb.build().expect("an ORB");
+    match orb.root_poa() {
+        Ok(_) => format!("{refused}; then it listens at {}", orb.endpoints()[0]),
+        Err(refused) => refused.to_string(),
+    }
 }
 
 /// The object at that address, by an ORB of its own.
@@ -178,12 +192,11 @@ fn a_reference_contains_the_address_of_the_socket_or_the_published_one() {
     };
     let address = sockets.tcp.local_addr().expect("it is bound");
     let path = sockets.folder.join("socket");
-    let both = [
-        format!("iiop://{address}"),
-        format!("uiop://{}", path.display()),
-    ];
+    // The IIOP profile has the UNIX socket too, for clients of this host, and they try it first.
+    let unix = format!("uiop://{}", path.display());
+    let tcp = format!("iiop://{address}");
     let mut server = sockets.start("inherited://", "reactive");
-    assert_eq!(endpoints(&mut server), both);
+    assert_eq!(endpoints(&mut server), [&*unix, &tcp, &unix]);
     server.end();
     let published = "inherited://tcp/publish=gate:12809&publish=wall";
     let mut server = sockets.start(published, "reactive");
@@ -215,8 +228,8 @@ fn what_is_no_socket_for_the_endpoint_is_refused_with_the_reason() {
     let sockets = Sockets::open();
     for (endpoints, reason) in [
         ("inherited://plant", "the names are tcp, unix"),
-        ("inherited://tcp;inherited://tcp", "descriptor 3 was taken"),
-        ("inherited://;inherited://", "descriptor 3 was taken"),
+        ("inherited://tcp;inherited://tcp", "descriptor 3 is taken"),
+        ("inherited://;inherited://", "all sockets that were passed"),
         ("inherited://unix/publish=gate:1", "none of its sockets"),
         ("inherited://tcp/ssliop", "ssliop:// needs TLS"),
     ] {
@@ -234,6 +247,26 @@ fn what_is_no_socket_for_the_endpoint_is_refused_with_the_reason() {
 }
 
 #[test]
+fn a_socket_is_free_again_if_the_orb_cannot_listen_elsewhere() {
+    let sockets = Sockets::open();
+    let busy = TcpListener::bind(own_address()).expect("nobody else has the port");
+    let busy = busy.local_addr().expect("it is bound");
+    let endpoints = format!("inherited://;iiop://{busy}");
+    let tcp = sockets.tcp.try_clone().expect("a descriptor");
+    let variables = [
+        (ENDPOINTS, endpoints.as_str()),
+        (DISPATCH, "reactive"),
+        (OTHER_ENDPOINTS, "inherited://tcp"),
+    ];
+    let passed = vec![("tcp", tcp.into())];
+    let answer = ServerProcess::start_with_sockets(SERVING, &variables, passed).reference();
+    let address = sockets.tcp.local_addr().expect("it is bound").to_string();
+    for part in ["INITIALIZE", "then it listens at", &address] {
+        assert!(answer.contains(part), "{answer}");
+    }
+}
+
+#[test]
 fn an_endpoint_without_a_service_manager_is_refused() {
     let orb = Orb::builder().listen("inherited://plant").build();
     let refused = orb.expect("an ORB").root_poa().map(drop);
@@ -247,6 +280,7 @@ fn an_endpoint_without_a_service_manager_is_refused() {
 const SERVING: &str = "inherited_sockets::serve_at_inherited_sockets";
 const ENDPOINTS: &str = "RTORB_TEST_ENDPOINTS";
 const DISPATCH: &str = "RTORB_TEST_DISPATCH";
+const OTHER_ENDPOINTS: &str = "RTORB_TEST_OTHER_ENDPOINTS";
 const KEY: &str = "Party";
 /// Flags of an open descriptor, as proc_pid_fdinfo(5) shows them.
 const NONBLOCK: u32 = 0o4000;
