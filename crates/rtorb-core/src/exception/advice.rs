@@ -96,7 +96,8 @@ impl SystemException {
                  `Limits` and the stack of the thread",
             ),
             (ExceptionKind::ImpLimit, _) if self.minor == NO_USABLE_PROFILE => Some(
-                "no address in the reference can be used: its port is 0, or this ORB knows none of its transports",
+                "no address in the reference can be used: its port is 0, this ORB knows none of its transports, or the server wants its calls \
+                 protected in a way that this ORB does not have",
             ),
             (ExceptionKind::ImpLimit, _) => Some("raise the limit in `Limits`"),
             (ExceptionKind::BadParam, None) => self.bad_url(),

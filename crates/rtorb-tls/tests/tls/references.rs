@@ -162,9 +162,22 @@ fn the_addresses_of_the_security_mechanisms_of_csiv2_are_called() {
     // The first mechanism wants a password, which this ORB does not send.
     let password = vec![mechanism(&[NOBODYS_PORT], true), mechanism(&[port], false)];
     assert_eq!(call(password, secured()), Ok(27));
-    let only_password = call(vec![mechanism(&[port], true)], secured());
-    let only_password = only_password.expect_err("no mechanism is left");
-    assert_eq!(only_password.minor, local::PLAIN_REFUSED.minor);
+    let unused = vec![mechanism(&[0], false), mechanism(&[0, port], false)];
+    assert_eq!(call(unused, secured()), Ok(27));
+    // Each mechanism protects what is sent, so nothing is sent in plain text if none is left.
+    for mechanisms in [vec![mechanism(&[port], true)], vec![mechanism(&[0], false)]] {
+        for caller in [secured(), orb(client.clone()), Orb::builder()] {
+            let refused = call(mechanisms.clone(), caller).expect_err("no mechanism is left");
+            assert_eq!(refused.kind, ExceptionKind::ImpLimit, "{refused}");
+            assert!(refused.to_string().contains("protected"), "{refused}");
+        }
+    }
+    let mut unprotected = mechanism(&[port], true);
+    unprotected.requires = association::NO_PROTECTION;
+    let free = call(vec![unprotected.clone()], orb(client.clone()));
+    assert_eq!(free, Ok(27), "plain text is allowed");
+    let refused = call(vec![unprotected], secured()).expect_err("this client wants TLS");
+    assert_eq!(refused.minor, local::PLAIN_REFUSED.minor, "{refused}");
 }
 
 #[test]

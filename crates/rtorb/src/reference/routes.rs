@@ -189,7 +189,10 @@ fn secure_addresses(profile: &IiopProfile, components: &[Component]) -> Option<S
     let of_csi = || {
         components.iter().find_map(|component| match component {
             Component::CsiSecMechList(csi) => Some(SecureAddresses {
-                addresses: csi.tls_addresses().take(ROUTES_MAX).collect(),
+                addresses: {
+                    let addresses = csi.tls_addresses().filter(|it| it.port != 0);
+                    addresses.take(ROUTES_MAX).collect()
+                },
                 is_required: csi.mechanisms.iter().all(|it| is_required(it.requires)),
             }),
             _ => None,
@@ -199,14 +202,31 @@ fn secure_addresses(profile: &IiopProfile, components: &[Component]) -> Option<S
     found.filter(|secure| !secure.addresses.is_empty())
 }
 
+/// Returns true if the server protects its data by every security mechanism of CSIv2 that it names: a call in plain text would show it.
+fn requires_protection(components: &[Component]) -> bool {
+    let protection = association::INTEGRITY | association::CONFIDENTIALITY;
+    let mechanisms = components.iter().find_map(|component| match component {
+        Component::CsiSecMechList(csi) => Some(&csi.mechanisms),
+        _ => None,
+    });
+    mechanisms.is_some_and(|mechanisms| {
+        let mut each = mechanisms.iter();
+        !mechanisms.is_empty() && each.all(|it| it.requires & protection != 0)
+    })
+}
+
 /// Returns the endpoints of an IIOP profile. If it has TLS, a client with TLS uses only that. A client without TLS uses the endpoint
-/// without TLS; if the server requires TLS, it gets the other one, and its call fails with the reason.
+/// without TLS; if the server requires TLS, it gets the other one, and its call fails with the reason. There is none if the server requires
+/// protection and no mechanism can be used.
 fn iiop_endpoints(
     profile: &IiopProfile,
     components: &[Component],
     has_tls: bool,
 ) -> Vec<LaneEndpoint> {
     let Some(secure) = secure_addresses(profile, components) else {
+        if requires_protection(components) {
+            return Vec::new();
+        }
         return plain_endpoints(profile, components);
     };
     if !has_tls && !secure.is_required {
