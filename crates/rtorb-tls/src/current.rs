@@ -11,6 +11,7 @@ use std::sync::Arc;
 pub(crate) struct CurrentFiles {
     pub(crate) settings: TlsBuilder,
     configs: Mutex<Arc<Configs>>,
+    /// Who reads the files holds it meanwhile.
     seen: Mutex<Seen>,
 }
 

@@ -237,7 +237,13 @@ impl Handshakes {
     }
 
     /// Accepts a client. If there is no free place, the oldest client gives its own up.
+    ///
+    /// A port may end while the thread waits: then its clients stay in the queue of the socket, which may be a service manager's. One that is
+    /// accepted in the same moment is lost.
     fn accept(&mut self, port: &Arc<Port>) {
+        if port.has_ended() {
+            return;
+        }
         let socket = match accept_with(&port.socket, SocketFlags::CLOEXEC) {
             Ok(socket) => socket,
             Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {

@@ -45,6 +45,9 @@ impl Tls {
     /// Reads the files again. Servers and clients do so by themselves within a second after a file has changed, with the next connection.
     /// New connections use what is in them; those that are open stay open.
     ///
+    /// A client looks at its files, and reads changed ones, on the thread of the call that connects. The deadline of the call does not bound
+    /// that, so keep the files on a local disk, and let urgent threads call when a connection is open (`validate_connection`).
+    ///
     /// # Errors
     /// [`TlsError`] for a file that is wrong now. Then nothing changes.
     pub fn reload(&self) -> Result<(), TlsError> {

@@ -12,6 +12,7 @@ use rtorb_tls::{Tls, TlsBuilder};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use std::net::TcpListener;
 use std::path::PathBuf;
+use std::sync::mpsc;
 use std::thread;
 
 #[test]
@@ -28,10 +29,12 @@ fn serve_over_tls_at_an_inherited_socket() {
     ours.orb
         .bind_object_key("Cubit", ours.cubit.as_object())
         .expect("it is free");
+    let (ends, ended) = mpsc::channel();
+    let signal = move || ends.send(()).expect("the test waits");
+    let watched = ours.orb.shutdown_on_signals(signal);
+    watched.expect("a thread");
     say_ready(ours.orb.endpoints()[0].to_string());
-    loop {
-        thread::park();
-    }
+    ended.recv().expect("a signal");
 }
 
 fn cube(client: TlsBuilder, url: &str) -> Result<i32, SystemException> {
@@ -49,7 +52,8 @@ fn a_client_waits_for_its_handshake_until_the_server_of_the_socket_runs() {
     let socket = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = socket.local_addr().expect("it is bound");
     let url = &format!("corbaloc:ssliop:1.2@{address}/Cubit");
-    for _ in 0..2 {
+    // Killed or ended by itself: either way, the socket listens on.
+    for ends_by_itself in [false, true, false] {
         thread::scope(|scope| {
             let own_client = client.clone();
             let call = scope.spawn(move || cube(own_client, url));
@@ -60,7 +64,11 @@ fn a_client_waits_for_its_handshake_until_the_server_of_the_socket_runs() {
             let mut server = ServerProcess::start_with_sockets(SERVING, &[(KEYS, &keys)], sockets);
             assert_eq!(server.reference(), format!("ssliop://{address}"));
             assert_eq!(call.join().expect("no panic"), Ok(27));
-            server.kill();
+            if ends_by_itself {
+                server.end();
+            } else {
+                server.kill();
+            }
         });
     }
 }
