@@ -1,6 +1,6 @@
 //! Components and policies as readable text.
 
-use super::components::{Component, association, component_tag, orb_name};
+use super::components::{Component, TaggedComponent, association, component_tag, orb_name};
 use super::policies::{ExposedPolicy, PriorityModel, ProtocolProperties};
 use crate::code_sets::{self, CodeSetComponent};
 use alloc::borrow::ToOwned;
@@ -32,7 +32,7 @@ impl fmt::Display for Component {
                 write!(f, "TLS at port {}, {security}", ssl.port)
             }
             Self::CsiSecMechList(csi) => {
-                let mechanisms = csi.mechanisms.iter().map(|it| it.transport.describe());
+                let mechanisms = csi.mechanisms.iter().map(|it| transport(&it.transport));
                 write!(f, "security mechanisms: {}", list(mechanisms))
             }
             Self::TlsSecTrans(tls) => {
@@ -70,6 +70,15 @@ impl fmt::Display for Component {
                 Hex(&component.data).fmt(f)
             }
         }
+    }
+}
+
+/// The transport of a security mechanism. Only TLS is decoded: a list of mechanisms in a mechanism, which only hostile bytes have, would be
+/// described by recursion.
+fn transport(component: &TaggedComponent) -> String {
+    match component.tag {
+        component_tag::TLS_SEC_TRANS => component.describe(),
+        _ => Component::Other(component.clone()).to_string(),
     }
 }
 

@@ -4,6 +4,10 @@ use crate::decoders;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rtorb_wire::giop::{MessageType, Version, begin_message, end_message};
+use rtorb_wire::ior::{
+    AttributeLayer, AuthenticationLayer, Component, CompoundSecMech, CsiSecMechList,
+    TaggedComponent, component_tag,
+};
 use rtorb_wire::{Any, ByteOrder, Encode, TypeCode, Writer};
 
 /// Damage: at these places (modulo the length) stands this octet.
@@ -57,6 +61,55 @@ fn everything() -> TypeCode {
             ("object", TypeCode::object_reference("IDL:I:1.0", "I")),
         ],
     )
+}
+
+/// A list of one security mechanism with that transport.
+fn mechanisms(transport: TaggedComponent) -> TaggedComponent {
+    let mechanism = CompoundSecMech {
+        requires: 0,
+        transport,
+        authentication: AuthenticationLayer {
+            supports: 0,
+            requires: 0,
+            mechanism: Vec::new(),
+            target: Vec::new(),
+        },
+        attributes: AttributeLayer {
+            supports: 0,
+            requires: 0,
+            authorities: Vec::new(),
+            naming_mechanisms: Vec::new(),
+            identity_types: 0,
+        },
+    };
+    let list = CsiSecMechList {
+        stateful: false,
+        mechanisms: vec![mechanism],
+    };
+    let tagged = Component::CsiSecMechList(list).to_tagged();
+    tagged.expect("it has no text")
+}
+
+#[test]
+fn nested_lists_of_security_mechanisms_are_described_without_recursion() {
+    let mut nested = TaggedComponent {
+        tag: component_tag::TLS_SEC_TRANS,
+        data: vec![0; 12],
+    };
+    for _ in 0..3000 {
+        nested = mechanisms(nested);
+    }
+    let described = nested.describe();
+    assert!(described.starts_with("security mechanisms: component 0x21: "));
+    let one = mechanisms(TaggedComponent {
+        tag: component_tag::TLS_SEC_TRANS,
+        data: vec![0; 12],
+    });
+    let described = one.describe();
+    assert!(
+        described.starts_with("security mechanisms: TLS at none"),
+        "{described}"
+    );
 }
 
 proptest! {
