@@ -24,12 +24,12 @@ use crate::output::{line, printable, warn};
 ///
 /// The processes have -ORBRecorder yes among the options of their ORBs. They are neither stopped nor delayed: their recorders are memory
 /// that this command reads. The file has the calls that end while it records, and the kernel's switches, wake-ups, interrupts and page
-/// faults of the same time if tracefs can be read, which root may. SIGINT (Ctrl-C) or SIGTERM ends the recording, and the file has what was
-/// recorded until then.
+/// faults of the same time if tracefs can be read, which root may. SIGINT (Ctrl-C), SIGTERM or SIGHUP (the terminal is closed) ends the
+/// recording, and the file has what was recorded until then. Under nohup, SIGHUP ends nothing.
 ///
 /// With --on-miss, the command waits until an operation misses its deadline, and writes what happened before and after. A miss is a call that ended
 /// with TIMEOUT, a call of an annotated operation that ended later than its @deadline, or a request whose deadline had passed before its
-/// servant was called. It looks for one every 10 ms. Meanwhile, SIGUSR1 has it write what it has then to a file of its own, as in
+/// servant was called. A late call counts also where @statistical allows it. The command looks for one every 10 ms. Meanwhile, SIGUSR1 has it write what it has then to a file of its own, as in
 /// plant-signal-1.pftrace beside plant.pftrace.
 ///
 /// Exit status 0: the recording is written; with --on-miss, all of --count. 1: --on-miss ended before, by --timeout, by Ctrl-C, or because
@@ -73,7 +73,7 @@ struct MissOptions {
 impl Trace {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
         // First: a signal must end neither the file nor the kernel's record.
-        let interrupted = Termination::watch()?;
+        let interrupted = Termination::watch_with_hangup()?;
         let wanted = Wanted {
             processes: processes(&self.targets)?,
             duration: if self.on_miss {
@@ -86,15 +86,14 @@ impl Trace {
         if self.on_miss {
             return self.wait_for_misses(&wanted, &interrupted);
         }
-        let file = OutputFile::open(&self.out)?;
-        let recorded = record(&wanted, || interrupted.has_come());
-        let recording = recorded.inspect_err(|_| file.remove_if_new())?;
+        let _file = OutputFile::open(&self.out)?;
+        let recording = record(&wanted, || interrupted.has_come())?;
         write(&recording, &self.out, wanted.kernel)?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// A file that is to be written when the time is spent.
+/// A file that is to be written when the time is spent. Dropping it removes a file that was not there before and has nothing in it.
 struct OutputFile<'p> {
     path: &'p Path,
     is_new: bool,
@@ -115,10 +114,12 @@ impl<'p> OutputFile<'p> {
         }
         Ok(Self { path, is_new })
     }
+}
 
-    /// Removes a file that was not there before.
-    fn remove_if_new(&self) {
-        if self.is_new {
+impl Drop for OutputFile<'_> {
+    fn drop(&mut self) {
+        let is_empty = |it: fs::Metadata| it.is_file() && it.len() == 0;
+        if self.is_new && self.path.metadata().is_ok_and(is_empty) {
             let _ = fs::remove_file(self.path);
         }
     }
@@ -230,3 +231,26 @@ const EXAMPLES: &str = "Examples:
   rtorb trace plant 4711 --out plant.pftrace
   rtorb trace plant --for 0s --out last-calls.pftrace
   rtorb trace plant display --on-miss --timeout 3600s --out late.pftrace";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_file_stays_only_if_something_is_written_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let [new, written, earlier] =
+            ["new", "written", "earlier"].map(|it| folder.path().join(it));
+        fs::write(&earlier, "").unwrap();
+        for path in [&new, &written, &earlier] {
+            let file = OutputFile::open(path).unwrap();
+            assert!(path.exists());
+            if *path == written {
+                fs::write(path, "calls").unwrap();
+            }
+            drop(file);
+        }
+        let stays = [&new, &written, &earlier].map(|path| path.exists());
+        assert_eq!(stays, [false, true, true]);
+    }
+}

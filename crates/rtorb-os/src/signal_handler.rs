@@ -23,3 +23,17 @@ pub(crate) unsafe fn install(
     let returned = unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
     Resource::SignalHandler.check(returned)
 }
+
+/// Returns true if the process ignores a signal, as nohup(1) has it ignore SIGHUP.
+///
+/// # Errors
+/// [`Refused`] if the kernel does not tell.
+pub(crate) fn is_ignored(signal: libc::c_int) -> Result<bool, Refused> {
+    let mut action = MaybeUninit::uninit();
+    // SAFETY: null leaves the action as it is, and `action` has room for the old one.
+    let returned = unsafe { libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) };
+    Resource::SignalHandler.check(returned)?;
+    // SAFETY: the call has succeeded, so the kernel has filled it.
+    let action: libc::sigaction = unsafe { action.assume_init() };
+    Ok(action.sa_sigaction == libc::SIG_IGN)
+}

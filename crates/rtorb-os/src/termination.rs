@@ -1,4 +1,4 @@
-//! Makes SIGTERM and SIGINT events that a thread waits for. They do not end the process then.
+//! Makes SIGTERM and SIGINT, and SIGHUP if it is wanted, events that a thread waits for. They do not end the process then.
 
 use crate::clock::monotonic_ns;
 use crate::futex;
@@ -7,7 +7,7 @@ use crate::signal_handler;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use rustix::io::Errno;
 
-/// Waits for SIGTERM or SIGINT. While a process has such values, the first of these signals does not end the process: all values
+/// Waits for SIGTERM or SIGINT, or [for SIGHUP too](Self::watch_with_hangup). While a process has such values, the first of these signals does not end the process: all values
 /// get it.
 ///
 /// A signal that comes more than a second later ends the process at once, with status 128 plus the signal's number, so that a user
@@ -20,11 +20,30 @@ pub struct Termination {
 }
 
 impl Termination {
-    /// Starts to watch for the next signal. The handlers of the two signals stay installed.
+    /// Starts to watch for the next signal. The handlers of the signals stay installed.
     ///
     /// # Errors
     /// [`Refused`] if there are 65,535 others, or the kernel refuses the handlers.
     pub fn watch() -> Result<Self, Refused> {
+        Self::watch_for(&[libc::SIGTERM, libc::SIGINT])
+    }
+
+    /// Starts to watch for the next signal, SIGHUP too: by it, a process learns that its terminal is gone. A process that ignores SIGHUP, as
+    /// nohup(1) has it, goes on to ignore it.
+    ///
+    /// The signal has one handler in a process: the last of this and [`Hangup::watch`](crate::hangup::Hangup::watch) gets it.
+    ///
+    /// # Errors
+    /// As those of [`watch`](Self::watch).
+    pub fn watch_with_hangup() -> Result<Self, Refused> {
+        if signal_handler::is_ignored(libc::SIGHUP)? {
+            Self::watch()
+        } else {
+            Self::watch_for(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP])
+        }
+    }
+
+    fn watch_for(signals: &[libc::c_int]) -> Result<Self, Refused> {
         let before = STATE
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |state| {
                 (state & WATCHES < WATCHES).then_some(state + 1)
@@ -34,9 +53,9 @@ impl Termination {
             delivered_before: before >> WATCHES_BITS,
             is_cancelled: AtomicBool::new(false),
         };
-        for signal in [libc::SIGTERM, libc::SIGINT] {
+        for signal in signals {
             // SAFETY: the handler uses only what is async-signal-safe, as it says.
-            unsafe { signal_handler::install(signal, handle)? };
+            unsafe { signal_handler::install(*signal, handle)? };
         }
         Ok(watch)
     }

@@ -43,6 +43,47 @@ fn a_later_signal_or_one_that_nobody_watches_for_ends_the_process() {
     assert!(survives, "timeout(1) sends two");
 }
 
+#[test]
+fn a_hangup_ends_a_watch_for_it_unless_the_process_ignores_it() {
+    if std::env::var(CHILD).is_ok() {
+        return hang_up();
+    }
+    for (case, disposition) in [
+        ("watched", "--default-signal"),
+        ("ignored", "--ignore-signal"),
+    ] {
+        let ended = Command::new("env")
+            .arg(format!("{disposition}=HUP"))
+            .arg(std::env::current_exe().expect("its own program"))
+            .arg("a_hangup_ends_a_watch_for_it_unless_the_process_ignores_it")
+            .env(CHILD, case)
+            .output()
+            .expect("a child");
+        assert!(ended.status.success(), "{case}: {ended:?}");
+    }
+}
+
+/// Watches for SIGHUP; if the process does not ignore it, sends it and waits for it.
+fn hang_up() {
+    let watch = Termination::watch_with_hangup().expect("handlers");
+    if std::env::var(CHILD).as_deref() == Ok("ignored") {
+        assert!(is_hangup_in("SigIgn") && !is_hangup_in("SigCgt"));
+    } else {
+        assert!(!watch.has_come());
+        send(Signal::HUP);
+        assert!(watch.wait());
+    }
+}
+
+/// Returns true if SIGHUP is in a set of signals of this process (proc_pid_status(5)).
+fn is_hangup_in(set: &str) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").expect("this process");
+    let mut sets = status.lines().filter_map(|line| line.split_once(':'));
+    let (_, signals) = sets.find(|(name, _)| *name == set).expect("a set");
+    let signals = u64::from_str_radix(signals.trim(), 16).expect("a mask");
+    signals & 1 << (Signal::HUP.as_raw() - 1) != 0
+}
+
 /// Runs a child that is ended by signals with that status, and returns how many it has survived.
 fn survived(case: &str, status: i32) -> usize {
     let program = std::env::current_exe().expect("its own program");

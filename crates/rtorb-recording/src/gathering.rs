@@ -341,7 +341,8 @@ pub(crate) const CALLS_MAX: usize = 1_000_000;
 const THREADS_MAX: usize = 4_096;
 /// Of its links in /proc: PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h.
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
-/// The kernel's buffers: for each CPU and second, and for all CPUs.
+/// The kernel's buffers: for each CPU and second, and for all CPUs. A [`MissRecorder`] has two such records for a moment, when one ends and the
+/// next has begun.
 const KERNEL_KIB_A_SECOND: f64 = 8_192.0;
 pub(crate) const KERNEL_KIB_MAX: u64 = 512 * 1_024;
 

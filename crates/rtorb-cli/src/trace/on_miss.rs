@@ -33,9 +33,8 @@ impl Trace {
     ) -> anyhow::Result<ExitCode> {
         let requested = UserSignal::watch()?;
         let first = self.path_of(1);
-        let file = OutputFile::open(&first)?;
-        let begun = MissRecorder::begin(wanted);
-        let mut recorder = begun.inspect_err(|_| file.remove_if_new())?;
+        let _file = OutputFile::open(&first)?;
+        let mut recorder = MissRecorder::begin(wanted)?;
         let wait = WaitLine::begin(wanted.processes.len());
         let (mut written, mut on_request) = (0, 0);
         let why = loop {
@@ -64,16 +63,16 @@ impl Trace {
                     on_request += 1;
                     let path = beside(&self.out, &format!("signal-{on_request}"));
                     let recording = recorder.recording();
-                    wait.beside(|| write(&recording, &path, wanted.kernel))?;
+                    // The wait may have lasted for hours, and there may be room for the recording of a miss.
+                    if let Err(error) = wait.beside(|| write(&recording, &path, wanted.kernel)) {
+                        wait.beside(|| warn(format!("on SIGUSR1: {error:#}")));
+                    }
                 }
                 WaitEnd::Stopped(StopReason::Interrupted) => break "interrupted",
                 WaitEnd::Stopped(StopReason::TimedOut) => break "the timeout has passed",
                 WaitEnd::ProcessesEnded => break "no process has a recorder any more",
             }
         };
-        if written == 0 {
-            file.remove_if_new();
-        }
         let waited = rounded(wait.begun.elapsed().as_nanos() as f64);
         drop(wait);
         warn(format!("{why} after {waited}: {}", self.outcome(written)));
@@ -89,7 +88,7 @@ impl Trace {
         let timeout = self.misses.timeout;
         if interrupted.has_come() {
             Some(StopReason::Interrupted)
-        } else if requested.has_come_again() {
+        } else if requested.came_since() {
             Some(StopReason::Requested)
         } else if timeout.is_some_and(|timeout| wait.begun.elapsed() >= timeout) {
             Some(StopReason::TimedOut)

@@ -88,8 +88,10 @@ impl LateServer {
 
     /// Starts `rtorb trace --on-miss` of the server, and waits until it waits.
     fn wait_for_misses(&self, options: &[&str]) -> MissTrace {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rtorb"));
-        command.args([
+        let mut command = Command::new("env");
+        // Who runs the tests may ignore it.
+        command.arg("--default-signal=HUP");
+        command.arg(assert_cmd::cargo::cargo_bin!("rtorb")).args([
             "trace",
             &self.running.id().to_string(),
             "--on-miss",
@@ -203,17 +205,19 @@ fn a_wait_without_a_miss_ends_by_its_timeout_or_by_an_interrupt_and_leaves_no_fi
         "{said}"
     );
 
-    let trace = server.wait_for_misses(&["--timeout", "600s"]);
-    trace.running.signal(Signal::INT);
-    let process = trace.running.id();
-    let (status, said) = trace.ended();
-    assert_eq!(status, Some(1), "{said}");
-    assert!(
-        said.contains("interrupted") && said.contains(expected),
-        "{said}"
-    );
-    assert!(!server.path("late.pftrace").exists());
-    assert_eq!(instances_of(process), 0);
+    for signal in [Signal::INT, Signal::HUP] {
+        let trace = server.wait_for_misses(&["--timeout", "600s"]);
+        trace.running.signal(signal);
+        let process = trace.running.id();
+        let (status, said) = trace.ended();
+        assert_eq!(status, Some(1), "{signal:?}: {said}");
+        assert!(
+            said.contains("interrupted") && said.contains(expected),
+            "{said}"
+        );
+        assert!(!server.path("late.pftrace").exists());
+        assert_eq!(instances_of(process), 0, "{signal:?}");
+    }
 }
 
 #[test]
@@ -245,6 +249,22 @@ fn a_signal_has_the_last_calls_written_and_the_wait_goes_on() {
     let (status, said) = trace.ended();
     assert_eq!(status, Some(0), "{said}");
     assert!(server.outcomes("late-signal-1.pftrace", "turn").is_empty());
+    let missed = server.outcomes("late.pftrace", "turn");
+    assert_eq!(missed, [CallOutcome::Timeout]);
+}
+
+#[test]
+fn a_recording_for_a_signal_that_cannot_be_written_does_not_end_the_wait() {
+    let server = LateServer::start();
+    let mut trace = server.wait_for_misses(&["--no-kernel"]);
+    fs::create_dir(server.path("late-signal-1.pftrace")).unwrap();
+    trace.running.signal(Signal::USR1);
+    let mut line = String::new();
+    trace.said.read_line(&mut line).unwrap();
+    assert!(line.contains("late-signal-1.pftrace"), "{line}");
+    server.call("turn");
+    let (status, said) = trace.ended();
+    assert_eq!(status, Some(0), "{said}");
     let missed = server.outcomes("late.pftrace", "turn");
     assert_eq!(missed, [CallOutcome::Timeout]);
 }
