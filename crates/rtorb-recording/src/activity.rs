@@ -36,6 +36,24 @@ struct Stretch {
     priority: i32,
 }
 
+impl Turn {
+    /// Returns true if the kernel gave the CPU to the thread, an ordinary one, although a real-time thread was ready to run there.
+    fn is_given_before(&self, ready: &Stretch) -> bool {
+        let given_ns = self.end_ns.min(ready.end_ns).saturating_sub(self.begin_ns);
+        self.thread != 0
+            && self.priority >= FIRST_NORMAL
+            && self.begin_ns >= ready.begin_ns
+            && given_ns >= GIVEN_FROM_NS
+    }
+}
+
+impl Stretch {
+    /// Returns true if the thread waits for that CPU, and is more urgent than a priority.
+    fn is_waiting(&self, cpu: usize, before: i32) -> bool {
+        self.state == ThreadState::Ready && self.cpu == cpu && self.priority < before
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ThreadState {
     Running,
@@ -162,11 +180,19 @@ impl Activity {
         let turns = listed(&self.turns, &cpu).iter();
         let ordinary = turns.filter(|turn| turn.thread != 0 && turn.priority >= FIRST_NORMAL);
         let times = ordinary.flat_map(|turn| {
+            let is_given = system.iter().any(|thread| {
+                let stretches = listed(&self.stretches, thread);
+                let first = stretches.partition_point(|one| one.end_ns <= turn.begin_ns);
+                let met = stretches.get(first);
+                met.is_some_and(|one| {
+                    one.is_waiting(cpu, FIRST_NORMAL) && turn.is_given_before(one)
+                })
+            });
             let times = within(&waiting, turn.begin_ns, turn.end_ns);
-            times.map(|(begin_ns, end_ns)| OrdinaryTurn {
+            times.map(move |(begin_ns, end_ns)| OrdinaryTurn {
                 begin_ns,
                 end_ns,
-                is_given: begin_ns == turn.begin_ns && end_ns - begin_ns >= GIVEN_FROM_NS,
+                is_given: is_given && begin_ns == turn.begin_ns,
             })
         });
         let long = times.filter(|time| time.end_ns - time.begin_ns >= from_ns);
@@ -177,12 +203,10 @@ impl Activity {
     fn waiting(&self, cpu: usize, system: &BTreeSet<i32>, before: i32) -> Vec<(u64, u64)> {
         let of_system = system.iter();
         let stretches = of_system.filter_map(|thread| self.stretches.get(thread));
-        let waiting = stretches.flatten().filter(|one| {
-            one.state == ThreadState::Ready && one.cpu == cpu && one.priority < before
-        });
-        let mut waiting: Vec<_> = waiting.map(|one| (one.begin_ns, one.end_ns)).collect();
-        waiting.sort_unstable();
-        union(waiting, 0)
+        let waiting = stretches
+            .flatten()
+            .filter(|one| one.is_waiting(cpu, before));
+        union(waiting.map(|one| (one.begin_ns, one.end_ns)).collect(), 0)
     }
 
     /// Returns what a thread did in a time: moments that fill it, in their order.
@@ -287,17 +311,10 @@ impl Activity {
                     priority: stretch.priority,
                 }
             } else {
-                let given_ns = turn
-                    .end_ns
-                    .min(stretch.end_ns)
-                    .saturating_sub(turn.begin_ns);
                 Doing::Kept {
                     cpu: stretch.cpu,
                     by: turn.thread,
-                    is_given: turn.thread != 0
-                        && turn.priority >= FIRST_NORMAL
-                        && turn.begin_ns >= stretch.begin_ns
-                        && given_ns >= GIVEN_FROM_NS,
+                    is_given: turn.is_given_before(stretch),
                 }
             };
             found.until(turn.end_ns.min(stretch.end_ns), doing);
@@ -489,8 +506,9 @@ fn within(times: &[(u64, u64)], begin_ns: u64, end_ns: u64) -> impl Iterator<Ite
     met.map(move |(begin, end)| (*begin.max(&begin_ns), *end.min(&end_ns)))
 }
 
-/// Times in the order of their begins, those that touch made one; of these, those of at least `from_ns`.
-fn union(times: Vec<(u64, u64)>, from_ns: u64) -> Vec<(u64, u64)> {
+/// Returns times in the order of their begins, those that touch made one; of these, those of at least `from_ns`.
+pub fn union(mut times: Vec<(u64, u64)>, from_ns: u64) -> Vec<(u64, u64)> {
+    times.sort_unstable();
     let mut joined: Vec<(u64, u64)> = Vec::new();
     for (begin_ns, end_ns) in times {
         match joined.last_mut() {
@@ -506,8 +524,8 @@ fn union(times: Vec<(u64, u64)>, from_ns: u64) -> Vec<(u64, u64)> {
 pub(crate) const FIRST_NORMAL: i32 = 100;
 /// A shorter turn may be that of a thread which the kernel had chosen before the other one was woken: a record has whole microseconds.
 const GIVEN_FROM_NS: u64 = 1_000_000;
-/// The kernel's text has whole microseconds.
-const RESOLUTION_NS: u64 = 2_000;
+/// How far a time in the kernel's record is from that of its event, at most: the record has whole microseconds.
+pub const RESOLUTION_NS: u64 = 2_000;
 /// By how much two clocks of a host differ that the kernel adjusts while a recording lasts, at most.
 const CLOCKS_APART_NS: u64 = 50_000;
 /// Two page faults of one page each follow each other in less if a thread does nothing else. They are 1 to 2 us apart on most hosts, and about

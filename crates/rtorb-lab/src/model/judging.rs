@@ -445,7 +445,7 @@ fn cpus(
             longest_ns: lengths.iter().copied().max().unwrap_or(0),
             stolen_ms: evidence.stolen_ms.get(cpu).copied().flatten(),
             busy_ns: timeline.busy_ns(begin_ns, end_ns),
-            ordinary: timeline.given,
+            ordinary: timeline.given_within(begin_ns, end_ns),
         }
     })
     .collect()

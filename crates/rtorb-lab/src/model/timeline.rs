@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use rtorb_recording::activity::{Activity, OrdinaryTurn};
+use rtorb_recording::activity::{Activity, OrdinaryTurn, RESOLUTION_NS, union};
 use rtorb_results::judgement::OrdinaryTime;
 
 use super::records::{Job, JobGap};
@@ -20,8 +20,8 @@ pub(super) struct Timeline {
     pub(super) idle: Vec<(u64, u64)>,
     /// From when until when it was watched; nothing if it was not.
     pub(super) watched_ns: Option<(u64, u64)>,
-    /// The times that the kernel gave to ordinary threads although a real-time thread of the system could run.
-    pub(super) given: OrdinaryTime,
+    /// The times that the kernel gave to ordinary threads although a real-time thread of the system could run, in order.
+    pub(super) given: Vec<(u64, u64)>,
 }
 
 /// What the kernel's record says of a CPU.
@@ -51,7 +51,13 @@ impl RecordedCpu {
     fn taken(&self) -> Vec<(u64, u64)> {
         let ordinary = self.ordinary.iter();
         let ordinary = ordinary.map(|turn| (turn.begin_ns, turn.end_ns));
-        joined(self.held_up.iter().copied().chain(ordinary).collect())
+        union(self.held_up.iter().copied().chain(ordinary).collect(), 0)
+    }
+
+    /// The times that the kernel gave to ordinary threads, in order.
+    fn given(&self) -> Vec<(u64, u64)> {
+        let given = self.ordinary.iter().filter(|turn| turn.is_given);
+        given.map(|turn| (turn.begin_ns, turn.end_ns)).collect()
     }
 }
 
@@ -132,7 +138,7 @@ impl Timeline {
             interruptions,
             idle,
             watched_ns: watched.map(|watched| (watched.begin_ns, watched.end_ns)),
-            given: given(&recorded.ordinary),
+            given: recorded.given(),
         }
     }
 
@@ -162,6 +168,23 @@ impl Timeline {
         let overlap = |time: &(u64, u64)| time.1.min(end_ns).saturating_sub(time.0.max(begin_ns));
         let idle_ns: u64 = self.idle.iter().map(overlap).sum();
         Some(end_ns.saturating_sub(begin_ns).saturating_sub(idle_ns))
+    }
+
+    /// What of that time the kernel gave to ordinary threads although a real-time thread of the system could run.
+    pub(super) fn given_within(&self, begin_ns: u64, end_ns: u64) -> OrdinaryTime {
+        let cut = self
+            .given
+            .iter()
+            .map(|time| (time.0.max(begin_ns), time.1.min(end_ns)));
+        let met = cut.filter(|time| time.0 < time.1);
+        met.fold(OrdinaryTime::default(), |sum, time| {
+            let length_ns = time.1 - time.0;
+            OrdinaryTime {
+                count: sum.count + 1,
+                total_ns: sum.total_ns + length_ns,
+                longest_ns: sum.longest_ns.max(length_ns),
+            }
+        })
     }
 }
 
@@ -226,20 +249,7 @@ fn at_work(jobs: &[Caused]) -> Vec<(u64, u64)> {
     let times = jobs
         .iter()
         .map(|caused| (caused.job.begin_ns, caused.job.own_end_ns));
-    joined(times.collect())
-}
-
-/// The times in order; those that overlap are one.
-fn joined(mut times: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-    times.sort_unstable();
-    times.dedup_by(|later, before| {
-        let overlap = later.0 <= before.1;
-        if overlap {
-            before.1 = before.1.max(later.1);
-        }
-        overlap
-    });
-    times
+    union(times.collect(), 0)
 }
 
 fn is_within(times: &[(u64, u64)], (begin_ns, end_ns): (u64, u64)) -> bool {
@@ -271,18 +281,6 @@ fn without_ordinary(
         }
     }
     (idle, in_place)
-}
-
-fn given(ordinary: &[OrdinaryTurn]) -> OrdinaryTime {
-    let given = ordinary.iter().filter(|turn| turn.is_given);
-    given.fold(OrdinaryTime::default(), |sum, turn| {
-        let length_ns = turn.end_ns - turn.begin_ns;
-        OrdinaryTime {
-            count: sum.count + 1,
-            total_ns: sum.total_ns + length_ns,
-            longest_ns: sum.longest_ns.max(length_ns),
-        }
-    })
 }
 
 /// A time between two stretches.
@@ -378,8 +376,6 @@ fn holes(stretches: &[Stretch]) -> Vec<Hole> {
     holes
 }
 
-/// The kernel's record has whole microseconds.
-const RESOLUTION_NS: u64 = 2_000;
 /// The watcher's.
 const IDLE: u32 = u32::MAX;
 /// Short times without the CPU are a crowd if they are that near each other, and together so many times as long as an interruption is
@@ -569,12 +565,17 @@ mod tests {
         assert_eq!(timeline.interruptions, [taken]);
         // The CPU is busy from the end of its idle time on.
         assert_eq!(timeline.busy_since(75_000_000, 1 << 40), 10_000_000);
-        let given = OrdinaryTime {
-            count: 1,
-            total_ns: 50_000_000,
-            longest_ns: 50_000_000,
+        let given_within = |begin_ns, end_ns| {
+            let given = timeline.given_within(begin_ns, end_ns);
+            (given.count, given.total_ns, given.longest_ns)
         };
-        assert_eq!(timeline.given, given);
+        assert_eq!(given_within(0, 100_000_000), (1, 50_000_000, 50_000_000));
+        // What is before and after a run does not count.
+        assert_eq!(
+            given_within(30_000_000, 45_000_000),
+            (1, 15_000_000, 15_000_000)
+        );
+        assert_eq!(given_within(70_000_000, 100_000_000), (0, 0, 0));
         // Without the record the watcher's time is idle time.
         let idle = Timeline::of(&jobs, &[], Some(&watched), (&nothing(), 10_000));
         assert_eq!(idle.interruptions, []);

@@ -193,6 +193,32 @@ fn the_kernel_gives_the_cpu_to_an_ordinary_thread_although_a_real_time_thread_ca
     assert_eq!(doings, [(50 * MS, given)]);
 }
 
+/// The first one was ready when the ordinary thread had the CPU, and moved to another CPU at once. The second one was woken then.
+#[test]
+fn two_short_waits_in_succession_are_no_cpu_that_was_given() {
+    const MS: u64 = 1_000_000;
+    let first = vec![
+        switched(0, 0, false, OURS),
+        switched(10 * MS, OURS, true, OTHER),
+        woken(10 * MS + 500_000, ALSO_OURS),
+        switched(12 * MS, OTHER, true, ALSO_OURS),
+    ];
+    let second = vec![
+        switched(0, 0, false, 0),
+        switched(10 * MS + 600_000, 0, false, OURS),
+        switched(20 * MS, OURS, false, 0),
+    ];
+    let of_cpus = BTreeMap::from([(CPU, first), (CPU + 1, second)]);
+    let activity = Activity::of_events(&of_cpus, &BTreeMap::new());
+    let system = [OURS, ALSO_OURS].into();
+    let turn = OrdinaryTurn {
+        begin_ns: 10 * MS,
+        end_ns: 12 * MS,
+        is_given: false,
+    };
+    assert_eq!(activity.ordinary_turns(CPU, &system, 10_000), [turn]);
+}
+
 #[test]
 fn a_thread_that_moves_to_another_cpu_waits_no_longer_on_the_first() {
     let first = vec![switched(0, 0, false, OTHER), woken(10_000, OURS)];
