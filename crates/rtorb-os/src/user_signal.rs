@@ -28,7 +28,7 @@ impl UserSignal {
     }
 
     /// Returns true if a signal came since the value was made or asked last. Several signals in the meantime count as one.
-    pub fn has_come_again(&self) -> bool {
+    pub fn came_since(&self) -> bool {
         let delivered = DELIVERED.load(Ordering::SeqCst);
         self.seen.replace(delivered) != delivered
     }

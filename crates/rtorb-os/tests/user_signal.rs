@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 fn a_signal_is_seen_once_and_ends_nothing() {
     let watch = UserSignal::watch().expect("a handler");
     for _ in 0..2 {
-        assert!(!watch.has_come_again(), "none came since");
+        assert!(!watch.came_since(), "none came since");
         kill_process(getpid(), Signal::USR1).expect("its own process");
         // Another thread may take the signal, a little later.
         let end = Instant::now() + Duration::from_secs(60);
-        while !watch.has_come_again() {
+        while !watch.came_since() {
             assert!(Instant::now() < end, "it comes");
             thread::yield_now();
         }
     }
-    assert!(!watch.has_come_again(), "each was one");
+    assert!(!watch.came_since(), "each was one");
 }

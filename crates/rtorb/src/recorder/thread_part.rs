@@ -65,7 +65,7 @@ const SENT: [usize; 3] = [
 ];
 
 /// What is counted of the lane of the thread.
-const OF_LANE: [usize; 4] = [
+const LANE_COUNTERS: [usize; 4] = [
     thread_word::MOST_ACCEPTED,
     thread_word::REFUSED,
     thread_word::SHED,
@@ -113,7 +113,7 @@ impl ThreadPart {
         }
         if !self.is_of_lane(lane) {
             set(&head[thread_word::LANE], lane_word(lane));
-            for counter in OF_LANE {
+            for counter in LANE_COUNTERS {
                 set(&head[counter], 0);
             }
         }
