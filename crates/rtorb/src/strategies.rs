@@ -278,8 +278,9 @@ axis! {
         #[default]
         Refuse "refuse",
         /// The calling thread waits until another call has ended and its result is taken, at most until the deadline of its own call, which
-        /// then ends with TIMEOUT. Of several waiting threads, the most urgent one goes on first. A call that a waker or a reply handler
-        /// ([`ReplyDriver`](crate::ReplyDriver)) starts is refused: other calls end on its thread.
+        /// then ends with TIMEOUT, and without a deadline for ever. Of several waiting threads, the most urgent one goes on first. A call that a
+        /// waker or a reply handler ([`ReplyDriver`](crate::ReplyDriver)) starts is refused: other calls end on its thread. Not for tasks: one
+        /// that waits blocks the thread of its executor.
         Wait "wait",
     }
 }

@@ -218,6 +218,7 @@ impl ClientCore {
     /// Refuses further calls, except those of servants whose requests are in progress.
     pub(crate) fn close(&self) {
         self.special.fetch_or(CLOSED, Ordering::SeqCst);
+        self.watchdog.calls().wake_waiting();
         if let Some(bidirectional) = self.sharing.bidirectional() {
             bidirectional.close();
         }

@@ -699,7 +699,8 @@ setters! {
 
     /// What starting a call ([`Call`](crate::Call)) does while as many started calls exist as may; by default it is refused with
     /// NO_RESOURCES. If it waits, other threads have to take the results: a thread that starts more calls than
-    /// [`Limits::started_calls_max`](crate::Limits::started_calls_max) before it takes a result waits for itself, until the deadline.
+    /// [`Limits::started_calls_max`](crate::Limits::started_calls_max) before it takes a result waits for itself, until the deadline,
+    /// or for ever without one. A task that starts a call blocks the thread of its executor meanwhile, and with it the tasks that would take results.
     full_call_table(full: FullCallTable) => config.full_call_table = Some(full);
 
     /// How this ORB tells servers the deadlines of calls; by default as the host of the server permits.

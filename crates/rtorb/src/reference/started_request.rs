@@ -199,7 +199,7 @@ impl InFlight {
             calls.note_refused();
             return Err(local::CALLS_FULL);
         }
-        let place = calls.await_place(time.deadline.at_ns());
+        let place = calls.await_place(time.deadline.at_ns(), || client.check_open().is_ok());
         time.is_delayed = true;
         object.check_begun(*time)?;
         client.check_open()?;

@@ -79,16 +79,20 @@ impl CallTable {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Waits for a place, at most until `until_ns`. The most urgent of several threads gets the next one.
+    /// Waits for a place, at most until `until_ns`, and only while `is_open` returns true. The most urgent of several threads is woken first.
     #[cold]
-    pub(crate) fn await_place(self: &Arc<Self>, until_ns: Option<u64>) -> Option<CallPlace> {
+    pub(crate) fn await_place(
+        self: &Arc<Self>,
+        until_ns: Option<u64>,
+        is_open: impl Fn() -> bool,
+    ) -> Option<CallPlace> {
         let mut places = self.places.lock();
         places.waiting += 1;
         self.delayed.fetch_add(1, Ordering::Relaxed);
         let mut is_late = false;
         let taken = loop {
             let taken = places.take(self.calls_max);
-            if taken.is_some() || is_late {
+            if taken.is_some() || is_late || !is_open() {
                 break taken;
             }
             match until_ns {
@@ -99,6 +103,15 @@ impl CallTable {
         places.waiting -= 1;
         drop(places);
         taken.map(|place| self.place(place))
+    }
+
+    /// Wakes all threads that wait for a place, so that they look whether the table [is open](Self::await_place).
+    #[cold]
+    pub(crate) fn wake_waiting(&self) {
+        // Under the lock, so that no thread begins to wait between its look and this.
+        let places = self.places.lock();
+        self.freed.notify_all(&self.places);
+        drop(places);
     }
 
     fn place(self: &Arc<Self>, (number, slot): FreePlace) -> CallPlace {
@@ -192,7 +205,7 @@ impl Drop for CallPlace {
         let call = places.calls[self.number].take();
         places.free.push((self.number, slot));
         if places.waiting > 0 {
-            // Under the lock, so that no other thread takes the place of the most urgent one.
+            // Under the lock, so that the kernel hands it to the most urgent one. A thread that begins a call may still take the place first.
             self.table.freed.notify_one(&self.table.places);
         }
         drop(places);

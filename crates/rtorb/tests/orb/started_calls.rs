@@ -693,6 +693,31 @@ fn a_call_waits_for_a_place_no_longer_than_its_deadline() {
 }
 
 #[test]
+fn the_end_of_the_orb_ends_calls_that_wait_for_a_place() {
+    const THREADS: u64 = 2;
+    for connection in supporting() {
+        let (server, _came) = silent();
+        let orb = waiting(connection, 1);
+        let object = object_of(&orb, &server).with_timeout(2 * LONG);
+        let held = echo(&object, 1);
+        thread::scope(|scope| {
+            let start = || scope.spawn(|| echo(&object, 2).wait());
+            let waiting = [(); THREADS as usize].map(|()| start());
+            until("they wait", || {
+                (orb.started_calls_delayed() == THREADS).then_some(())
+            });
+            orb.shutdown();
+            for call in waiting {
+                let ended = call.join().expect("no panic");
+                let ended = ended.expect_err("the ORB is shut down");
+                assert_eq!(ended.kind, ExceptionKind::BadInvOrder, "{ended}");
+            }
+        });
+        assert!(!held.is_ready(), "{connection}: no place became free");
+    }
+}
+
+#[test]
 fn each_place_that_becomes_free_wakes_a_thread_that_waits_for_one() {
     const THREADS: u32 = 8;
     for connection in supporting() {
@@ -720,15 +745,18 @@ fn a_call_that_a_waker_starts_does_not_wait_for_a_place() {
         let (server, _came) = silent();
         let orb = waiting(connection, 2);
         let object = object_of(&orb, &server);
-        let (waker, started) = Starting::waker(&object, echo(&object, 1));
-        let mut call = echo(&object.with_timeout(10 * SHORT), 2);
-        if poll(&mut call, &waker).is_pending() {
+        let refused = until("a task awaits a call in time", || {
+            let (waker, started) = Starting::waker(&object, echo(&object, 1));
+            let mut call = echo(&object.with_timeout(10 * SHORT), 2);
+            if poll(&mut call, &waker).is_ready() {
+                return None;
+            }
             let started = started.recv_timeout(LONG).expect("the waker returns");
-            let refused = started.wait().expect_err("the table is full");
-            let told = (refused.kind, refused.completed);
-            let expected = (ExceptionKind::NoResources, CompletionStatus::No);
-            assert_eq!(told, expected, "{connection}: {refused}");
-        }
+            Some(started.wait().expect_err("the table is full"))
+        });
+        let told = (refused.kind, refused.completed);
+        let expected = (ExceptionKind::NoResources, CompletionStatus::No);
+        assert_eq!(told, expected, "{connection}: {refused}");
     }
 }
 
@@ -1240,12 +1268,16 @@ fn a_waker_may_start_calls_when_a_deadline_passes() {
     for connection in supporting() {
         let (server, _came) = silent();
         let object = object(connection, &server);
-        let (waker, started) = Starting::waker(&object, echo(&object, 1));
-        let mut call = echo(&object.with_timeout(10 * SHORT), 2);
-        if poll(&mut call, &waker).is_pending() {
+        until("a task awaits a call in time", || {
+            let (waker, started) = Starting::waker(&object, echo(&object, 1));
+            let mut call = echo(&object.with_timeout(10 * SHORT), 2);
+            if poll(&mut call, &waker).is_ready() {
+                return None;
+            }
             let started = started.recv_timeout(LONG).expect("the waker returns");
             assert!(!started.is_ready(), "{connection}: {:?}", started.wait());
-        }
+            Some(())
+        });
     }
 }
 
