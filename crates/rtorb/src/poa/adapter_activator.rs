@@ -44,8 +44,9 @@ impl Poa {
     ///
     /// `unknown_adapter` gets this adapter and the name. It makes the adapter by [`create_poa`](Self::create_poa), and activates its
     /// objects or sets what serves them, before it returns true; it returns false for a name that has no adapter, and the client gets
-    /// OBJECT_NOT_EXIST. It runs on the thread that reads the request, before the request has a priority. Other requests for the adapter,
-    /// and calls of `find_poa`, wait until it has returned, with inheritance of priority. It must not wait for an adapter that another
+    /// OBJECT_NOT_EXIST. It runs on the thread that reads the request, before the request has a priority. Other requests for objects
+    /// of the adapter that are not active yet, and calls of `find_poa`, wait until it has returned, with inheritance of priority; an object that it
+    /// has activated is served at once. It must not wait for an adapter that another
     /// thread may be making.
     ///
     /// Adapters under an adapter that does not exist are made from the root on, by the activator of each parent. A later activator
@@ -78,6 +79,7 @@ impl Poa {
     //= CORBA 3 §AdapterActivator Interface
     //# unknown_adapter is called once for each adapter that must be made for the target of a request to exist. Requests
     //# for the adapter wait until it has returned.
+    // Only those for objects that are not active yet: the activator has made the others ready.
     fn activate_child(&self, name: &str) -> Option<Self> {
         let activator = self.adapter.activator.lock().clone()?;
         let own = Arc::new(PendingAdapter::of_this_thread());
