@@ -58,7 +58,7 @@ pub struct Limits {
     /// `Orb::requests_refused` counts it. Each place that was used once keeps the memory of its largest reply, up to 64 KiB.
     /// With 0, no reply can be deferred.
     pub deferred_replies_max: usize,
-    /// Replies of one connection that the servants of an ORB have deferred and not sent: so one client cannot take all places of
+    /// Replies of one connection that the servants of an ORB have deferred and not sent: so one connection cannot take all places of
     /// `deferred_replies_max`. One more call gets TRANSIENT, and `Orb::requests_refused` counts it. With 0, no reply can be deferred that
     /// goes over a connection.
     pub deferred_replies_per_connection_max: usize,
@@ -109,7 +109,8 @@ pub struct Limits {
     ///
     /// No thread waits meanwhile, except the one that `thread_per_connection` has for that client alone: the server keeps the
     /// unsent bytes, reads nothing more from that client, and sends the rest when the socket takes it. If the replies to
-    /// requests that had been read by then add up to four messages of `message_bytes_max`, the next one closes the connection.
+    /// requests that had been read by then add up to four messages of `message_bytes_max`, the next one closes the connection. So does, with
+    /// `thread_per_connection`, the TIMEOUT of a deferred call of which the socket takes only a part: no thread waits for the rest.
     /// From 1 ms to a day.
     pub send_timeout: Duration,
     /// Turns of strangers in each `stranger_period`, in each lane of a thread pool. A stranger is a client that connects, or one that is

@@ -68,23 +68,24 @@ pub(crate) struct ThreadState {
     recorder: Cell<Option<&'static ThreadPart>>,
 }
 
-/// The time in which started calls end on the calling thread, and their tasks are woken and their handlers called. It ends when this is dropped.
+/// The time in which started calls, or those that nobody has answered in time, end on the calling thread: their tasks are woken, and their
+/// handlers and interceptors called. It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct EndingCalls {
-    around: bool,
+    was_ending: bool,
 }
 
 impl EndingCalls {
     pub(crate) fn begin() -> Self {
         Self {
-            around: THREAD.with(|thread| thread.ends_calls.replace(true)),
+            was_ending: THREAD.with(|thread| thread.ends_calls.replace(true)),
         }
     }
 }
 
 impl Drop for EndingCalls {
     fn drop(&mut self) {
-        THREAD.with(|thread| thread.ends_calls.set(self.around));
+        THREAD.with(|thread| thread.ends_calls.set(self.was_ending));
     }
 }
 

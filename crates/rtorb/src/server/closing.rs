@@ -43,11 +43,21 @@ fn settle_deferred(sessions: &[Arc<Session>]) {
     };
     let wait_ns = nanoseconds(first.orb.limits.deferred_reply_time);
     if !await_deferred(sessions, wait_ns) {
-        for session in sessions {
+        revoke_deferred(sessions);
+    }
+}
+
+/// Sends NO_RESPONSE in the place of the deferred replies of connections, and waits for those that are being sent, at most [`LINGER_NS`].
+fn revoke_deferred(sessions: &[Arc<Session>]) {
+    let deadline_ns = monotonic_ns() + LINGER_NS;
+    loop {
+        // Again and again: the watchdog puts a reply back that it could not send.
+        for session in sessions.iter().filter(|it| it.state.has_deferred()) {
             session.orb.deferred.revoke(session);
         }
-        // For replies that are being sent.
-        await_deferred(sessions, LINGER_NS);
+        if await_deferred(sessions, ROUND_NS) || monotonic_ns() >= deadline_ns {
+            return;
+        }
     }
 }
 

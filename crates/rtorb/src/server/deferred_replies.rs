@@ -98,6 +98,14 @@ pub(super) struct ReplyId {
     use_number: u64,
 }
 
+/// A reply that was added to the table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AddedReply {
+    pub(super) id: ReplyId,
+    /// True if the watchdog has to look earlier than it would.
+    pub(super) is_earlier: bool,
+}
+
 /// What is needed to send a deferred reply, but for its contents.
 #[derive(Debug)]
 pub(super) struct UnsentReply {
@@ -177,7 +185,7 @@ impl DeferredReplies {
         &self,
         reply: UnsentReply,
         interception: &mut Option<Box<ServerInterception>>,
-    ) -> Result<ReplyId, SystemException> {
+    ) -> Result<AddedReply, SystemException> {
         let session = match &reply.destination {
             ReplyDestination::Connection(session) => Some(Arc::clone(session)),
             ReplyDestination::Caller(_) => None,
@@ -193,10 +201,10 @@ impl DeferredReplies {
         match (added, session) {
             (None, Some(session)) => session.note_settled(),
             // Its CancelRequest, or the end of its connection, came before it was in the table.
-            (Some(id), Some(session))
+            (Some(added), Some(session))
                 if session.cancelled.forget(request_id) || session.has_lost_client() =>
             {
-                self.note_cancelled(id);
+                self.note_cancelled(added.id);
             }
             _ => {}
         }
@@ -214,8 +222,9 @@ impl DeferredReplies {
         &self,
         reply: UnsentReply,
         interception: &mut Option<Box<ServerInterception>>,
-    ) -> Option<ReplyId> {
+    ) -> Option<AddedReply> {
         let mut places = self.places.lock();
+        let deadline_ns = reply.deadline_ns;
         let number = match places.free.pop() {
             Some(used) => used,
             None if places.all.len() < self.replies_max => {
@@ -237,10 +246,12 @@ impl DeferredReplies {
         }
         place.reply = Some(reply);
         place.demand = ReplyDemand::Awaited;
-        Some(ReplyId {
+        let id = ReplyId {
             place: number,
             use_number: place.uses,
-        })
+        };
+        let is_earlier = places.plan_look(deadline_ns);
+        Some(AddedReply { id, is_earlier })
     }
 
     /// Takes a reply to send it; `None` if it was [revoked](Self::revoke) or [given up](Self::give_up), or its deadline has passed.
@@ -597,9 +608,9 @@ mod tests {
     fn a_note_for_a_reply_is_none_for_the_next_one_at_its_place() {
         let limits = Limits::with(|limits| limits.deferred_replies_max = 1);
         let table = DeferredReplies::new(&limits);
-        let earlier = table.add(unsent(), &mut None).expect("room");
+        let earlier = table.add(unsent(), &mut None).expect("room").id;
         assert!(table.give_up(earlier));
-        let later = table.add(unsent(), &mut None).expect("room");
+        let later = table.add(unsent(), &mut None).expect("room").id;
         assert_eq!(earlier.place, later.place);
         table.note_cancelled(earlier);
         assert!(!table.is_cancelled(later));

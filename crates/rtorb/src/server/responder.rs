@@ -217,12 +217,12 @@ fn defer(call: &mut ServerCall<'_>) -> Result<Option<(Arc<ServerCore>, ReplyId)>
     };
     let interception = &mut responder.scratch.interception;
     let added = orb.deferred.add(unsent, interception);
-    let id = added.inspect_err(|_| orb.state.note_refused())?;
-    if deadline_ns != deadline::NONE_NS && orb.deferred.plan_look(deadline_ns) {
+    let added = added.inspect_err(|_| orb.state.note_refused())?;
+    if added.is_earlier {
         orb.client.core.watchdog.check_waits();
     }
-    reply.responder.scratch.deferred = Some(id);
-    Ok(Some((orb, id)))
+    reply.responder.scratch.deferred = Some(added.id);
+    Ok(Some((orb, added.id)))
 }
 
 /// Returns the deadline at which the ORB answers if nobody has, and has it watched; [`NONE_NS`](deadline::NONE_NS) for none. A caller in the

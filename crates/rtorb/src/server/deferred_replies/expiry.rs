@@ -4,13 +4,14 @@
 //! the client may take to receive any reply, the exception waits in the place of the reply; then the connection ends.
 
 use super::{
-    DeferredReplies, ReplyDemand, ReplyDestination, ReplyPlace, TakenReply, TimeoutReply,
-    UnsentReply,
+    DeferredReplies, ReplyDemand, ReplyDestination, ReplyPlace, ReplyPlaces, TakenReply,
+    TimeoutReply, UnsentReply,
 };
 use crate::clock::nanoseconds;
 use crate::deadline::NONE_NS;
 use crate::exception::{CompletionStatus, SystemException, local};
 use crate::server::session::Session;
+use crate::thread_state::EndingCalls;
 use crate::wait::wake_tasks;
 use crate::wait::watchdog::WatchedReplies;
 use core::mem;
@@ -24,21 +25,33 @@ const AGAIN_NS: u64 = 10_000_000;
 const NOT_ANSWERED_IN_TIME: SystemException =
     local::NOT_ANSWERED_IN_TIME.with_completion(CompletionStatus::Maybe);
 
-impl DeferredReplies {
-    /// Plans a look of the watchdog at that time, for a reply that was [added](Self::add). Returns true if it has to look earlier than it would.
+impl ReplyPlaces {
+    /// Plans a look of the watchdog at that time, or none at [`NONE_NS`]. Returns true if it has to look earlier than it would.
     #[must_use]
-    pub(in crate::server) fn plan_look(&self, at_ns: u64) -> bool {
-        let mut places = self.places.lock();
-        let is_earlier = at_ns < places.next_look_ns;
-        places.next_look_ns = places.next_look_ns.min(at_ns);
+    pub(super) fn plan_look(&mut self, at_ns: u64) -> bool {
+        let is_earlier = at_ns < self.next_look_ns;
+        self.next_look_ns = self.next_look_ns.min(at_ns);
         is_earlier
+    }
+
+    /// Begins a look: from here on, each reply that is deferred plans another one. If no deadline has passed, begins none and returns when to
+    /// look.
+    fn begin_look(&mut self, now_ns: u64) -> Option<u64> {
+        if self.next_look_ns > now_ns {
+            return Some(self.next_look_ns);
+        }
+        self.next_look_ns = NONE_NS;
+        None
     }
 }
 
 impl WatchedReplies for DeferredReplies {
     /// It holds the lock for one place at a time. A reply that is deferred meanwhile makes the watchdog look again.
     fn end_due(&self, now_ns: u64) -> Option<u64> {
-        self.places.lock().next_look_ns = NONE_NS;
+        let planned = self.places.lock().begin_look(now_ns);
+        if let Some(next_ns) = planned {
+            return (next_ns < NONE_NS).then_some(next_ns);
+        }
         let mut next_ns = NONE_NS;
         let mut number = 0;
         loop {
@@ -72,6 +85,8 @@ impl TakenReply<'_> {
     /// Answers a call whose deadline has passed. Returns when to try again, if the client takes nothing now.
     #[cold]
     fn expire(mut self, now_ns: u64) -> Option<u64> {
+        // Interceptors see the end of the call here, and may start calls.
+        let _ending = EndingCalls::begin();
         let reply = self.reply.as_ref()?;
         let ReplyDestination::Connection(session) = &reply.destination else {
             return None;
@@ -135,11 +150,14 @@ mod tests {
     #[test]
     fn the_watchdog_has_to_look_again_only_for_an_earlier_deadline() {
         let table = DeferredReplies::new(&Limits::default());
-        assert!(table.plan_look(20));
-        assert!(!table.plan_look(20));
-        assert!(!table.plan_look(30));
-        assert!(table.plan_look(10));
+        let plan = |at_ns| table.places.lock().plan_look(at_ns);
+        assert!(plan(20));
+        assert!(!plan(20));
+        assert!(!plan(30));
+        assert!(plan(10));
+        assert_eq!(table.end_due(5), Some(10), "no deadline has passed");
+        assert!(!plan(20));
         assert_eq!(table.end_due(15), None, "no reply is left");
-        assert!(table.plan_look(30));
+        assert!(plan(30));
     }
 }
