@@ -1,5 +1,6 @@
 //! Replies that servants defer: whoever answers, in whatever order, and whatever happens to the connection meanwhile.
 
+use super::slow_clients::until_full;
 use rtorb::rt::{Policy, Priority, PriorityModel};
 use rtorb::{
     CompletionStatus, Deadlines, DispatchStrategy, ExceptionKind, Limits, Orb, OrbBuilder,
@@ -531,37 +532,53 @@ fn a_client_that_takes_nothing_delays_no_other_deadline() {
     for (name, dispatch) in DispatchStrategy::ALL {
         let builder = Orb::builder().dispatch(dispatch).limits(limits.clone());
         let served = Deferred::serve(builder);
-        let (mut slow, mut good) = (served.connect(), served.connect());
-        let key = served.ours.key(served.winch.as_object());
-        let mut lift = request(&key, 2, "lift").head();
-        lift.align(8).long(7).string("Ada");
-        slow.send(&lift.message());
-        let lift = served.lifts.recv_timeout(PATIENCE).expect("it is called");
-        let left = 10 * SHORT;
-        let responder = until("a call comes in time", || {
-            slow.send(&request_within(&key, 4, left));
-            served.hours.recv_timeout(10 * left).ok()
-        });
-        thread::scope(|scope| {
-            // With `thread_per_connection`, it waits for the client.
-            scope.spawn(move || lift.reply((1, "x".repeat(8 << 20))));
-            until("its deadline passes", || {
-                responder.is_cancelled().then_some(())
-            });
-            until("a call of the other client comes in time", || {
-                let answer = good.ask(&request_within(&key, 2, SHORT));
-                was_deferred(&answer.expect("a reply"), name).then_some(())
-            });
-            let (mut has_lift, mut has_timeout) = (false, false);
-            while !(has_lift && has_timeout) {
-                let answer = slow.answer().expect("a reply");
-                match answer.id {
-                    2 => has_lift = answer.body.len() > 8 << 20,
-                    _ => has_timeout |= was_deferred(&answer, name),
-                }
-            }
+        until("a reply is held up before a deadline passes", || {
+            end_beside_held_reply(&served, name)
         });
     }
+}
+
+/// Lets the deadlines of two clients pass while one of them takes nothing of a large reply. Returns `None` if its own has passed before the
+/// reply was held up.
+fn end_beside_held_reply(served: &Deferred, name: &str) -> Option<()> {
+    let socket = TcpStream::connect(served.ours.address()).expect("the server listens");
+    let mut slow = Connection::over(socket.try_clone().expect("a descriptor"));
+    let mut good = served.connect();
+    let key = served.ours.key(served.winch.as_object());
+    let mut lift = request(&key, 2, "lift").head();
+    lift.align(8).long(7).string("Ada");
+    slow.send(&lift.message());
+    let lift = served.lifts.recv_timeout(PATIENCE).expect("it is called");
+    let left = 25 * SHORT;
+    slow.send(&request_within(&key, 4, left));
+    // If the deadline passes before the servant is called, none comes.
+    let responder = served.hours.recv_timeout(10 * left).ok()?;
+    thread::scope(|scope| {
+        // With `thread_per_connection`, it waits for the client.
+        scope.spawn(move || lift.reply((1, "x".repeat(8 << 20))));
+        until_full(&socket);
+        if responder.is_cancelled() {
+            // Ends the reply too.
+            drop((slow, socket));
+            return None;
+        }
+        until("its deadline passes", || {
+            responder.is_cancelled().then_some(())
+        });
+        until("a call of the other client comes in time", || {
+            let answer = good.ask(&request_within(&key, 2, SHORT));
+            was_deferred(&answer.expect("a reply"), name).then_some(())
+        });
+        let (mut has_lift, mut has_timeout) = (false, false);
+        while !(has_lift && has_timeout) {
+            let answer = slow.answer().expect("a reply");
+            match answer.id {
+                2 => has_lift = answer.body.len() > 8 << 20,
+                _ => has_timeout = was_deferred(&answer, name),
+            }
+        }
+        Some(())
+    })
 }
 
 #[test]

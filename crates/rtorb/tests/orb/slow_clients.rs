@@ -221,7 +221,7 @@ fn a_client_that_reads_late_gets_every_reply() {
 }
 
 /// Waits until as many bytes have come as the client's socket takes, or until no more come.
-fn until_full(socket: &TcpStream) {
+pub(super) fn until_full(socket: &TcpStream) {
     let mut before = 0;
     until("no more bytes come", || {
         let bytes = rustix::io::ioctl_fionread(socket).expect("it is a socket");
