@@ -202,7 +202,8 @@ impl Scrape {
     }
 
     fn unserved(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "Requests that were not served: refused by a queue without room, shed for a more critical one, or expired";
+        let help = "Requests that were not served: refused by a queue without room, shed for a more critical one, or expired. Those of a thread \
+                    that has ended count until a thread of another lane takes its place in the recorder: the sum becomes less then";
         let mut family =
             encoder.encode_descriptor("rtorb_unserved", help, None, MetricType::Counter)?;
         for process in &self.processes {
@@ -308,6 +309,7 @@ const ENDS_US: [u32; 22] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rtorb::recorder::{CallSide, RecordedLane, ThreadSnapshot};
 
     #[test]
     fn a_time_is_in_the_first_bucket_that_ends_behind_it() {
@@ -318,6 +320,75 @@ mod tests {
         assert_eq!(place(us(10_000_000)), ENDS_US.len() - 1);
         assert_eq!(place(us(10_000_001)), ENDS_US.len(), "without an end");
         assert!(ENDS_US.is_sorted());
+    }
+
+    /// A process whose counters all differ.
+    fn plant() -> ProcessSnapshot {
+        let operation = CountedOperation {
+            name: "get".to_owned(),
+            side: CallSide::Server,
+            outcomes: [1, 2, 3, 4, 5, 6],
+            times: Histogram::new(1e9, |bucket| if bucket == 1 { 21 } else { 0 }),
+            longest: Duration::from_secs(9),
+            waits: Histogram::new(1e9, |bucket| if bucket == 1 { 8 } else { 0 }),
+            deadline_misses: 10,
+            demotions: 11,
+        };
+        let thread = ThreadSnapshot {
+            thread: 1,
+            name: "worker".to_owned(),
+            lane: Some(RecordedLane {
+                pool: 2,
+                priority: 60,
+            }),
+            most_accepted: 12,
+            refused: 13,
+            shed: 14,
+            expired: 15,
+            operations: vec![operation],
+            events: Vec::new(),
+            overwritten: 0,
+        };
+        ProcessSnapshot {
+            process: 7,
+            name: "plant".to_owned(),
+            at_ns: 2_000,
+            started_ns: 1_000,
+            threads: vec![thread],
+            refused_threads: 16,
+        }
+    }
+
+    #[test]
+    fn each_counter_has_its_line() {
+        let text = text_of(vec![plant()]).expect("it can be written");
+        let of_process = "process=\"plant\",pid=\"7\"";
+        let get = format!("{of_process},side=\"server\",operation=\"get\"");
+        let lane = format!("{of_process},pool=\"2\",priority=\"60\"");
+        let mut expected = vec![
+            format!("rtorb_call_time_seconds_count{{{get}}} 21"),
+            format!("rtorb_queue_time_seconds_count{{{get}}} 8"),
+            format!("rtorb_longest_call_seconds{{{get}}} 9.0"),
+            format!("rtorb_deadline_misses_total{{{get}}} 10"),
+            format!("rtorb_demotions_total{{{get}}} 11"),
+            format!("rtorb_lane_served_total{{{lane}}} 21"),
+            format!("rtorb_lane_most_accepted{{{lane}}} 12.0"),
+            format!("rtorb_refused_threads_total{{{of_process}}} 16"),
+        ];
+        for (outcome, count) in CallOutcome::ALL.iter().zip(1..) {
+            let outcome = outcome.name();
+            expected.push(format!(
+                "rtorb_calls_total{{{get},outcome=\"{outcome}\"}} {count}"
+            ));
+        }
+        for (reason, count) in [("refused", 13), ("shed", 14), ("expired", 15)] {
+            expected.push(format!(
+                "rtorb_unserved_total{{{of_process},reason=\"{reason}\"}} {count}"
+            ));
+        }
+        for line in expected {
+            assert!(text.lines().any(|it| it == line), "no {line} in {text}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use rtorb::recorder::{
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::iter;
 
 /// The counters of a process.
 #[derive(Clone, Debug, Serialize)]
@@ -17,7 +18,8 @@ pub struct ProcessCounters {
     pub for_ns: u64,
     /// Threads that are not recorded, because the recorder has no room for more.
     pub refused_threads: u64,
-    /// Requests that were not served, of all threads, since the recorder was started.
+    /// Requests that were not served in that time, of all threads. A part of the recorder whose thread has ended counts from 0 again once a
+    /// thread of another lane has it.
     #[serde(flatten)]
     pub unserved: UnservedRequests,
     /// Its operations, clients' first, then by name.
@@ -70,11 +72,47 @@ pub struct UnservedRequests {
 }
 
 impl UnservedRequests {
-    /// Adds those of a thread. They are another process's, which may be any.
-    fn add(&mut self, thread: &ThreadSnapshot) {
-        self.refused = self.refused.saturating_add(thread.refused);
-        self.shed = self.shed.saturating_add(thread.shed);
-        self.expired = self.expired.saturating_add(thread.expired);
+    /// Returns those of all threads of a process, or those since an earlier look at it. A part has the same place in all looks.
+    fn since(now: &ProcessSnapshot, earlier: Option<&ProcessSnapshot>) -> Self {
+        let before = earlier.map_or(&[][..], |earlier| &earlier.threads);
+        let before = before
+            .iter()
+            .map(Self::of)
+            .chain(iter::repeat(Self::default()));
+        let each = now.threads.iter().map(Self::of).zip(before);
+        // A part that counts from 0 again has less than before.
+        let new = |now: u64, before| now.checked_sub(before).unwrap_or(now);
+        each.fold(Self::default(), |sum, (now, before)| {
+            sum.and(Self {
+                refused: new(now.refused, before.refused),
+                shed: new(now.shed, before.shed),
+                expired: new(now.expired, before.expired),
+            })
+        })
+    }
+
+    /// Returns those of a thread.
+    fn of(thread: &ThreadSnapshot) -> Self {
+        let ThreadSnapshot {
+            refused,
+            shed,
+            expired,
+            ..
+        } = *thread;
+        Self {
+            refused,
+            shed,
+            expired,
+        }
+    }
+
+    /// Returns both. The numbers are those of another process, which may be any.
+    fn and(self, others: Self) -> Self {
+        Self {
+            refused: self.refused.saturating_add(others.refused),
+            shed: self.shed.saturating_add(others.shed),
+            expired: self.expired.saturating_add(others.expired),
+        }
     }
 }
 
@@ -162,14 +200,12 @@ impl ProcessCounters {
             calls: sum(thread.operations.iter()),
             overwritten: thread.overwritten,
         });
-        let mut unserved = UnservedRequests::default();
-        now.threads.iter().for_each(|thread| unserved.add(thread));
         Self {
             process: now.process,
             name: now.name.clone(),
             for_ns,
             refused_threads: now.refused_threads,
-            unserved,
+            unserved: UnservedRequests::since(now, earlier),
             operations: rows.collect(),
             threads: threads.collect(),
             lanes: lanes(now),
@@ -195,7 +231,7 @@ fn lanes(now: &ProcessSnapshot) -> Vec<LaneRow> {
         row.threads += 1;
         row.served = row.served.saturating_add(sum(served));
         row.most_accepted = row.most_accepted.max(thread.most_accepted);
-        row.unserved.add(thread);
+        row.unserved = row.unserved.and(UnservedRequests::of(thread));
     }
     rows.into_values().collect()
 }
@@ -210,7 +246,7 @@ impl OperationRow {
     fn of(counted: &CountedOperation, for_ns: u64) -> Self {
         let ns = |time: core::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let ended = |outcome: CallOutcome| counted.outcomes[outcome as usize];
-        let calls = sum(std::iter::once(counted));
+        let calls = sum(iter::once(counted));
         Self {
             side: match counted.side {
                 CallSide::Server => "server",
@@ -235,3 +271,6 @@ impl OperationRow {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
