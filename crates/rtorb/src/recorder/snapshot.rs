@@ -88,7 +88,8 @@ pub struct CountedOperation {
     pub longest: Duration,
     /// How long requests waited in a queue of the server; nothing of those that went into none.
     pub waits: Histogram,
-    /// Calls that ended later than the deadline of the operation's annotation (`@deadline`), also with TIMEOUT.
+    /// Calls that ended later than the deadline of the operation's annotation (`@deadline`), also with TIMEOUT. At its server, a
+    /// call counts whose servant was late, not one whose deferred reply was.
     pub deadline_misses: u64,
     /// Requests whose threads were demoted, because the servant executed longer than the worst case of the annotation.
     pub demotions: u64,
