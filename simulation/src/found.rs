@@ -42,4 +42,11 @@ pub(crate) const FOUND: &[Found] = &[
         what: "a service was killed after it had made its store and before the name of the store was stable: the next service did not make it \
                stable either, and a loss of power took all acknowledged names",
     },
+    Found {
+        system: "held",
+        seed: 17,
+        plant: "release-unordered",
+        what: "a thread that was less urgent than the lanes released their requests in an order of chance: a less urgent lane served its requests \
+               before an urgent one",
+    },
 ];

@@ -226,6 +226,12 @@ pub(crate) const PLANTS: &[Plant] = &[
         seeds: 100,
     },
     Plant {
+        name: "release-unordered",
+        what: "reports released requests in the order of their arrival",
+        system: "held",
+        seeds: 1000,
+    },
+    Plant {
         name: "held-kept",
         what: "keeps the held requests of a connection that has ended",
         system: "held",

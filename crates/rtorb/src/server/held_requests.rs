@@ -19,12 +19,16 @@ use crate::Limits;
 use crate::clock::monotonic_ns;
 use crate::deadline;
 use crate::exception::{SystemException, local};
+use crate::realtime::{NativePriority, undemoted_policy};
+use core::cmp::Reverse;
 use core::mem;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use rtorb_core::upcall::is_implicit;
 use rtorb_os::bounded_queue::BoundedQueue;
+use rtorb_os::sched::SchedPolicy;
 use rtorb_os::sync::{Condvar, Mutex};
 use rtorb_wire::giop::{RequestHeader, Response};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The held requests of an ORB.
@@ -54,6 +58,8 @@ pub(crate) struct HeldRequest {
     manager: Arc<ManagerState>,
     request_id: u32,
     request: TakenRequest,
+    /// The [urgency](urgency_here) of the thread that found it: so urgent are those that serve its connection.
+    urgency: NativePriority,
     is_due: bool,
 }
 
@@ -252,7 +258,8 @@ impl HeldRequests {
         Ok(hold.is_over(self))
     }
 
-    /// Has the requests that the manager holds looked at again: its state has changed, or one of its adapters has ended.
+    /// Has the requests that the manager holds looked at again: its state has changed, or one of its adapters has ended. The most urgent ones
+    /// first: as soon as a connection is reported, its threads may keep this one from the CPU.
     pub(crate) fn release(&self, manager: &Arc<ManagerState>) {
         let mut table = self.table.lock();
         self.releases.fetch_add(1, Ordering::Release);
@@ -262,12 +269,17 @@ impl HeldRequests {
         let released = released.skip(usize::from(rtorb_os::simulation::is_planted(
             "release-missed",
         )));
-        let mut sessions: Vec<_> = released.map(HeldRequest::become_due).collect();
+        let due = released.map(|held| (Reverse(held.urgency), held.become_due()));
+        let mut due: Vec<_> = due.collect();
         self.changed.notify_all(&self.table);
         drop(table);
-        sessions.sort_unstable_by_key(Arc::as_ptr);
-        sessions.dedup_by(|one, other| Arc::ptr_eq(one, other));
-        sessions.iter().for_each(|session| session.report_due());
+        sort_due(&mut due);
+        let mut reported = BTreeSet::new();
+        for (_, session) in &due {
+            if reported.insert(Arc::as_ptr(session)) {
+                session.report_due();
+            }
+        }
     }
 
     /// Exchanges `memory` for the first request of the connection that is due. Drop the result once the connection counts the request as taken
@@ -353,6 +365,7 @@ impl HeldRequest {
             manager: Arc::clone(manager),
             request_id,
             request,
+            urgency: urgency_here(),
             is_due: false,
         }
     }
@@ -382,6 +395,23 @@ impl Drop for HeldRequest {
         self.session.state.note_settled();
         self.manager.note_released();
     }
+}
+
+/// Returns the native priority of the calling thread. A thread with a reservation comes before all others.
+fn urgency_here() -> NativePriority {
+    match undemoted_policy() {
+        SchedPolicy::Deadline { .. } => NativePriority::MAX,
+        policy => policy.priority(),
+    }
+}
+
+/// Puts the connections of due requests in the order in which they are reported. Those of one urgency stay in the order of their arrival.
+fn sort_due(due: &mut [(Reverse<NativePriority>, Arc<Session>)]) {
+    #[cfg(simulation)]
+    if rtorb_os::simulation::is_planted("release-unordered") {
+        return;
+    }
+    due.sort_by_key(|(urgency, _)| *urgency);
 }
 
 /// Replies to requests whose deadlines have passed.

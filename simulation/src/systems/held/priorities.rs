@@ -1,5 +1,5 @@
-//! Held requests of several lanes: a release that nothing less urgent interrupts has them served in the order of their priorities, in whatever
-//! order they arrived.
+//! Held requests of several lanes: a release has them served in the order of their priorities, in whatever order they arrived, and however
+//! urgent the thread is that releases them.
 
 use crate::random::Random;
 use crate::systems::call_end::{CallEnd, ENOUGH, fail};
@@ -14,8 +14,8 @@ use std::time::Duration;
 /// The CORBA priorities of lanes and calls, in the order in which they are served; the native ones are the same.
 const PRIORITIES: [i16; 3] = [70, 40, 10];
 
-/// That of the thread that releases the requests: it has reported all their connections before a lane runs.
-const RELEASING: i16 = 90;
+/// Those of the thread that releases the requests: above, among and below the lanes, which run as soon as it has reported their connections.
+const RELEASING: [i16; 4] = [90, 50, 20, 5];
 
 pub(super) fn run(random: &mut Random) {
     let ledger = Ledger::default();
@@ -38,8 +38,9 @@ pub(super) fn run(random: &mut Random) {
         await_held(&manager, calls.len() as u32);
     }
     let (releases, released) = (orb.clone(), manager.clone());
+    let own = random.choose(&RELEASING);
     let releasing = thread::spawn(move || {
-        take_priority(&releases, RELEASING);
+        take_priority(&releases, own);
         released.activate();
     });
     releasing.join().expect("no panic");
