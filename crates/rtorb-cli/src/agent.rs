@@ -13,7 +13,7 @@ use rtorb_lab::roles::allow_on_agent;
 
 use crate::executable;
 use crate::orb_options::{TlsOptions, usage};
-use crate::output::{line, note};
+use crate::output::{line, note, printable, warn};
 
 /// Run servers for a laboratory on another host, which runs `rtorb measure --agent ADDR:PORT`.
 ///
@@ -29,7 +29,7 @@ pub(crate) struct Agent {
     #[arg(long, value_name = "ADDR:PORT", default_value_t = format!("127.0.0.1:{PORT}"), value_parser = address)]
     listen: String,
     /// Listen beyond the loopback interface without TLS: only on a network that you trust.
-    #[arg(long, conflicts_with = "tls_ca")]
+    #[arg(long, conflicts_with_all = ["tls_certificate", "tls_key", "tls_ca", "tls_crl"])]
     insecure: bool,
     #[command(flatten)]
     tls: TlsOptions,
@@ -39,7 +39,7 @@ pub(crate) struct Agent {
 pub(crate) fn security(tls: &TlsOptions) -> anyhow::Result<Option<AgentSecurity>> {
     Ok(tls.transport()?.map(|transport| AgentSecurity {
         transport,
-        report: Arc::new(|text| note!("{text}")),
+        report: Arc::new(warn),
     }))
 }
 
@@ -58,6 +58,10 @@ impl Agent {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
         let interrupt = Interrupt::on_signals().context("cannot listen to signals")?;
         let executable = executable::own()?;
+        if !self.tls.is_empty() && !self.tls.has_both_sides() {
+            let missing = "an agent with TLS needs --tls-certificate, --tls-key and --tls-ca: it shows a certificate, and wants those of laboratories";
+            return Err(usage(missing));
+        }
         let security = security(&self.tls)?;
         let secure = security.as_ref();
         let mut server = Server::bind(&self.listen, secure, executable, allow_on_agent, interrupt)?;
@@ -72,7 +76,7 @@ impl Agent {
             note!("warning: there is no authentication: {who}");
         }
         line(format!("agent listens on {address}"))?;
-        server.run(&mut |text| note!("{text}"));
+        server.run(&mut |text| note!("{}", printable(text)));
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -82,6 +82,13 @@ impl TlsOptions {
         *self == Self::default()
     }
 
+    /// Returns true if this program's certificate is named, and who signs those of its peers.
+    pub(crate) fn has_both_sides(&self) -> bool {
+        [&self.tls_certificate, &self.tls_key, &self.tls_ca]
+            .iter()
+            .all(|file| file.is_some())
+    }
+
     /// Makes the TLS of what is no ORB; `None` if no file is named.
     pub(crate) fn transport(&self) -> anyhow::Result<Option<Arc<dyn SecureTransport>>> {
         let path = |file: &Option<String>| file.as_ref().map(PathBuf::from);

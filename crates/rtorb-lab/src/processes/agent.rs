@@ -124,17 +124,14 @@ impl Agent {
         let session = self.welcome.session;
         let words: Vec<&str> = role.iter().map(AsRef::as_ref).collect();
         let line = protocol::greeting(&format!("server {session} {key} {}", words.join(" ")));
-        let started = || {
-            let stream = connect(&self.address)?;
-            stream.set_nodelay(true)?;
-            let socket = secured(stream, &self.address, self.security.as_ref())?;
-            let mut lines = Lines::new(socket);
-            lines.write(&line)?;
-            Ok(lines.into_socket())
-        };
-        let socket = started()
-            .map_err(|error: std::io::Error| LabError::agent(&self.address, unreachable(&error)))?;
-        Ok((key, socket))
+        let refused = |what: String| LabError::agent(&self.address, what);
+        let unreached = |error: std::io::Error| refused(unreachable(&error));
+        let stream = connect(&self.address).map_err(unreached)?;
+        stream.set_nodelay(true).map_err(unreached)?;
+        let socket = secured(stream, &self.address, self.security.as_ref());
+        let mut lines = Lines::new(socket.map_err(|error| refused(insecure(&error)))?);
+        lines.write(&line).map_err(unreached)?;
+        Ok((key, lines.into_socket()))
     }
 
     /// Waits until a server has ended by itself, ends it when that takes too long, and answers how it ended.
@@ -228,7 +225,8 @@ fn connect(address: &str) -> std::io::Result<TcpStream> {
 
 fn unreachable(error: &std::io::Error) -> String {
     format!(
-        "cannot be reached: {error}. Start it there with `rtorb lab agent --listen ADDR:PORT`, where ADDR is an address of that host that this one reaches"
+        "cannot be reached: {error}. Start it there with `rtorb lab agent --listen ADDR:PORT`, where ADDR is an address of that host that this \
+         one reaches, and with --tls-certificate, --tls-key and --tls-ca, or with --insecure on a network that you trust"
     )
 }
 

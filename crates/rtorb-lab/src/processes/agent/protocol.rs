@@ -98,8 +98,8 @@ pub fn welcome(answer: &str) -> Result<Welcome, String> {
 
 /// What follows the name and version.
 fn of_our_version(line: &str) -> Result<&str, String> {
-    // An alert or the beginning of a handshake.
-    if line.starts_with(['\u{15}', '\u{16}']) {
+    let first = line.as_bytes().first();
+    if first.is_some_and(|first| TLS_RECORDS.contains(first)) {
         return Err(
             "speaks TLS, and this side does not: give --tls-ca, --tls-certificate and --tls-key on both sides, or on none"
                 .to_owned(),
@@ -203,10 +203,15 @@ impl Lines {
         Ok(send_all(&self.socket, format!("{line}\n").as_bytes())?)
     }
 
-    /// The next line, waited for as long as `timeout`.
+    /// The next line, waited for as long as `timeout`. A record of TLS, which may have no line's end, counts as one.
     pub fn read_within(&mut self, timeout: Duration) -> Reading {
         let deadline_ns = monotonic_ns().saturating_add(nanoseconds(timeout));
         loop {
+            let first = self.buffer.first();
+            if first.is_some_and(|first| TLS_RECORDS.contains(first)) {
+                let record = std::mem::take(&mut self.buffer);
+                return Reading::Line(String::from_utf8_lossy(&record).into_owned());
+            }
             if let Some(end) = self.buffer.iter().position(|&octet| octet == b'\n') {
                 let line: Vec<u8> = self.buffer.drain(..=end).collect();
                 return Reading::Line(String::from_utf8_lossy(&line[..end]).into_owned());
@@ -289,6 +294,8 @@ pub fn prepare(stream: &TcpStream) -> std::io::Result<()> {
 pub const PORT: u16 = 7480;
 /// How long a peer may be silent in the face of the kernel's questions before it counts as gone.
 pub const SILENCE_MAX: Duration = Duration::from_secs(8);
+/// The first bytes of an alert and of a handshake.
+const TLS_RECORDS: [u8; 2] = [0x15, 0x16];
 const NAME: &str = "rtorb-agent";
 const VERSION: &str = "2";
 const PROBE_AFTER: Duration = Duration::from_secs(3);
@@ -357,6 +364,25 @@ mod tests {
                 .contains("version 1")
         );
         assert!(welcome("rtorb-agent 2 welcome {}").is_err());
+    }
+
+    #[test]
+    fn who_speaks_tls_is_told_of_without_a_whole_line() {
+        for record in [&[0x16, 3, 1, 2, 0, 1][..], &[0x15, 3, 3, 0, 2, 2]] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let mut writer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let mut lines = Lines::new(listener.accept().unwrap().0);
+            writer.write_all(record).unwrap();
+            let Reading::Line(line) = lines.read_within(Duration::from_secs(60)) else {
+                panic!("it is not known");
+            };
+            for error in [
+                welcome(&line).unwrap_err(),
+                line.parse::<Greeting>().unwrap_err(),
+            ] {
+                assert!(error.contains("speaks TLS"), "{error}");
+            }
+        }
     }
 
     #[test]

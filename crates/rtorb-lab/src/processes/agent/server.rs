@@ -66,7 +66,9 @@ struct Stranger {
 impl AgentPort {
     fn secure(listener: TcpListener, security: &AgentSecurity) -> Result<Self, String> {
         if !security.transport.wants_client_certificate() {
-            return Err("an agent with TLS wants certificates of laboratories".to_owned());
+            return Err(
+                "an agent with TLS wants certificates of laboratories: give --tls-ca".to_owned(),
+            );
         }
         let listening = security
             .transport
@@ -102,7 +104,7 @@ impl AgentPort {
         let identity = link.as_ref().and_then(|link| link.peer().cloned());
         let socket = match link {
             None => stream.into(),
-            Some(link) => tunnel::dig(stream, link)?,
+            Some(link) => tunnel::start(stream, link)?,
         };
         Ok(Stranger {
             lines: Lines::new(socket),

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, shutdown, socketpair};
 
 use super::protocol;
-use crate::processes::readable::nanoseconds;
+use crate::processes::readable::{is_readable, nanoseconds};
 
 /// The TLS of a laboratory or of an agent: both show a certificate.
 #[derive(Clone)]
@@ -51,12 +51,12 @@ impl AgentSecurity {
                 } => io::Error::from(errno),
                 error => io::Error::other(error),
             })?;
-        dig(stream, link)
+        start(stream, link)
     }
 }
 
 /// Starts the threads of a connection whose handshake is over. Returns its near end. The threads end with the connection.
-pub(super) fn dig(stream: TcpStream, link: Arc<dyn SecureLink>) -> io::Result<OwnedFd> {
+pub(super) fn start(stream: TcpStream, link: Arc<dyn SecureLink>) -> io::Result<OwnedFd> {
     let (near, far) = socketpair(
         AddressFamily::UNIX,
         SocketType::STREAM,
@@ -137,10 +137,15 @@ impl Tunnel {
         loop {
             match self.link.receive_now(self.stream.as_fd(), &mut room) {
                 Ok(0) => return shutdown(&self.far, rustix::net::Shutdown::Write),
-                Ok(count) => protocol::send_all(&self.far, &room[..count])?,
+                Ok(count) => {
+                    // An error means that nobody has the near end.
+                    if protocol::send_all(&self.far, &room[..count]).is_err() {
+                        return self.drain();
+                    }
+                }
                 Err(Errno::AGAIN) => {
-                    if self.is_left()? {
-                        return Ok(());
+                    if self.is_abandoned()? {
+                        return self.drain();
                     }
                 }
                 Err(Errno::INTR) => {}
@@ -149,8 +154,29 @@ impl Tunnel {
         }
     }
 
+    /// Discards what comes, until the peer has ended: a stream that is closed with unread bytes is reset, and then the peer may lose what was
+    /// sent last.
+    fn drain(&self) -> Result<(), Errno> {
+        let until_ns = monotonic_ns().saturating_add(nanoseconds(protocol::SILENCE_MAX));
+        let mut room = [0; ROOM_BYTES];
+        loop {
+            let left = Duration::from_nanos(until_ns.saturating_sub(monotonic_ns()));
+            if left.is_zero() {
+                return Ok(());
+            }
+            match self.link.receive_now(self.stream.as_fd(), &mut room) {
+                Ok(0) => return Ok(()),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    is_readable(self.stream.as_fd(), left);
+                }
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+
     /// Waits until something comes. Returns true if nobody has the near end any more; what was written there may still be on its way.
-    fn is_left(&self) -> Result<bool, Errno> {
+    fn is_abandoned(&self) -> Result<bool, Errno> {
         let mut ends = [
             PollFd::new(&self.stream, PollFlags::IN),
             PollFd::new(&self.far, PollFlags::empty()),
@@ -224,7 +250,7 @@ mod tests {
     fn connection(refuses: bool) -> (OwnedFd, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let near = dig(stream, Arc::new(PlainLink { refuses })).unwrap();
+        let near = start(stream, Arc::new(PlainLink { refuses })).unwrap();
         (near, listener.accept().unwrap().0)
     }
 
@@ -257,6 +283,21 @@ mod tests {
         let mut received = Vec::new();
         peer.read_to_end(&mut received).unwrap();
         assert_eq!(received, bytes);
+    }
+
+    #[test]
+    fn what_was_written_last_arrives_although_nobody_reads_what_the_peer_sends() {
+        let (near, mut peer) = connection(false);
+        let mut writer = peer.try_clone().unwrap();
+        // More than the tunnel holds: it waits for the near end when that is closed.
+        let unread = std::thread::spawn(move || writer.write_all(&vec![1; 16 << 20]));
+        let bytes = vec![7; 1 << 20];
+        protocol::send_all(&near, &bytes).unwrap();
+        drop(near);
+        let mut received = Vec::new();
+        peer.read_to_end(&mut received).unwrap();
+        assert_eq!(received, bytes);
+        unread.join().unwrap().unwrap();
     }
 
     #[test]
