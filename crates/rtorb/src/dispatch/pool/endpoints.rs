@@ -88,7 +88,7 @@ fn beside_it(
         ListenAddress::Inherited(sockets) => {
             return Err(local::NO_INHERITED_SOCKET.with_detail(format!(
                 "lane {lane} of pool {pool} has no endpoint beside {sockets}: give it one by \
-                 -ORBLaneListenEndpoints {pool}:{lane}=ENDPOINT, or by [[lane_endpoints]] of a configuration file"
+                 -ORBLaneListenEndpoints {pool}:{lane}=ENDPOINT of a program, or by [[lane_endpoints]] of a configuration file (--config of the command)"
             )));
         }
     };
