@@ -49,4 +49,11 @@ pub(crate) const FOUND: &[Found] = &[
         what: "a thread that was less urgent than the lanes released their requests in an order of chance: a less urgent lane served its requests \
                before an urgent one",
     },
+    Found {
+        system: "callbacks",
+        seed: 5406,
+        plant: "unsent-kept",
+        what: "a thread called over a bidirectional connection while its ORB ended: the event loop, which no thread waited in any more, kept the \
+               rest of the request, and the connection and the ORB stayed for ever",
+    },
 ];

@@ -148,6 +148,12 @@ pub(crate) const PLANTS: &[Plant] = &[
         seeds: 2000,
     },
     Plant {
+        name: "unsent-kept",
+        what: "has event loops that have ended keep connections to send",
+        system: "callbacks",
+        seeds: 10000,
+    },
+    Plant {
         name: "consumers-kept",
         what: "keeps the consumers that wait in a lane when the channel ends",
         system: "events",

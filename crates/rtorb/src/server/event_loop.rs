@@ -42,6 +42,8 @@ struct Schedule {
     resume_ns: Option<u64>,
     /// When the next look for silent connections is due.
     look_ns: Option<u64>,
+    /// No thread waits for events any more.
+    is_closed: bool,
 }
 
 /// A connection with unsent bytes.
@@ -190,20 +192,28 @@ impl EventLoop {
     }
 
     /// Sends the outbox when the socket has room. Keeps the session until then, and reads nothing from it unless it is bidirectional.
+    /// Returns false, and keeps nothing, if the loop is [closed](Self::close).
     #[cold]
-    pub(super) fn await_writable(&self, token: Token, session: &Arc<Session>) {
+    pub(super) fn await_writable(&self, token: Token, session: &Arc<Session>) -> bool {
         #[cfg(simulation)]
         if rtorb_os::simulation::is_planted("outbox-forgotten") {
-            return;
+            return true;
         }
         let stream = &session.stream;
+        let mut is_noted = false;
         // First noted, then watched: the thread that gets the event finds it. It waits for the caller's lock before it sends.
         self.reschedule(|schedule| {
-            schedule.unsent.push(SlowClient {
-                session: Arc::clone(session),
-                deadline_ns: monotonic_ns().saturating_add(self.send_timeout_ns),
-            });
+            is_noted = !schedule.is_closed;
+            if is_noted {
+                schedule.unsent.push(SlowClient {
+                    session: Arc::clone(session),
+                    deadline_ns: monotonic_ns().saturating_add(self.send_timeout_ns),
+                });
+            }
         });
+        if !is_noted {
+            return false;
+        }
         let interest = if session.is_bidirectional() {
             // Reading goes on while replies wait: two ends that both only sent would wait for each other.
             READABLE | EventFlags::OUT
@@ -214,6 +224,30 @@ impl EventLoop {
             // Without it, the deadline ends the connection.
             let _ = self.poller.add(stream, token, interest);
         }
+        true
+    }
+
+    /// Ends the connections with unsent bytes, and keeps none from now on: no thread waits for events any more.
+    ///
+    /// A thread may still send a request over a bidirectional connection. The loop would keep the connection, and the connection the loop.
+    #[cold]
+    pub(crate) fn close(&self) {
+        #[cfg(simulation)]
+        if ["unsent-kept", "leaving-forgotten"]
+            .into_iter()
+            .any(rtorb_os::simulation::is_planted)
+        {
+            // Also a forgotten connection was kept here.
+            return;
+        }
+        let unsent = {
+            let mut schedule = self.schedule.lock();
+            schedule.is_closed = true;
+            core::mem::take(&mut schedule.unsent)
+        };
+        unsent
+            .iter()
+            .for_each(|unsent| unsent.session.give_up_at_once());
     }
 
     /// Reports a bidirectional connection with an outbox again: at once if it can be read.

@@ -485,6 +485,12 @@ impl Session {
         }
     }
 
+    /// Closes the connection, because nobody sends its outbox any more.
+    #[cold]
+    pub(super) fn give_up_at_once(&self) {
+        self.abandon(&mut self.sending.lock());
+    }
+
     /// Sends a message behind those of other threads. Unlike [`send`](Self::send), it says nothing of the message that is being served.
     #[cold]
     pub(super) fn send_in_turn(&self, message: &Writer<'_>) -> Result<(), Errno> {
@@ -603,13 +609,19 @@ impl Session {
     }
 
     /// Has the event loop send the outbox. Without an event loop, the calling thread serves only this client, and waits.
+    ///
+    /// # Errors
+    /// PIPE if the event loop has ended; the connection ends then.
     fn await_room(&self, sending: &mut UnsentReplies) -> Result<(), Errno> {
         sending.deadline_ns = self.deadline_ns();
         let (Some(watch), Some(own)) = (self.registration.get(), self.own.upgrade()) else {
             return self.flush_waiting(sending);
         };
         self.state.drain();
-        watch.events.await_writable(watch.token, &own);
+        if !watch.events.await_writable(watch.token, &own) {
+            self.abandon(sending);
+            return Err(Errno::PIPE);
+        }
         Ok(())
     }
 

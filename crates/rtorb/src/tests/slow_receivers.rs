@@ -6,7 +6,7 @@ use super::world::{Sending, World, object};
 use crate::clock::monotonic_ns;
 use crate::endpoint::Endpoint;
 use crate::poller::Token;
-use crate::server::Admission;
+use crate::server::{Admission, EventLoop, ServedConnection};
 use crate::transport::resolver::Resolver;
 use crate::transport::{Stream, tcp};
 use crate::{Limits, Orb};
@@ -15,6 +15,7 @@ use rtorb_os::slab::Key;
 use rtorb_tests::raw::Request;
 use rtorb_wire::giop::HEADER_BYTES;
 use rustix::io::Errno;
+use std::sync::Arc;
 
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -131,25 +132,10 @@ fn a_client_whose_unsent_bytes_exceed_the_bound_is_counted() {
     let _world = World::perfect();
     let limits = Limits::with(|limits| limits.message_bytes_max = 1024);
     let orb = Orb::builder().limits(limits).build().expect("an ORB");
-    orb.root_poa().expect("it listens");
-    let core = &orb.core.adapters.server;
-    let server = core.server().expect("it is open");
-    let Endpoint::Tcp { host, port } = server.listeners[0].bound.clone() else {
-        panic!("the default endpoint is TCP");
-    };
-    let _deaf = tcp::connect(&Resolver::default(), &host, port, u64::MAX);
-    let Admission::Accepted(connection) = server.accept(core, &server.listeners[0]) else {
-        panic!("a client waits");
-    };
-    let events = server.event_loop(&core.limits).expect("epoll");
-    let token = Token::of(Key {
-        index: 0,
-        generation: 1,
-    });
+    let (_deaf, connection, _events) = watched(&orb);
     let session = &connection.session;
-    session.attach(&events, token).expect("it can be watched");
     set_conditions(NARROW);
-    let most = core.limits.unsent_bytes_max() / HEADER_BYTES + 1000;
+    let most = orb.limits().unsent_bytes_max() / HEADER_BYTES + 1000;
     let is_ended = (0..most).any(|_| {
         session.say_closing();
         orb.connection_counts().slow_receivers > 0
@@ -157,6 +143,29 @@ fn a_client_whose_unsent_bytes_exceed_the_bound_is_counted() {
     assert!(is_ended, "no more than {most} messages are kept");
     session.say_closing();
     assert_eq!(orb.connection_counts().slow_receivers, 1);
+}
+
+#[test]
+fn an_event_loop_that_has_ended_keeps_no_connection() {
+    for sends_after_the_end in [false, true] {
+        let _world = World::perfect();
+        let orb = Orb::builder().build().expect("an ORB");
+        let (_deaf, connection, events) = watched(&orb);
+        let session = Arc::downgrade(&connection.session);
+        set_conditions(NARROW);
+        if sends_after_the_end {
+            events.close();
+        }
+        // More than the client takes.
+        for _ in 0..=NARROW.pipe_bytes_max / HEADER_BYTES {
+            connection.session.say_closing();
+        }
+        let has_unsent = connection.session.state.has_unsent();
+        assert_eq!(has_unsent, !sends_after_the_end);
+        events.close();
+        drop(connection);
+        assert!(session.upgrade().is_none(), "{sends_after_the_end}");
+    }
 }
 
 #[test]
@@ -177,6 +186,29 @@ fn others_are_served_while_a_client_does_not_read() {
 
 fn builder() -> crate::OrbBuilder {
     Orb::builder().limits(Limits::with(|limits| limits.send_timeout = SEND_TIMEOUT))
+}
+
+/// A connection to an ORB, without an ORB at its other end, and the event loop that watches it.
+fn watched(orb: &Orb) -> (Stream, ServedConnection, Arc<EventLoop>) {
+    orb.root_poa().expect("it listens");
+    let core = &orb.core.adapters.server;
+    let server = core.server().expect("it is open");
+    let Endpoint::Tcp { host, port } = server.listeners[0].bound.clone() else {
+        panic!("the default endpoint is TCP");
+    };
+    let deaf = tcp::connect(&Resolver::default(), &host, port, u64::MAX);
+    let Admission::Accepted(connection) = server.accept(core, &server.listeners[0]) else {
+        panic!("a client waits");
+    };
+    let events = server.event_loop(&core.limits).expect("epoll");
+    let token = Token::of(Key {
+        index: 0,
+        generation: 1,
+    });
+    let attached = connection.session.attach(&events, token);
+    attached.expect("it can be watched");
+    let deaf = deaf.expect("the simulated network connects");
+    (deaf, connection, events)
 }
 
 /// A connection to a server, without an ORB.

@@ -455,6 +455,7 @@ impl Lane {
     /// Closes the connections with CloseConnection.
     pub(crate) fn close(&self) {
         self.server.close_all();
+        self.events.close();
         self.connections.clear();
     }
 }
