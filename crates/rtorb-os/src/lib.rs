@@ -59,9 +59,9 @@ mod shared_copy;
 pub mod shared_memory;
 #[cfg(not(loom))]
 pub mod shared_words;
+mod signal_handler;
 #[cfg(simulation)]
 pub mod simulation;
-mod signal_handler;
 pub mod slab;
 pub mod socket;
 pub mod sync;
