@@ -257,11 +257,11 @@ fn is_within(times: &[(u64, u64)], (begin_ns, end_ns): (u64, u64)) -> bool {
     times[..after].last().is_some_and(|time| end_ns <= time.1)
 }
 
+/// The begin and the end of a time, in nanoseconds.
+type Time = (u64, u64);
+
 /// The times of the watcher in which the CPU was idle, and those in which a real-time thread could run.
-fn without_ordinary(
-    watched: &[(u64, u64)],
-    ordinary: &[OrdinaryTurn],
-) -> (Vec<(u64, u64)>, Vec<(u64, u64)>) {
+fn without_ordinary(watched: &[(u64, u64)], ordinary: &[OrdinaryTurn]) -> (Vec<Time>, Vec<Time>) {
     let (mut idle, mut in_place) = (Vec::with_capacity(watched.len()), Vec::new());
     for &(begin_ns, end_ns) in watched {
         let mut at_ns = begin_ns;

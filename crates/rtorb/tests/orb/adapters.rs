@@ -376,7 +376,8 @@ fn an_adapter_that_is_destroyed_by_itself_or_with_its_parent_does_nothing_more()
             .expect("free");
         destroy(&parent, &poa);
         parent.destroy();
-        let rows: [(&str, Result<(), PoaError>, Result<(), PoaError>); 8] = [
+        type Outcome = Result<(), PoaError>;
+        let rows: [(&str, Outcome, Outcome); 8] = [
             ("activate_with_id", activate_x(&poa), destroyed()),
             (
                 "create_poa",

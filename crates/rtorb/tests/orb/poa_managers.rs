@@ -76,7 +76,7 @@ impl Managed {
     }
 }
 
-fn who(relay: &Relay) -> Result<String, (ExceptionKind, u32, CompletionStatus)> {
+fn who(relay: &Relay) -> Result<String, Raised> {
     let seen = relay
         .pass_on()
         .map_err(|it| (it.kind, it.minor, it.completed));
@@ -85,15 +85,17 @@ fn who(relay: &Relay) -> Result<String, (ExceptionKind, u32, CompletionStatus)> 
 
 const OMG: u32 = 0x4f4d_0000;
 
-const REFUSED: (ExceptionKind, u32, CompletionStatus) =
-    (ExceptionKind::Transient, OMG | 1, CompletionStatus::No);
-const INACTIVE: (ExceptionKind, u32, CompletionStatus) =
-    (ExceptionKind::ObjAdapter, OMG | 1, CompletionStatus::No);
-const GONE: (ExceptionKind, u32, CompletionStatus) =
-    (ExceptionKind::ObjectNotExist, OMG | 1, CompletionStatus::No);
+/// An exception: its kind, minor code and completion status.
+type Raised = (ExceptionKind, u32, CompletionStatus);
+
+const REFUSED: Raised = (ExceptionKind::Transient, OMG | 1, CompletionStatus::No);
+const INACTIVE: Raised = (ExceptionKind::ObjAdapter, OMG | 1, CompletionStatus::No);
+const GONE: Raised = (ExceptionKind::ObjectNotExist, OMG | 1, CompletionStatus::No);
+
+type ManagerOperation = fn(&PoaManager);
 
 /// The operations of a manager, and the states that they enter. The final one is the last.
-const TRANSITIONS: [(fn(&PoaManager), PoaManagerState); 4] = [
+const TRANSITIONS: [(ManagerOperation, PoaManagerState); 4] = [
     (PoaManager::activate, PoaManagerState::Active),
     (PoaManager::hold_requests, PoaManagerState::Holding),
     (PoaManager::discard_requests, PoaManagerState::Discarding),
@@ -101,11 +103,7 @@ const TRANSITIONS: [(fn(&PoaManager), PoaManagerState); 4] = [
 ];
 
 /// Calls the object from `count` ORBs, has `act` act once all calls wait, and returns what they got.
-fn hold(
-    managed: &Managed,
-    count: u32,
-    act: impl FnOnce(),
-) -> Vec<Result<String, (ExceptionKind, u32, CompletionStatus)>> {
+fn hold(managed: &Managed, count: u32, act: impl FnOnce()) -> Vec<Result<String, Raised>> {
     thread::scope(|scope| {
         let calls: Vec<_> = (0..count)
             .map(|_| scope.spawn(|| who(&managed.client())))
@@ -189,7 +187,7 @@ fn a_request_gets_what_the_state_says_and_an_implicit_operation_an_answer_in_eac
 fn a_request_in_progress_ends_normally_whatever_its_manager_object_or_adapter_enters() {
     type Act = fn(&Managed);
     // What becomes of the next request; nothing yet if it waits.
-    let rows: [(Act, Option<(ExceptionKind, u32, CompletionStatus)>); 5] = [
+    let rows: [(Act, Option<Raised>); 5] = [
         (|managed| managed.manager.hold_requests(), None),
         (|managed| managed.manager.discard_requests(), Some(REFUSED)),
         (|managed| managed.manager.deactivate(), Some(INACTIVE)),

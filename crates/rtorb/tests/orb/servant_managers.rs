@@ -456,8 +456,10 @@ fn a_second_source_of_servants_is_refused_unless_one_serves_active_objects_only(
     }
 }
 
+type ManagerOperation = fn(&PoaManager);
+
 /// The operations of a manager that is not active, and what a request then gets; none if it waits.
-const NOT_ACTIVE: [(fn(&PoaManager), Option<ExceptionKind>); 3] = [
+const NOT_ACTIVE: [(ManagerOperation, Option<ExceptionKind>); 3] = [
     (PoaManager::hold_requests, None),
     (PoaManager::discard_requests, Some(ExceptionKind::Transient)),
     (PoaManager::deactivate, Some(ExceptionKind::ObjAdapter)),
@@ -794,7 +796,8 @@ fn an_incarnation_that_fails_is_tried_again_for_the_next_request() {
             Ok(Names(String::from_utf8_lossy(id).into_owned()))
         }
     }
-    let rows: [(&str, fn() -> Intervention, ExceptionKind); 3] = [
+    type Fail = fn() -> Intervention;
+    let rows: [(&str, Fail, ExceptionKind); 3] = [
         (
             "unknown",
             || ExceptionKind::ObjectNotExist.into(),
@@ -824,9 +827,10 @@ fn an_incarnation_that_fails_is_tried_again_for_the_next_request() {
 
 #[test]
 fn a_servant_that_comes_too_late_is_etherealized() {
+    type Act = fn(&Poa);
     /// Does something else before it makes its first servant.
     struct Acts {
-        first: Mutex<Option<(Poa, fn(&Poa))>>,
+        first: Mutex<Option<(Poa, Act)>>,
         events: Events,
     }
     impl ServantActivator for Acts {
@@ -846,7 +850,7 @@ fn a_servant_that_comes_too_late_is_etherealized() {
             note(&self.events, format!("-{}", servant.0));
         }
     }
-    let rows: [(&str, fn(&Poa), Result<&str, ExceptionKind>); 2] = [
+    let rows: [(&str, Act, Result<&str, ExceptionKind>); 2] = [
         (
             "Activated",
             |poa| {
