@@ -55,10 +55,10 @@ impl Agent {
         protocol::prepare(&stream).map_err(|error| refused(error.to_string()))?;
         let socket = secured(stream, address, security);
         let mut lines = Lines::new(socket.map_err(|error| refused(insecure(&error)))?);
-        let answer = lines
-            .write(&protocol::greeting("hello"))
-            .map_err(|error| error.to_string())
-            .and_then(|()| read(&mut lines))
+        let written = lines.write(&protocol::greeting("hello"));
+        // An agent that refuses this laboratory may have ended the connection before: it has said why then.
+        let answer = read(&mut lines)
+            .map_err(|ended| written.err().map_or(ended, |error| error.to_string()))
             .map_err(|what| refused(format!("did not answer: {what}. {NOT_AN_AGENT}")))?;
         let welcome = protocol::welcome(&answer).map_err(refused)?;
         Ok(Self {
