@@ -37,7 +37,7 @@ pub(crate) const FOUND: &[Found] = &[
     },
     Found {
         system: "naming",
-        seed: 6106,
+        seed: 2172,
         plant: "found-store-unsynced",
         what: "a service was killed after it had made its store and before the name of the store was stable: the next service did not make it \
                stable either, and a loss of power took all acknowledged names",
