@@ -22,11 +22,7 @@ mod executions;
 
 pub(crate) const SYSTEM: System = System {
     name: "budgets",
-    faults: |random| match random.below(4) {
-        0 => Faults::NONE,
-        1 => Faults::draw(random, true),
-        _ => Faults::draw(random, false),
-    },
+    faults: Faults::draw_some,
     run,
 };
 

@@ -21,11 +21,7 @@ mod attacks;
 
 pub(crate) const SYSTEM: System = System {
     name: "hostile",
-    faults: |random| match random.below(4) {
-        0 => Faults::NONE,
-        1 => Faults::draw(random, true),
-        _ => Faults::draw(random, false),
-    },
+    faults: Faults::draw_some,
     run,
 };
 

@@ -76,4 +76,13 @@ impl Faults {
             ..Self::NONE
         }
     }
+
+    /// None in one of four runs, and those that may break connections in another one.
+    pub(crate) fn draw_some(random: &mut Random) -> Self {
+        match random.below(4) {
+            0 => Self::NONE,
+            1 => Self::draw(random, true),
+            _ => Self::draw(random, false),
+        }
+    }
 }
