@@ -9,8 +9,8 @@ use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::{CodeSetComponentInfo, negotiate};
 use rtorb_wire::giop::{RequestPrefix, Version};
 use rtorb_wire::ior::{
-    self, Component, IiopProfile, Ior, ListenPoint, OmniUnixTrans, ProfileBody, ShmiopProfile,
-    TaggedComponent, UiopProfile, association,
+    self, Component, CsiSecMechList, IiopProfile, Ior, ListenPoint, OmniUnixTrans, ProfileBody,
+    ShmiopProfile, TaggedComponent, UiopProfile, association,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -187,15 +187,11 @@ fn secure_addresses(profile: &IiopProfile, components: &[Component]) -> Option<S
         _ => None,
     });
     let of_csi = || {
-        components.iter().find_map(|component| match component {
-            Component::CsiSecMechList(csi) => Some(SecureAddresses {
-                addresses: {
-                    let addresses = csi.tls_addresses().filter(|it| it.port != 0);
-                    addresses.take(ROUTES_MAX).collect()
-                },
-                is_required: csi.mechanisms.iter().all(|it| is_required(it.requires)),
-            }),
-            _ => None,
+        let csi = security_mechanisms(components)?;
+        let addresses = csi.tls_addresses().filter(|it| it.port != 0);
+        Some(SecureAddresses {
+            addresses: addresses.take(ROUTES_MAX).collect(),
+            is_required: csi.mechanisms.iter().all(|it| is_required(it.requires)),
         })
     };
     let found = of_ssliop.or_else(of_csi);
@@ -205,13 +201,17 @@ fn secure_addresses(profile: &IiopProfile, components: &[Component]) -> Option<S
 /// Returns true if the server protects its data by every security mechanism of CSIv2 that it names: a call in plain text would show it.
 fn requires_protection(components: &[Component]) -> bool {
     let protection = association::INTEGRITY | association::CONFIDENTIALITY;
-    let mechanisms = components.iter().find_map(|component| match component {
-        Component::CsiSecMechList(csi) => Some(&csi.mechanisms),
+    security_mechanisms(components).is_some_and(|csi| {
+        let mut each = csi.mechanisms.iter();
+        !csi.mechanisms.is_empty() && each.all(|it| it.requires & protection != 0)
+    })
+}
+
+/// Returns the first list of security mechanisms of CSIv2.
+fn security_mechanisms(components: &[Component]) -> Option<&CsiSecMechList> {
+    components.iter().find_map(|component| match component {
+        Component::CsiSecMechList(csi) => Some(csi),
         _ => None,
-    });
-    mechanisms.is_some_and(|mechanisms| {
-        let mut each = mechanisms.iter();
-        !mechanisms.is_empty() && each.all(|it| it.requires & protection != 0)
     })
 }
 
