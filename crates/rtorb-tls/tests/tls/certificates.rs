@@ -10,8 +10,8 @@ use rtorb::security::ClientCertificates;
 use rtorb::{CompletionStatus, ExceptionKind, OrbBuilder, SystemException, Warning};
 use rtorb_tests::ours::Ours;
 use rtorb_tests::running::until;
-use rtorb_tls::TlsBuilder;
-use rtorb_tls::keys::{Purpose, Validity};
+use rtorb_tls::keys::{IssuedFiles, Purpose, Validity};
+use rtorb_tls::{Tls, TlsBuilder};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -56,13 +56,23 @@ fn a_certificate_for_another_name_is_named() {
     check(&exception, &local::CERTIFICATE_OF_OTHER_NAME, &words);
 }
 
+/// Returns a server with a certificate that is to be revoked, and its files.
+fn with_lost_certificate(pki: &Pki) -> (Ours, IssuedFiles) {
+    let files = pki.issue(Purpose::Server, "lost", &["127.0.0.1"]);
+    (Ours::serve_as(serving(pki.with(&files))), files)
+}
+
+/// Returns the TLS of a client that knows which certificates are revoked.
+fn client_with_revocations(pki: &Pki) -> Tls {
+    let tls = pki.client().revocations(pki.revocations()).build();
+    tls.expect("right files")
+}
+
 #[test]
 fn a_revoked_certificate_of_a_server_is_named_after_a_reload() {
     let pki = Pki::new();
-    let files = pki.issue(Purpose::Server, "lost", &["127.0.0.1"]);
-    let ours = Ours::serve_as(serving(pki.with(&files)));
-    let tls = pki.client().revocations(pki.revocations()).build();
-    let tls = tls.expect("right files");
+    let (ours, files) = with_lost_certificate(&pki);
+    let tls = client_with_revocations(&pki);
     let reference = ours.text(ours.cubit.as_object());
     let client = || rtorb::Orb::builder().secure_transport(tls.transport());
     assert_eq!(cubit(client(), &reference).cube_long(3), Ok(27));
@@ -79,10 +89,8 @@ fn a_revoked_certificate_of_a_server_is_named_after_a_reload() {
 #[test]
 fn a_client_reads_its_files_again_when_they_have_changed() {
     let pki = Pki::new();
-    let files = pki.issue(Purpose::Server, "lost", &["127.0.0.1"]);
-    let ours = Ours::serve_as(serving(pki.with(&files)));
-    let tls = pki.client().revocations(pki.revocations()).build();
-    let tls = tls.expect("right files");
+    let (ours, files) = with_lost_certificate(&pki);
+    let tls = client_with_revocations(&pki);
     let reference = ours.text(ours.cubit.as_object());
     let reports = Arc::new(Mutex::new(Vec::new()));
     let call = || {
@@ -123,7 +131,7 @@ fn a_certificate_of_an_unknown_authority_is_named() {
 fn a_certificate_that_is_signed_by_itself_is_named() {
     let (pki, other) = (Pki::new(), Pki::new());
     let own = other.folder.join("ca");
-    let files = rtorb_tls::keys::IssuedFiles {
+    let files = IssuedFiles {
         certificate: own.with_extension("pem"),
         key: own.with_extension("key"),
     };
