@@ -18,7 +18,7 @@ use crate::output::{line, note, printable, warn};
 /// Run servers for a laboratory on another host, which runs `rtorb measure --agent ADDR:PORT`.
 ///
 /// The agent serves one laboratory after another until Ctrl-C. It ends the servers of a laboratory that disconnects, or whose host
-/// answers nothing for eight seconds. Whom it serves can start the laboratory's servers, and no other program.
+/// answers nothing for eight seconds. A laboratory that it serves can start servers of the laboratory here, and no other program.
 ///
 /// With --tls-certificate, --tls-key and --tls-ca, it serves laboratories that show a certificate of a trusted authority, which have
 /// the same options (`rtorb keys` makes the files). Without them, it serves anyone who reaches the port, so it listens only on the

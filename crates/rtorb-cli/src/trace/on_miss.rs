@@ -106,7 +106,7 @@ impl Trace {
         }
     }
 
-    /// Says what there is of a wait that has ended too early.
+    /// Says what was written before the wait ended too early.
     fn outcome(&self, written: u32) -> String {
         match written {
             0 => "no operation missed its deadline".to_owned(),

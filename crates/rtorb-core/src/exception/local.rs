@@ -291,7 +291,7 @@ local! {
         EXPIRED = RTORB | 0x12,
             "the deadline of the call passed before the server called the servant: find out what the request waited for, or allow more \
              time";
-        /// Nobody has answered a deferred call by its deadline.
+        /// A deferred call was not answered by its deadline.
         NOT_ANSWERED_IN_TIME = RTORB | 0x13,
             "the servant has deferred its reply, and nobody answered by the deadline of the call: find out in the server what the answer \
              waits for, or allow more time";

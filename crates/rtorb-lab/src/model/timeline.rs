@@ -11,24 +11,27 @@ use rtorb_results::judgement::OrdinaryTime;
 use super::records::{Job, JobGap};
 use super::watcher::Watched;
 
+/// The begin and the end of a time, in ns of CLOCK_MONOTONIC.
+type Time = (u64, u64);
+
 /// A CPU's history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Timeline {
     /// In order, none overlaps another.
     pub(super) interruptions: Vec<Taken>,
     /// When the watcher ran, in order: nobody of the system wanted the CPU.
-    pub(super) idle: Vec<(u64, u64)>,
+    pub(super) idle: Vec<Time>,
     /// From when until when it was watched; nothing if it was not.
-    pub(super) watched_ns: Option<(u64, u64)>,
+    pub(super) watched_ns: Option<Time>,
     /// The times that the kernel gave to ordinary threads although a real-time thread of the system could run, in order.
-    pub(super) given: Vec<(u64, u64)>,
+    pub(super) given: Vec<Time>,
 }
 
 /// What the kernel's record says of a CPU.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecordedCpu {
     /// When it held up the threads of the system ([`Activity::held_up`]).
-    pub(super) held_up: Vec<(u64, u64)>,
+    pub(super) held_up: Vec<Time>,
     /// When ordinary threads had the CPU and real-time threads of the system could run ([`Activity::ordinary_turns`]).
     pub(super) ordinary: Vec<OrdinaryTurn>,
 }
@@ -48,14 +51,14 @@ impl RecordedCpu {
     }
 
     /// All times that something else than real-time threads of the system took from these, in order.
-    fn taken(&self) -> Vec<(u64, u64)> {
+    fn taken(&self) -> Vec<Time> {
         let ordinary = self.ordinary.iter();
         let ordinary = ordinary.map(|turn| (turn.begin_ns, turn.end_ns));
         union(self.held_up.iter().copied().chain(ordinary).collect(), 0)
     }
 
     /// The times that the kernel gave to ordinary threads, in order.
-    fn given(&self) -> Vec<(u64, u64)> {
+    fn given(&self) -> Vec<Time> {
         let given = self.ordinary.iter().filter(|turn| turn.is_given);
         given.map(|turn| (turn.begin_ns, turn.end_ns)).collect()
     }
@@ -94,8 +97,8 @@ struct Stretch {
 }
 
 impl Timeline {
-    /// Of a CPU's jobs, what these lost the CPU for (sorted by place, number and begin), its watcher, and the kernel's record. From
-    /// `from_ns` on, what nobody ran in is an interruption.
+    /// Of a CPU's jobs, what these lost the CPU for (sorted by place, number and begin), its watcher, and the kernel's record. A
+    /// time of at least `from_ns` in which no thread ran is an interruption.
     pub(super) fn of(
         jobs: &[Caused],
         gaps: &[JobGap],
@@ -165,7 +168,7 @@ impl Timeline {
     /// For how long of that time the CPU was busy; `None` if it was not watched.
     pub(super) fn busy_ns(&self, begin_ns: u64, end_ns: u64) -> Option<u64> {
         self.watched_ns?;
-        let overlap = |time: &(u64, u64)| time.1.min(end_ns).saturating_sub(time.0.max(begin_ns));
+        let overlap = |time: &Time| time.1.min(end_ns).saturating_sub(time.0.max(begin_ns));
         let idle_ns: u64 = self.idle.iter().map(overlap).sum();
         Some(end_ns.saturating_sub(begin_ns).saturating_sub(idle_ns))
     }
@@ -245,23 +248,20 @@ fn idle_times(watched: &Watched) -> Vec<(u64, u64, bool)> {
 }
 
 /// When own code had begun and was not done, in order; what overlaps is one time.
-fn at_work(jobs: &[Caused]) -> Vec<(u64, u64)> {
+fn at_work(jobs: &[Caused]) -> Vec<Time> {
     let times = jobs
         .iter()
         .map(|caused| (caused.job.begin_ns, caused.job.own_end_ns));
     union(times.collect(), 0)
 }
 
-fn is_within(times: &[(u64, u64)], (begin_ns, end_ns): (u64, u64)) -> bool {
+fn is_within(times: &[Time], (begin_ns, end_ns): Time) -> bool {
     let after = times.partition_point(|time| time.0 <= begin_ns);
     times[..after].last().is_some_and(|time| end_ns <= time.1)
 }
 
-/// The begin and the end of a time, in nanoseconds.
-type Time = (u64, u64);
-
 /// The times of the watcher in which the CPU was idle, and those in which a real-time thread could run.
-fn without_ordinary(watched: &[(u64, u64)], ordinary: &[OrdinaryTurn]) -> (Vec<Time>, Vec<Time>) {
+fn without_ordinary(watched: &[Time], ordinary: &[OrdinaryTurn]) -> (Vec<Time>, Vec<Time>) {
     let (mut idle, mut in_place) = (Vec::with_capacity(watched.len()), Vec::new());
     for &(begin_ns, end_ns) in watched {
         let mut at_ns = begin_ns;
@@ -292,7 +292,7 @@ struct Hole {
     seen: bool,
 }
 
-fn interruptions(stretches: &[Stretch], held_up: &[(u64, u64)], from_ns: u64) -> Vec<Taken> {
+fn interruptions(stretches: &[Stretch], held_up: &[Time], from_ns: u64) -> Vec<Taken> {
     let holes = holes(stretches);
     let crowded = crowded(&holes, from_ns);
     let mut taken = Vec::new();
@@ -418,7 +418,7 @@ mod tests {
         RecordedCpu::default()
     }
 
-    fn held_up_in(times: &[(u64, u64)]) -> RecordedCpu {
+    fn held_up_in(times: &[Time]) -> RecordedCpu {
         RecordedCpu {
             held_up: times.to_vec(),
             ..nothing()
@@ -587,7 +587,7 @@ mod tests {
     fn a_gap_with_a_switch_is_an_interruption_if_the_kernel_says_so() {
         let jobs = [job(0, 1_000, 900_000)];
         let gaps = [gap(0, 700_000, 150_000, true)];
-        let interruptions = |held_up: &[(u64, u64)]| {
+        let interruptions = |held_up: &[Time]| {
             Timeline::of(&jobs, &gaps, None, (&held_up_in(held_up), 10_000)).interruptions
         };
         assert_eq!(interruptions(&[]), []);

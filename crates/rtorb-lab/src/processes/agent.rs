@@ -47,8 +47,8 @@ impl Agent {
     /// Connects to the agent at `ADDR:PORT`.
     ///
     /// # Errors
-    /// That nobody listens there, that it is no agent or one of another version, that one of both refuses the other's certificate, or that
-    /// it serves another laboratory.
+    /// That nobody listens there, that no agent or one of another version does, that the agent or this laboratory refuses the other's certificate,
+    /// or that the agent serves another laboratory.
     pub fn connect(address: &str, security: Option<&AgentSecurity>) -> Result<Self, LabError> {
         let refused = |what: String| LabError::agent(address, what);
         let stream = connect(address).map_err(|error| refused(unreachable(&error)))?;

@@ -1,8 +1,8 @@
 //! The agent: starts servers for one laboratory at a time, and ends them when it goes.
 //!
 //! One thread does all, and sleeps in `poll` while servers are measured; over TLS, two more carry the bytes of each connection. A laboratory
-//! can have the servers started that [`crate::roles`] allow on an agent, and nothing else: over TLS, one with a certificate of a trusted
-//! authority; in plain text, whoever reaches the port.
+//! can start the servers that [`crate::roles`] allow on an agent, and nothing else. Over TLS, it needs a certificate of a trusted authority. In
+//! plain text, it only needs to reach the port.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -90,7 +90,7 @@ impl AgentPort {
         }
     }
 
-    /// Accepts one who has come.
+    /// Accepts a client that waits for its connection.
     fn accept(&self) -> io::Result<Stranger> {
         let (stream, link) = match self {
             Self::Plain(listener) => (listener.accept()?.0, None),
