@@ -19,6 +19,19 @@ pub fn own_endpoint() -> String {
     format!("iiop://127.{high}.{low}.{}:0", server.clamp(2, 254))
 }
 
+/// Listens at an address as that of [`own_endpoint`], with a port that the host chooses.
+///
+/// The port is the caller's from its choice on: between a choice and a later `bind`, a server that listens at all addresses could get it.
+///
+/// # Panics
+///
+/// The host gives no port.
+#[must_use]
+pub fn own_listener() -> TcpListener {
+    let endpoint = own_endpoint();
+    TcpListener::bind(endpoint.trim_start_matches("iiop://")).expect("loopback has a free port")
+}
+
 /// Returns an address as that of [`own_endpoint`], with a port at which nobody listens.
 ///
 /// # Panics
@@ -26,8 +39,5 @@ pub fn own_endpoint() -> String {
 /// The host gives no port.
 #[must_use]
 pub fn own_address() -> SocketAddr {
-    let endpoint = own_endpoint();
-    let socket = TcpListener::bind(endpoint.trim_start_matches("iiop://"));
-    let address = socket.and_then(|socket| socket.local_addr());
-    address.expect("loopback has a free port")
+    own_listener().local_addr().expect("it is bound")
 }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rtorb_results::Results;
-use rtorb_tests::loopback::own_address;
+use rtorb_tests::loopback::own_listener;
 use rustix::process::Signal;
 
 use crate::support::{Running, children, rtorb, skip, waits, within};
@@ -127,7 +127,7 @@ fn has_a_host_each(clock: &str, options: &[&str]) {
 
 #[test]
 fn an_agent_that_is_not_there_or_is_none_is_told_of() {
-    let free = TcpListener::bind(own_address()).unwrap();
+    let free = own_listener();
     let address = free.local_addr().unwrap().to_string();
     let answer = std::thread::spawn(move || {
         let (mut stream, _) = free.accept().unwrap();

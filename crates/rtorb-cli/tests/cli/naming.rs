@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rtorb_tests::loopback::{own_address, own_endpoint};
+use rtorb_tests::loopback::{own_address, own_endpoint, own_listener};
 use rtorb_tests::passed_sockets::{command_with_sockets, until_a_client_waits};
 use rtorb_tests::running::{outcome_of, until};
 use rustix::process::Signal;
@@ -472,7 +472,7 @@ fn a_port_that_is_taken_is_told_and_no_store_is_made() {
 fn clients_wait_at_a_passed_socket_until_the_service_runs_and_references_outlive_it() {
     let folder = tempfile::tempdir().unwrap();
     let [store, ior_file] = ["names.redb", "names.ior"].map(|name| folder.path().join(name));
-    let socket = TcpListener::bind(own_address()).unwrap();
+    let socket = own_listener();
     let serve = || {
         let own = socket.try_clone().unwrap().into();
         let mut command = command_with_sockets(

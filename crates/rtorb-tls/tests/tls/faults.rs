@@ -10,7 +10,7 @@ use rtorb::thread::ThreadConfig;
 use rtorb::url::{Corbaloc, CorbalocAddress};
 use rtorb::{CompletionStatus, ConnectionStrategy, ExceptionKind, WaitStrategy, Warning};
 use rtorb_os::clock::monotonic_ns;
-use rtorb_tests::loopback::own_address;
+use rtorb_tests::loopback::own_listener;
 use rtorb_tests::ours::Ours;
 use rtorb_tests::running::until;
 use std::io::{IoSlice, Read as _, Write as _};
@@ -246,7 +246,7 @@ fn a_port_is_closed_whose_thread_is_refused() {
     let server = pki.server().handshake_thread(nowhere);
     let transport = server.build().expect("right files").transport();
     // No other test gets this port next.
-    let socket = TcpListener::bind(own_address()).expect("a port");
+    let socket = own_listener();
     let address = socket.local_addr().expect("it is bound");
     let listener = transport.listen(socket.into(), Arc::new(|_| {}));
     listener.expect_err("the host has no such CPU");

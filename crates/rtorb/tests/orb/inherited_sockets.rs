@@ -2,7 +2,7 @@
 
 use rtorb::exception::local;
 use rtorb::{Orb, OrbError, SystemException};
-use rtorb_tests::loopback::own_address;
+use rtorb_tests::loopback::own_listener;
 use rtorb_tests::passed_sockets::until_a_client_waits;
 use rtorb_tests::running::{PATIENCE, until};
 use rtorb_tests::scratch::Scratch;
@@ -27,7 +27,7 @@ impl Sockets {
         let folder = Scratch::new();
         let unix = UnixListener::bind(folder.join("socket")).expect("the folder can be written");
         Self {
-            tcp: TcpListener::bind(own_address()).expect("nobody else has the port"),
+            tcp: own_listener(),
             unix,
             folder,
         }
@@ -249,7 +249,7 @@ fn what_is_no_socket_for_the_endpoint_is_refused_with_the_reason() {
 #[test]
 fn a_socket_is_free_again_if_the_orb_cannot_listen_elsewhere() {
     let sockets = Sockets::open();
-    let busy = TcpListener::bind(own_address()).expect("nobody else has the port");
+    let busy = own_listener();
     let busy = busy.local_addr().expect("it is bound");
     let endpoints = format!("inherited://;iiop://{busy}");
     let tcp = sockets.tcp.try_clone().expect("a descriptor");
