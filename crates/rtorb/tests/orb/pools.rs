@@ -435,7 +435,10 @@ fn a_lane_whose_threads_are_busy_borrows_one_of_a_less_urgent_lane() {
         gate.open();
         calls.into_iter().for_each(served);
         assert_eq!(low.name(), Ok("rtorb-p1l0-1 SCHED_FIFO 1".to_owned()));
-        assert_eq!(high.name(), Ok("rtorb-p1l2-1 SCHED_FIFO 3".to_owned()));
+        // Its thread answers before it takes the next request, which another lane may carry out until then.
+        until("the lane serves itself", || {
+            (high.name() == Ok("rtorb-p1l2-1 SCHED_FIFO 3".to_owned())).then_some(())
+        });
     }
 }
 
