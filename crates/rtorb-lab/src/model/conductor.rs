@@ -77,8 +77,8 @@ pub(super) fn conduct(
     progress.step("opening connections");
     let asked_ns = monotonic_ns();
     running.connect(&peers)?;
-    // A host that is busy lets the processes hear of the start as slowly as of their peers, or a little more slowly.
-    let barrier_ns = (2 * (monotonic_ns() - asked_ns)).clamp(BARRIER_NS, BARRIER_MAX_NS);
+    // A host that is busy lets the processes hear of the start as slowly as of their peers, or some times more slowly.
+    let barrier_ns = (4 * (monotonic_ns() - asked_ns)).clamp(BARRIER_NS, BARRIER_MAX_NS);
     let mut evidence = Evidence {
         scheduling: running.scheduling(),
         ..Evidence::default()
@@ -340,7 +340,7 @@ pub(super) fn processor_name(system: &System, behaviour: usize) -> String {
 }
 
 /// For all processes to hear of the start, at least.
-const BARRIER_NS: u64 = 300_000_000;
+const BARRIER_NS: u64 = 1_000_000_000;
 /// For them to hear of it on a host that is busy.
 const BARRIER_MAX_NS: u64 = 5_000_000_000;
 /// For jobs that arrived before the end to be done.
@@ -354,7 +354,7 @@ const GAPS_BESIDE: usize = 40_000;
 /// Room for some 10,000 events a second, each of which takes up to 80 bytes.
 const RECORD_KIB_A_SECOND: f64 = 800.0;
 /// From the start of the processes to the end, beside the run.
-const RECORD_LONGER_S: f64 = 2.0;
+const RECORD_LONGER_S: f64 = 3.0;
 /// Of each CPU.
 const RECORD_KIB_MAX: f64 = 32.0 * 1_024.0;
 /// Of a consumer that is behind.
