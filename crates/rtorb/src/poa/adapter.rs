@@ -244,14 +244,21 @@ impl Poa {
     /// Makes a reference to an object that may be activated later.
     ///
     /// # Errors
-    /// [`PoaError::WrongPolicy`] unless the adapter is persistent: a transient object has no key before it is active.
+    /// [`PoaError::WrongPolicy`] unless the adapter is persistent: a transient object has no key before it is active; OBJ_ADAPTER
+    /// `0x72746010` if the adapter is destroyed.
     pub fn create_reference_with_id<I: Interface<Object = ObjectRef>>(
         &self,
         id: impl AsRef<[u8]>,
     ) -> Result<I, PoaError> {
         self.check_persistent()?;
         let id = id.as_ref();
-        let promised = self.adapter.objects.lock().promised.get(id).copied();
+        let promised = {
+            let objects = self.adapter.objects.lock();
+            if objects.destroyed {
+                return Err(destroyed().into());
+            }
+            objects.promised.get(id).copied()
+        };
         Ok(self.named_reference(id, promised))
     }
 

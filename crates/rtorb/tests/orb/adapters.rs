@@ -377,8 +377,13 @@ fn an_adapter_that_is_destroyed_by_itself_or_with_its_parent_does_nothing_more()
         destroy(&parent, &poa);
         parent.destroy();
         type Outcome = Result<(), PoaError>;
-        let rows: [(&str, Outcome, Outcome); 8] = [
+        let rows: [(&str, Outcome, Outcome); 9] = [
             ("activate_with_id", activate_x(&poa), destroyed()),
+            (
+                "create_reference_with_id",
+                poa.create_reference_with_id::<Relay>("x").map(drop),
+                destroyed(),
+            ),
             (
                 "create_poa",
                 poa.create_poa("late", PoaPolicies::PERSISTENT).map(drop),
