@@ -327,9 +327,19 @@ impl Shared {
 
     fn run(&self) {
         while !self.stop.load(Ordering::Acquire) {
-            let until_ns = self.look(monotonic_ns());
-            self.sleep(self.look_at_peers(until_ns));
+            self.turn(|_| {});
         }
+    }
+
+    /// Looks at everything once, and sleeps until it must look again. Calls `before` with the number of each step before it.
+    #[inline]
+    fn turn(&self, before: impl Fn(u32)) {
+        before(0);
+        let until_ns = self.look(monotonic_ns());
+        before(1);
+        let until_ns = self.look_at_peers(until_ns);
+        before(2);
+        self.sleep(until_ns);
     }
 
     /// Wakes the threads whose peers are gone and returns when to look again: at `until_ns` or before.
@@ -455,19 +465,19 @@ mod tests {
         Arc::new(shared)
     }
 
-    /// True if the thread's sleep ends soon although nothing more happens.
-    fn wakes_alone(shared: &Arc<Shared>, until_ns: Option<u64>) -> bool {
+    /// True if a turn of the thread ends soon although nothing more happens than what `before` does.
+    fn turns_alone(shared: &Arc<Shared>, before: impl Fn(u32) + Send + 'static) -> bool {
         let of_thread = Arc::clone(shared);
-        let sleep = move || of_thread.sleep(until_ns);
-        let thread = spawn("sleeper", &ThreadConfig::default(), sleep).expect("a thread");
+        let turn = move || of_thread.turn(before);
+        let thread = spawn("turns", &ThreadConfig::default(), turn).expect("a thread");
         let late_ns = monotonic_ns() + LONG_NS;
         while !thread.is_finished() && monotonic_ns() < late_ns {
             rustix::thread::sched_yield();
         }
-        let is_awake = thread.is_finished();
+        let is_over = thread.is_finished();
         shared.wake();
         thread.join().expect("no panic");
-        is_awake
+        is_over
     }
 
     #[test]
@@ -476,24 +486,19 @@ mod tests {
             let shared = shared();
             let (socket, _peer) = std::os::unix::net::UnixStream::pair().expect("sockets");
             let wait = Wait::new(Stream::new(socket.into()));
-            let announce_after = |current: u32| {
+            let (announcing, watched) = (Arc::clone(&shared), Arc::downgrade(&wait));
+            let announce = move |current: u32| {
                 if current == step {
-                    shared.waits.lock().push(Watched {
-                        wait: Arc::downgrade(&wait),
+                    announcing.waits.lock().push(Watched {
+                        wait: Weak::clone(&watched),
                         timeout_ns: 1_000_000,
                     });
-                    shared.wake();
+                    announcing.wake();
                 }
             };
-            // The steps of `run`.
-            announce_after(0);
-            let until_ns = shared.look(monotonic_ns());
-            announce_after(1);
-            let until_ns = shared.look_at_peers(until_ns);
-            announce_after(2);
             assert!(
-                wakes_alone(&shared, until_ns),
-                "announced after step {step}"
+                turns_alone(&shared, announce),
+                "announced before step {step}"
             );
         }
     }
