@@ -7,10 +7,12 @@ mod from_python;
 mod library;
 mod orb;
 mod reference;
+mod responder;
 mod servant;
 mod started;
 mod to_python;
 mod type_code;
+mod waiting;
 
 /// The native part of the package `rtorb`.
 #[pyo3::pymodule]
@@ -23,6 +25,8 @@ mod _native {
     use crate::orb::NativeOrb;
     #[pymodule_export]
     use crate::reference::Reference;
+    #[pymodule_export]
+    use crate::responder::PyResponder;
     #[pymodule_export]
     use crate::started::{News, Started};
     #[pymodule_export]

@@ -11,12 +11,12 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use rtorb::type_code::TypeCode;
 use rtorb_dynamic::search::Search;
 use rtorb_dynamic::{Interface as DynamicInterface, Operation as DynamicOperation, Types};
-use rtorb_idl::tree::{Item, ItemKind, Tree, Value as Constant};
+use rtorb_idl::tree::{Item, ItemId, ItemKind, Tree, Value as Constant};
 use rtorb_idl::{Options, Outcome};
 
 use crate::exceptions::named;
-use crate::reference::bounded;
 use crate::type_code::PyTypeCode;
+use crate::waiting::bounded;
 
 /// The types of one or more IDL files, with the Python class of each.
 #[pyclass(frozen, module = "rtorb._native")]
@@ -143,6 +143,18 @@ impl Library {
         self.classes.bind(py).set_item(id, class)
     }
 
+    /// The IDL names of the operations and attributes of a valuetype, with those of its bases and of the interfaces that it supports.
+    /// There are none without IDL.
+    fn value_operations(&self, id: &str) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        if let Some(tree) = &self.tree
+            && let Some(own) = tree.ids().find(|it| tree.item(*it).repository_id == id)
+        {
+            add_operations(tree, own, &mut names);
+        }
+        names
+    }
+
     /// The declarations in order: `(kind, scoped name, content)`.
     fn declarations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
@@ -259,6 +271,24 @@ impl Library {
     }
 }
 
+/// Adds the operations and attributes of a valuetype or an interface, inherited ones too.
+fn add_operations(tree: &Tree, id: ItemId, names: &mut BTreeSet<String>) {
+    let (bases, operations, attributes) = match &tree.item(id).kind {
+        ItemKind::Valuetype(it) => (
+            [&*it.bases, &*it.supports].concat(),
+            &it.operations,
+            &it.attributes,
+        ),
+        ItemKind::Interface(it) => (it.bases.clone(), &it.operations, &it.attributes),
+        _ => return,
+    };
+    names.extend(operations.iter().map(|it| it.name.clone()));
+    names.extend(attributes.iter().map(|it| it.name.clone()));
+    for base in bases {
+        add_operations(tree, base, names);
+    }
+}
+
 fn constant<'py>(py: Python<'py>, value: &Constant) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Constant::Integer(value) => value.into_pyobject(py)?.into_any(),
@@ -277,12 +307,13 @@ fn constant<'py>(py: Python<'py>, value: &Constant) -> PyResult<Bound<'py, PyAny
 /// Searches the interface of an object: in files, in folders, and at the object itself. Returns a library and the interface's id.
 pub(crate) fn search(
     py: Python<'_>,
-    search: &Search,
+    search: Search,
     object: &rtorb::ObjectRef,
     make_class: Py<PyAny>,
     left: Option<f64>,
 ) -> PyResult<(Library, String)> {
-    let found = bounded(py, left, || search.interface_of(object, None))?;
+    let object = object.clone();
+    let found = bounded(py, left, move || search.interface_of(&object, None))?;
     let found = found.map_err(|error| crate::exceptions::of_search(py, error))?;
     let id = found.interface.repository_id.clone();
     Ok((Library::of_types(py, found.types, make_class), id))

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rtorb::{ConnectionStrategy, ExceptionKind, ObjectRef, Orb, ReplyDriver, WaitStrategy};
-use rtorb_dynamic::activate;
+use rtorb_dynamic::activate_deferring;
 use rtorb_dynamic::search::Search;
 use rtorb_os::Refused;
 use rtorb_os::sync::Mutex;
@@ -15,8 +15,9 @@ use rtorb_os::thread::{ThreadConfig, spawn};
 
 use crate::exceptions::{of_orb, system};
 use crate::library::{Interface, Library};
-use crate::reference::{Reference, bounded};
+use crate::reference::Reference;
 use crate::servant::PyServant;
+use crate::waiting::bounded;
 
 /// An ORB, shared by its references and servants.
 pub(crate) struct SharedOrb {
@@ -134,15 +135,18 @@ impl NativeOrb {
         text: &str,
         left: Option<f64>,
     ) -> PyResult<Reference> {
-        let object = bounded(py, left, || self.shared.orb.string_to_object(text))?;
+        let (shared, text) = (Arc::clone(&self.shared), text.to_owned());
+        let object = bounded(py, left, move || shared.orb.string_to_object(&text))?;
         let object = object.map_err(|error| system(py, &error))?;
         Ok(Reference::new(object, &self.shared))
     }
 
     /// An initial reference: `NameService`.
     fn resolve(&self, py: Python<'_>, name: &str, left: Option<f64>) -> PyResult<Reference> {
-        let orb = &self.shared.orb;
-        let object = bounded(py, left, || orb.resolve_initial_references(name))?;
+        let (shared, name) = (Arc::clone(&self.shared), name.to_owned());
+        let object = bounded(py, left, move || {
+            shared.orb.resolve_initial_references(&name)
+        })?;
         let object = object.map_err(|error| system(py, &error))?;
         Ok(Reference::new(object, &self.shared))
     }
@@ -162,25 +166,26 @@ impl NativeOrb {
             folders,
             interface: None,
         };
-        crate::library::search(py, &search, &reference.object, make_class, left)
+        crate::library::search(py, search, &reference.object, make_class, left)
     }
 
-    /// Serves an object. Requests wait until the ORB runs.
+    /// Serves an object. Requests wait until the ORB runs. `tasks` begins coroutines of the servant.
     fn serve(
         &self,
         py: Python<'_>,
         servant: Py<PyAny>,
+        tasks: Py<PyAny>,
         interface: &Interface,
         key: Option<&str>,
     ) -> PyResult<Reference> {
         let library = &interface.library;
         let types = &library.get().types;
-        let servant = PyServant::new(servant, library.clone_ref(py), &self.shared);
+        let servant = PyServant::new(servant, tasks, library.clone_ref(py), &self.shared);
         let orb = &self.shared.orb;
         let interface = &interface.interface;
         let object = py.detach(|| {
             let root = orb.root_poa().map_err(rtorb::OrbError::from)?;
-            let object = activate(&root, interface, types, servant);
+            let object = activate_deferring(&root, interface, types, servant);
             let object = object.map_err(rtorb::OrbError::from)?;
             root.manager().activate();
             Ok(object)

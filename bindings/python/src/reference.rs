@@ -1,13 +1,12 @@
 //! References to objects, and calls of them.
 
-use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use rtorb::ObjectRef;
+use rtorb::{ExceptionKind, ObjectRef};
 use rtorb_dynamic::{Failure, Request, Results};
 
 use crate::exceptions::{raised, system};
@@ -16,12 +15,15 @@ use crate::library::Operation;
 use crate::orb::SharedOrb;
 use crate::started::Started;
 use crate::to_python::ToPython;
+use crate::waiting::{SIGNAL_PERIOD, bounded, duration, gets_signals, interruptible, within};
 
 /// A reference to an object.
 #[pyclass(frozen, module = "rtorb._native")]
 pub(crate) struct Reference {
     pub(crate) object: ObjectRef,
     orb: Arc<SharedOrb>,
+    /// True once a call has had a connection, and none has failed since: the start of the next does not wait for one.
+    is_connected: AtomicBool,
 }
 
 impl Reference {
@@ -29,6 +31,7 @@ impl Reference {
         Self {
             object,
             orb: Arc::clone(orb),
+            is_connected: AtomicBool::new(false),
         }
     }
 
@@ -55,11 +58,18 @@ impl Reference {
         if !self.orb.starts_calls || !gets_signals(py)? {
             return Ok(py.detach(|| within(left, || request.invoke())));
         }
-        let mut call = py.detach(|| within(left, || request.defer()));
+        let mut call = if self.is_connected.load(Ordering::Relaxed) {
+            py.detach(|| within(left, || request.defer()))
+        } else {
+            let request = request.clone();
+            interruptible(py, move || within(left, || request.defer()))?
+        };
         loop {
             let outcome = py.detach(|| call.wait_until(Instant::now() + SIGNAL_PERIOD));
             if let Some(outcome) = outcome {
                 py.detach(|| drop(call));
+                let is_connected = !may_be_disconnected(&outcome);
+                self.is_connected.store(is_connected, Ordering::Relaxed);
                 return Ok(outcome);
             }
             if let Err(interrupt) = py.check_signals() {
@@ -134,65 +144,33 @@ impl Reference {
 
     /// True if the object says that it has that interface.
     fn is_a(&self, py: Python<'_>, id: &str, left: Option<f64>) -> PyResult<bool> {
-        let answer = bounded(py, left, || self.object.is_a(id))?;
+        let (object, id) = (self.object.clone(), id.to_owned());
+        let answer = bounded(py, left, move || object.is_a(&id))?;
         answer.map_err(|exception| system(py, &exception))
     }
 
     /// True if the server says that the object does not exist.
     fn non_existent(&self, py: Python<'_>, left: Option<f64>) -> PyResult<bool> {
-        let answer = bounded(py, left, || self.object.non_existent())?;
+        let object = self.object.clone();
+        let answer = bounded(py, left, move || object.non_existent())?;
         answer.map_err(|exception| system(py, &exception))
     }
 
     /// Opens the connection, so that the start of a call does not wait for one.
     fn connect(&self, py: Python<'_>, left: Option<f64>) -> PyResult<()> {
-        let opened = bounded(py, left, || self.object.validate_connection())?;
+        let object = self.object.clone();
+        let opened = bounded(py, left, move || object.validate_connection())?;
         opened.map_err(|exception| system(py, &exception))
     }
 }
 
-/// Returns true on the main thread of the interpreter, which handles signals. Any thread may have imported the package.
-fn gets_signals(py: Python<'_>) -> PyResult<bool> {
-    thread_local! {
-        static IS_MAIN: Cell<Option<bool>> = const { Cell::new(None) };
-    }
-    if let Some(is_main) = IS_MAIN.get() {
-        return Ok(is_main);
-    }
-    let threading = py.import("threading")?;
-    let main = threading.call_method0("main_thread")?.getattr("ident")?;
-    let (main, own): (usize, usize) = (
-        main.extract()?,
-        threading.call_method0("get_ident")?.extract()?,
-    );
-    IS_MAIN.set(Some(own == main));
-    Ok(own == main)
+/// Returns true if the next call may have to open a connection.
+fn may_be_disconnected(outcome: &Result<Results, Failure>) -> bool {
+    let Err(Failure::System(exception)) = outcome else {
+        return false;
+    };
+    matches!(
+        exception.kind,
+        ExceptionKind::CommFailure | ExceptionKind::Transient | ExceptionKind::Timeout
+    )
 }
-
-/// Runs something whose calls end within the time that is left.
-fn within<T>(left: Option<Duration>, run: impl FnOnce() -> T) -> T {
-    match left {
-        Some(left) => rtorb::with_deadline(left, run),
-        None => run(),
-    }
-}
-
-/// Runs something without the interpreter. Its calls end within the time that is left, in seconds; signals do not end them.
-pub(crate) fn bounded<T: Send>(
-    py: Python<'_>,
-    left: Option<f64>,
-    run: impl FnOnce() -> T + Send,
-) -> PyResult<T> {
-    let left = left.map(|left| duration(left.max(0.0))).transpose()?;
-    Ok(py.detach(|| within(left, run)))
-}
-
-/// A time of seconds.
-fn duration(seconds: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(seconds).map_err(|_| {
-        PyValueError::new_err(format!("{seconds} is no time: give seconds, such as 0.005"))
-    })
-}
-
-/// The longest time until a signal ends a wait.
-const SIGNAL_PERIOD: Duration = Duration::from_millis(50);

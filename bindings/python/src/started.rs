@@ -55,8 +55,7 @@ impl Started {
         news: &News,
         id: u64,
     ) -> PyResult<Option<(Bound<'py, PyAny>,)>> {
-        let list = Arc::clone(&news.list);
-        let waker = Waker::from(Arc::new(NewsOf { list, id }));
+        let waker = news.waker(id);
         let polled = py.detach(|| {
             let mut call = self.call.lock();
             let inner = call.as_mut()?;
@@ -103,6 +102,14 @@ impl Drop for Started {
 pub(crate) struct News {
     list: Arc<NewsList>,
     receiver: UnixStream,
+}
+
+impl News {
+    /// Wakes the task with that number.
+    pub(crate) fn waker(&self, id: u64) -> Waker {
+        let list = Arc::clone(&self.list);
+        Waker::from(Arc::new(NewsOf { list, id }))
+    }
 }
 
 struct NewsList {

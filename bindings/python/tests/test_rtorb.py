@@ -156,6 +156,54 @@ class Calls(Served):
         echoed = self.motor.echo(given).value
         self.assertEqual([it.value.number for it in echoed], list(range(100)))
 
+    def test_operations_of_a_valuetype_are_methods_of_a_registered_class(self):
+        bank = rtorb.load_text(
+            "interface Named { string title(); };"
+            "valuetype Base { public long balance; void deposit(in long amount); };"
+            "valuetype Account : Base supports Named { public string owner; readonly attribute long limit; long from(); };"
+        )
+        with self.assertRaisesRegex(TypeError, "lacks _from, deposit, limit, title of valuetype Account"):
+            rtorb.implementation(type("Empty", (bank.Account,), {}))
+        with self.assertRaisesRegex(TypeError, "no subclass of the class of a valuetype"):
+            rtorb.implementation(Robot.Position)
+
+        @rtorb.implementation
+        class Account(bank.Account):
+            limit = 100
+
+            def deposit(self, amount):
+                self.balance += amount
+
+            def _from(self):
+                return 1
+
+            def title(self):
+                return f"{self.owner}'s"
+
+        account = Account(5, "Ada")
+        account.deposit(2)
+        self.assertEqual((account.balance, account.title()), (7, "Ada's"))
+        self.assertIs(bank._rtorb_library.class_of(bank.Account._rtorb_type), Account)
+
+    def test_a_call_returns_values_of_the_registered_class(self):
+        text = "module Robot { valuetype Mark { public long number; long twice(); }; interface Motor { Mark echo(in Mark given); }; };"
+        marked = rtorb.load_text(text).Robot
+
+        class Echo(marked.Motor_skel):
+            def echo(self, given):
+                return type(given)(given.twice())
+
+        @rtorb.implementation
+        class Mark(marked.Mark):
+            def twice(self):
+                return 2 * self.number
+
+        motor = rtorb.connect(self.server.serve(Echo()).ior, interface=marked.Motor)
+        for given in [Mark(4), marked.Mark(4)]:
+            echoed = motor.echo(given)
+            self.assertIsInstance(echoed, Mark)
+            self.assertEqual((echoed.number, echoed.twice()), (8, 16))
+
     def test_constants_and_nested_names(self):
         self.assertEqual((Robot.MOST, Robot.USUAL, Robot.GREETING), (360, Robot.fast, "hello"))
         self.assertEqual(self.motor.change(Robot.Motor.Mode.busy), Robot.Motor.busy)
@@ -658,6 +706,43 @@ released.set()
 """
         done = self.run_program(text)
         self.assertEqual((done.stdout, done.returncode), ("interrupted\n", 0), done.stderr)
+
+    def test_ctrl_c_ends_a_wait_for_a_connection(self):
+        # The server accepts clients and never answers: each wait would last for its timeout.
+        text = """
+import os, signal, socket, sys, threading, rtorb
+silent = socket.create_server(("127.0.0.1", 0))
+port = silent.getsockname()[1]
+def interrupt():
+    with silent.accept()[0]:
+        os.kill(os.getpid(), signal.SIGINT)
+        ended.wait(60)
+ended = threading.Event()
+threading.Thread(target=interrupt, daemon=True).start()
+Robot = rtorb.load("robot.idl").Robot
+orb = rtorb.ORB(["-ORBInitRef", f"NameService=corbaloc::127.0.0.1:{port}/NameService"])
+url = f"corbaloc::127.0.0.1:{port}/x"
+waits = {
+    "connect": lambda: orb.connect(url),
+    "name": lambda: orb.connect(f"corbaname::127.0.0.1:{port}#x"),
+    "resolve": lambda: orb.resolve("NameService"),
+    "narrow": lambda: orb.connect(url, interface=Robot.Part).narrow(Robot.Motor),
+    "exists": lambda: orb.connect(url, interface=Robot.Part).exists(),
+    "call": lambda: orb.connect(url, interface=Robot.Part).name,
+}
+try:
+    with rtorb.timeout(100):
+        waits[sys.argv[1]]()
+except KeyboardInterrupt:
+    print("interrupted")
+sys.stdout.flush()
+ended.set()
+os._exit(0)
+"""
+        for wait in ["connect", "name", "resolve", "narrow", "exists", "call"]:
+            with self.subTest(wait=wait):
+                done = self.run_program(text, wait)
+                self.assertEqual((done.stdout, done.returncode), ("interrupted\n", 0), done.stderr)
 
     def test_the_interpreter_ends_while_an_orb_serves(self):
         text = """

@@ -33,6 +33,7 @@
 #![forbid(unsafe_code)]
 
 mod call;
+mod deferring;
 mod describe;
 pub mod inspect;
 pub mod interface;
@@ -49,6 +50,7 @@ pub mod types;
 pub mod walk;
 
 pub use call::ArgumentError;
+pub use deferring::{DeferrableReply, DeferringServant, DynamicResponder, activate_deferring};
 pub use interface::{Interface, Operation};
 pub use own_reference::{OwnReference, standing_for};
 pub use proxy::Proxy;

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use rtorb::any::Value;
 use rtorb::poa::{DynamicServant, ServerCall};
 use rtorb::skeleton::unknown_operation;
-use rtorb::type_code::{Shape, TypeCode};
-use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, Poa, PoaError, SystemException};
-use rtorb_wire::{EncodeError, Writer};
+use rtorb::{ObjectRef, Poa, PoaError, SystemException};
 
+use crate::deferring::{DeferrableReply, DeferringServant, NO_OUTCOME, write_outcome};
 use crate::interface::{Interface, Operation};
 use crate::json::known;
 use crate::request::{Failure, Results};
@@ -82,7 +81,7 @@ pub fn activate_with_id(
 }
 
 /// A servant with the interface that it serves.
-struct BoundServant<S> {
+pub(crate) struct BoundServant<S> {
     interface: Arc<Interface>,
     operations: HashMap<String, Arc<Operation>>,
     types: Arc<Types>,
@@ -90,7 +89,7 @@ struct BoundServant<S> {
 }
 
 impl<S> BoundServant<S> {
-    fn new(interface: &Arc<Interface>, types: &Arc<Types>, servant: S) -> Self {
+    pub(crate) fn new(interface: &Arc<Interface>, types: &Arc<Types>, servant: S) -> Self {
         let getters = interface.attributes.iter().map(|it| Arc::new(it.getter()));
         let setters = interface
             .attributes
@@ -119,47 +118,9 @@ impl<S> BoundServant<S> {
         });
         inputs.collect()
     }
-
-    fn write(
-        &self,
-        operation: &Operation,
-        results: &Results,
-        w: &mut Writer<'_>,
-    ) -> Result<(), EncodeError> {
-        let known = known(&self.types);
-        if operation.outputs().count() != results.outputs.len() {
-            return Err(EncodeError::WrongType);
-        }
-        results.returns.encode_with(&operation.returns, &known, w)?;
-        let mut outputs = operation.outputs().zip(&results.outputs);
-        outputs.try_for_each(|(it, value)| value.encode_with(&it.type_code, &known, w))
-    }
-
-    /// Sends a user exception.
-    fn raise(
-        &self,
-        operation: &Operation,
-        type_code: &TypeCode,
-        members: &[Value],
-        call: &mut ServerCall<'_>,
-    ) -> Result<(), SystemException> {
-        let id = type_code.repository_id().unwrap_or_default();
-        let declared = operation.exception(id).ok_or(UNDECLARED)?;
-        let Shape::Except(made) = declared.unaliased().shape() else {
-            return Err(UNDECLARED);
-        };
-        call.raise_with(id, |w| {
-            if members.len() != made.members.len() {
-                return Err(EncodeError::WrongType);
-            }
-            let known = known(&self.types);
-            let mut pairs = members.iter().zip(&made.members);
-            pairs.try_for_each(|(value, it)| value.encode_with(&it.type_code, &known, w))
-        })
-    }
 }
 
-impl<S: Servant> DynamicServant for BoundServant<S> {
+impl<S: DeferringServant> DynamicServant for BoundServant<S> {
     fn repository_id(&self) -> &str {
         &self.interface.repository_id
     }
@@ -181,17 +142,16 @@ impl<S: Servant> DynamicServant for BoundServant<S> {
         let inputs = self.read(operation, call).inspect_err(|exception| {
             self.servant.note_not_decoded(operation, exception);
         })?;
-        match self.servant.call(operation, inputs) {
-            Ok(results) => call.reply(|w| self.write(operation, &results, w)),
-            Err(Failure::User { type_code, members }) => {
-                self.raise(operation, &type_code, &members, call)
-            }
-            Err(Failure::Undeclared { .. }) => Err(UNDECLARED),
-            Err(Failure::System(exception)) => Err(exception),
+        let mut reply = DeferrableReply {
+            operation,
+            types: &self.types,
+            call: &mut *call,
+            is_deferred: false,
+        };
+        match self.servant.begin(operation, inputs, &mut reply) {
+            Some(outcome) => write_outcome(operation, &self.types, outcome, call),
+            None if reply.is_deferred => Ok(()),
+            None => Err(NO_OUTCOME),
         }
     }
 }
-
-/// The exception for a user exception that the operation does not declare (CORBA 3, 4.12.4, UNKNOWN 1).
-pub(crate) const UNDECLARED: SystemException =
-    SystemException::omg(ExceptionKind::Unknown, 1).with_completion(CompletionStatus::Yes);

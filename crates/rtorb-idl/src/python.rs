@@ -250,6 +250,21 @@ impl Printer<'_> {
                 let ty = it.member_type(&state.member);
                 it.line(format!("{}: {ty}", name(&state.member.name)));
             }
+            // Users implement them in a subclass: `rtorb.implementation`.
+            let supported = value.supports.iter();
+            let supported = supported.filter_map(|id| match &it.tree.item(*id).kind {
+                ItemKind::Interface(it) => Some((&it.attributes, &it.operations)),
+                _ => None,
+            });
+            let own = (&value.attributes, &value.operations);
+            for (attributes, operations) in std::iter::once(own).chain(supported) {
+                for attribute in attributes {
+                    it.attribute(attribute);
+                }
+                for operation in operations {
+                    it.operation("def", operation);
+                }
+            }
         });
     }
 
@@ -530,6 +545,25 @@ mod tests {
             "    def _is(self, _lambda: _typing.Sequence[_typing.Sequence[int]], other: _typing.Optional[I], price: _decimal.Decimal) -> From: ...",
         ] {
             assert!(stub.lines().any(|it| it == line), "{line}\n{stub}");
+        }
+    }
+
+    #[test]
+    fn a_valuetype_has_its_state_and_its_operations() {
+        let stub = stub_of(
+            "interface Named { string title(); };
+             valuetype Account supports Named {
+               public long balance; readonly attribute long limit; void deposit(in long amount);
+             };",
+        );
+        let own = stub.split("class Account:").nth(1).expect("its class");
+        for line in [
+            "    balance: int",
+            "    def limit(self) -> int: ...",
+            "    def deposit(self, amount: int) -> None: ...",
+            "    def title(self) -> str: ...",
+        ] {
+            assert!(own.lines().any(|it| it == line), "{line}\n{stub}");
         }
     }
 

@@ -15,7 +15,7 @@ from ._exceptions import (
     UndeclaredException,
     UserException,
 )
-from ._library import load, load_beside, load_text
+from ._library import implementation, load, load_beside, load_text
 from ._native import TypeCode
 from ._objects import ORB, Object, Skeleton, connect, default_orb, resolve, timeout
 from ._values import Any, Union
@@ -37,6 +37,7 @@ __all__ = [
     "UserException",
     "connect",
     "default_orb",
+    "implementation",
     "load",
     "load_beside",
     "load_text",

@@ -15,6 +15,7 @@ from ._exceptions import ConversionError, UserException
 from ._values import Union
 
 _Path = typing.Union[str, "os.PathLike[str]"]
+_Class = typing.TypeVar("_Class")
 
 
 class Scope:
@@ -76,6 +77,29 @@ def load(*files: _Path, include: typing.Iterable[_Path] = ()) -> Idl:
 def load_text(text: str, name: str = "text.idl") -> Idl:
     """Reads IDL from a text."""
     return Idl(_native.Library.load_text(name, text, _make_class), name)
+
+
+def implementation(made: type[_Class]) -> type[_Class]:
+    """Registers the class of a valuetype's values, a subclass of that of IDL which has the operations as methods:
+
+        @rtorb.implementation
+        class Account(Bank.Account):
+            def deposit(self, amount):
+                self.balance += amount
+
+    Values that arrive by this IDL are objects of it from then on. They are made with the state as arguments, in the order of IDL. Raises TypeError
+    if an operation or attribute is missing.
+    """
+    code = getattr(made, "_rtorb_type", None)
+    if not isinstance(made, type) or not isinstance(code, _native.TypeCode) or code.kind != "valuetype":
+        raise TypeError(f"{made!r} is no subclass of the class of a valuetype")
+    library: _native.Library = getattr(made, "_rtorb_library")
+    names = sorted(_python_name(name) for name in library.value_operations(code.id))
+    missing = [name for name in names if not hasattr(made, name)]
+    if missing:
+        raise TypeError(f"{made.__qualname__} lacks {', '.join(missing)} of valuetype {code}")
+    library.register(code.id, made)
+    return made
 
 
 def load_beside(module: dict[str, typing.Any], idl: str, include: typing.Iterable[str] = ()) -> None:
@@ -218,7 +242,8 @@ def _valuetype(library: _native.Library, code: _native.TypeCode) -> type:
     base = code.content()
     bases = () if base is None else (library.class_of(base.unaliased()),)
     fields = _fields(library, code, may_default=False)
-    return dataclasses.make_dataclass(_own_name(code), fields, bases=bases, namespace=_names(code))
+    names = {**_names(code), "_rtorb_library": library}
+    return dataclasses.make_dataclass(_own_name(code), fields, bases=bases, namespace=names)
 
 
 def _exception(library: _native.Library, code: _native.TypeCode) -> type:

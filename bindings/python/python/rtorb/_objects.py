@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import concurrent.futures
 import contextvars
 import functools
 import inspect
-import itertools
 import logging
 import os
 import threading
@@ -18,20 +18,18 @@ import weakref
 from . import CORBA, _native
 from ._exceptions import CompletionStatus, InterfaceNotFound
 from ._library import Idl, Scope, _make_class, _names, _own_name, _Path, _python_name, _unknown, load
+from ._tasks import _END, _News, _Tasks
 
 _LOG = logging.getLogger("rtorb")
 _T = typing.TypeVar("_T", bound="Object")
 _Interface = typing.Union[str, type, None]
 
-#: The time by which the calls of this task or thread end, by time.monotonic().
-_END: contextvars.ContextVar[typing.Optional[float]] = contextvars.ContextVar("rtorb_end", default=None)
-
 
 class timeout:
     """`with rtorb.timeout(0.02):` all calls inside end within that time together, in seconds. Servers learn it.
 
-    A call after it raises `rtorb.CORBA.TIMEOUT`, which is a TimeoutError. `connect`, `resolve`, `narrow` and `exists` hold the time too, but
-    Ctrl-C does not end them. For a timeout of each call, see `with_timeout`.
+    A call after it raises `rtorb.CORBA.TIMEOUT`, which is a TimeoutError. `connect`, `resolve`, `narrow` and `exists` hold the time too.
+    For a timeout of each call, see `with_timeout`.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -137,6 +135,10 @@ class ORB:
         self._thread: typing.Optional[threading.Thread] = None
         self._error: typing.Optional[BaseException] = None
         self._ready = threading.Event()
+        self._ended: concurrent.futures.Future[None] = concurrent.futures.Future()
+        # Nothing that awaits it cancels it.
+        self._ended.set_running_or_notify_cancel()
+        self._tasks = _Tasks()
         _ORBS.add(self)
 
     @property
@@ -232,7 +234,9 @@ class ORB:
         name: typing.Optional[str] = None,
         idl: typing.Union[_Path, Idl, None] = None,
     ) -> typing.Any:
-        """Serves a Python object, whose methods carry out the operations, and returns its proxy. Requests wait for `run` or `start`.
+        """Serves a Python object, whose methods carry out the operations, and returns its proxy.
+
+        Requests wait for `run`, `start` or `run_async`. Methods that are `async def` need `run_async`.
 
         `interface` is a class, or a name in `idl`; a servant of a `_skel` class needs none. With `name="Motor"`, clients reach the
         object by `corbaloc::HOST:PORT/Motor` too.
@@ -246,7 +250,7 @@ class ORB:
             known = getattr(made, "_rtorb_interface", None)
             if known is None:
                 raise TypeError(f"{interface!r} is no interface of IDL")
-        native = self._native.serve(servant, known, name)
+        native = self._native.serve(servant, self._tasks, known, name)
         library = known.library
         return library.class_of(library.parse(known.id))(native)
 
@@ -259,10 +263,7 @@ class ORB:
 
         An ORB starts once. If that failed, each further `start` or `run` raises the same exception.
         """
-        if self._thread is None:
-            thread = threading.Thread(target=self._serve, name="rtorb", daemon=True)
-            thread.start()
-            self._thread = thread
+        self._begin()
         self._ready.wait()
         self._raise()
 
@@ -279,6 +280,28 @@ class ORB:
             raise
         self._raise()
 
+    async def run_async(self) -> None:
+        """Serves until `shutdown`, beside the event loop, which runs the methods of servants that are `async def`.
+
+        Cancelling the task that awaits it ends the ORB.
+        """
+        self._tasks.use(asyncio.get_running_loop())
+        self._begin()
+        try:
+            await asyncio.wrap_future(self._ended)
+        except BaseException:
+            self.shutdown()
+            self._tasks.cancel()
+            await asyncio.wait([asyncio.wrap_future(self._ended)], timeout=10)
+            raise
+        self._raise()
+
+    def _begin(self) -> None:
+        if self._thread is None:
+            thread = threading.Thread(target=self._serve, name="rtorb", daemon=True)
+            thread.start()
+            self._thread = thread
+
     def _serve(self) -> None:
         try:
             self._native.run(self._ready.set)
@@ -286,6 +309,7 @@ class ORB:
             self._error = error
         finally:
             self._ready.set()
+            self._ended.set_result(None)
 
     def _raise(self) -> None:
         if self._error is not None:
@@ -567,41 +591,6 @@ async def _started(loop: asyncio.AbstractEventLoop, started: _native.Started) ->
     finally:
         news.forget(id)
         started.cancel()
-
-
-class _News:
-    """The tasks of one event loop that await calls, by number."""
-
-    _of_loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _News] = weakref.WeakKeyDictionary()
-
-    def __init__(self) -> None:
-        self.native = _native.News()
-        self._awaited: dict[int, asyncio.Future[None]] = {}
-        self._ids = itertools.count()
-
-    @classmethod
-    def of(cls, loop: asyncio.AbstractEventLoop) -> _News:
-        news = cls._of_loops.get(loop)
-        if news is None:
-            news = cls._of_loops[loop] = cls()
-            loop.add_reader(news.native.fileno(), news._tell)
-        return news
-
-    def new_id(self) -> int:
-        return next(self._ids)
-
-    def await_id(self, loop: asyncio.AbstractEventLoop, id: int) -> asyncio.Future[None]:
-        future = self._awaited[id] = loop.create_future()
-        return future
-
-    def forget(self, id: int) -> None:
-        del self._awaited[id]
-
-    def _tell(self) -> None:
-        for id in self.native.take():
-            future = self._awaited.get(id)
-            if future is not None and not future.done():
-                future.set_result(None)
 
 
 def _log_servant_error(operation: str, error: BaseException) -> None:

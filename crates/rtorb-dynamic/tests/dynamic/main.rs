@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod calls;
+mod deferring;
 mod depth;
 mod idl4_json;
 mod json;
