@@ -109,7 +109,7 @@ impl DeferrableReply<'_, '_> {
 #[must_use = "dropping it answers with NO_RESPONSE"]
 #[derive(Debug)]
 pub struct DynamicResponder {
-    responder: Responder<Answer>,
+    responder: Responder<DeferredAnswer>,
     operation: Arc<Operation>,
     types: Arc<Types>,
 }
@@ -117,7 +117,7 @@ pub struct DynamicResponder {
 impl DynamicResponder {
     /// Answers with the outcome of the call. If it does not fit the operation, the client gets a system exception.
     pub fn respond(self, outcome: Result<Results, Failure>) {
-        self.responder.reply(Answer {
+        self.responder.reply(DeferredAnswer {
             operation: self.operation,
             types: self.types,
             outcome,
@@ -141,14 +141,14 @@ impl DynamicResponder {
 }
 
 /// The outcome of a call, with what its encoding needs.
-struct Answer {
+struct DeferredAnswer {
     operation: Arc<Operation>,
     types: Arc<Types>,
     outcome: Result<Results, Failure>,
 }
 
 fn write_answer(
-    answer: Result<Answer, SystemException>,
+    answer: Result<DeferredAnswer, SystemException>,
     call: &mut ServerCall<'_>,
 ) -> Result<(), SystemException> {
     let answer = answer?;

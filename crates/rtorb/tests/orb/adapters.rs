@@ -351,9 +351,58 @@ fn a_reference_of_another_adapter_is_told_from_one_whose_object_is_not_active() 
     other_orb.shutdown();
 }
 
+/// Each operation of a destroyed adapter: its name, what it gave, and what it has to give.
+fn operations_of_a_destroyed(poa: &Poa, own: &Relay) -> [(&'static str, Outcome, Outcome); 9] {
+    let destroyed = || Err(PoaError::System(local::ADAPTER_DESTROYED));
+    [
+        ("activate_with_id", activate_x(poa), destroyed()),
+        (
+            "create_reference_with_id",
+            poa.create_reference_with_id::<Relay>("x").map(drop),
+            destroyed(),
+        ),
+        (
+            "create_poa",
+            poa.create_poa("late", PoaPolicies::PERSISTENT).map(drop),
+            destroyed(),
+        ),
+        (
+            "set_servant_locator",
+            poa.set_servant_locator::<Relay, _, _>(locate),
+            destroyed(),
+        ),
+        (
+            "set_default_servant",
+            poa.set_default_servant::<Relay, _, _>(locate),
+            destroyed(),
+        ),
+        (
+            "set_servant_activator",
+            poa.set_servant_activator::<Relay, _>(Makes),
+            destroyed(),
+        ),
+        (
+            "find_poa",
+            poa.find_poa("child").map(drop),
+            Err(PoaError::AdapterNonExistent),
+        ),
+        (
+            "deactivate_id",
+            poa.deactivate_id("own"),
+            Err(PoaError::ObjectNotActive),
+        ),
+        (
+            "deactivate",
+            poa.deactivate(own.as_object()),
+            Err(PoaError::ObjectNotActive),
+        ),
+    ]
+}
+
+type Outcome = Result<(), PoaError>;
+
 #[test]
 fn an_adapter_that_is_destroyed_by_itself_or_with_its_parent_does_nothing_more() {
-    let destroyed = || Err(PoaError::System(local::ADAPTER_DESTROYED));
     let by_itself: fn(&Poa, &Poa) = |_, poa| poa.destroy();
     let with_parent: fn(&Poa, &Poa) = |parent, _| parent.destroy();
     let twice: fn(&Poa, &Poa) = |parent, poa| {
@@ -376,51 +425,7 @@ fn an_adapter_that_is_destroyed_by_itself_or_with_its_parent_does_nothing_more()
             .expect("free");
         destroy(&parent, &poa);
         parent.destroy();
-        type Outcome = Result<(), PoaError>;
-        let rows: [(&str, Outcome, Outcome); 9] = [
-            ("activate_with_id", activate_x(&poa), destroyed()),
-            (
-                "create_reference_with_id",
-                poa.create_reference_with_id::<Relay>("x").map(drop),
-                destroyed(),
-            ),
-            (
-                "create_poa",
-                poa.create_poa("late", PoaPolicies::PERSISTENT).map(drop),
-                destroyed(),
-            ),
-            (
-                "set_servant_locator",
-                poa.set_servant_locator::<Relay, _, _>(locate),
-                destroyed(),
-            ),
-            (
-                "set_default_servant",
-                poa.set_default_servant::<Relay, _, _>(locate),
-                destroyed(),
-            ),
-            (
-                "set_servant_activator",
-                poa.set_servant_activator::<Relay, _>(Makes),
-                destroyed(),
-            ),
-            (
-                "find_poa",
-                poa.find_poa("child").map(drop),
-                Err(PoaError::AdapterNonExistent),
-            ),
-            (
-                "deactivate_id",
-                poa.deactivate_id("own"),
-                Err(PoaError::ObjectNotActive),
-            ),
-            (
-                "deactivate",
-                poa.deactivate(own.as_object()),
-                Err(PoaError::ObjectNotActive),
-            ),
-        ];
-        for (operation, answer, expected) in rows {
+        for (operation, answer, expected) in operations_of_a_destroyed(&poa, &own) {
             assert_eq!(answer, expected, "{operation} {label}");
         }
         assert!(!poa.is_active(own.as_object()), "{label}");
