@@ -28,6 +28,10 @@ pub struct WordsOfOther {
     count: usize,
 }
 
+/// Words that another process made, for reading and writing.
+#[derive(Debug)]
+pub struct WritableWordsOfOther(WordsOfOther);
+
 // SAFETY: all access to the words is atomic, so any thread may read them.
 unsafe impl Send for WordsOfOther {}
 // SAFETY: as above.
@@ -68,6 +72,10 @@ impl WordsOfOther {
     /// # Errors
     /// `PERM` if its size may change, `INVAL` if it has no whole words; otherwise the host's refusal.
     pub fn open(file: impl AsFd) -> Result<Self, Errno> {
+        Self::open_for(file, ProtFlags::READ)
+    }
+
+    fn open_for(file: impl AsFd, access: ProtFlags) -> Result<Self, Errno> {
         let is_sealed = fcntl_get_seals(&file).is_ok_and(|found| found.contains(SEALS));
         if !is_sealed {
             return Err(Errno::PERM);
@@ -77,7 +85,7 @@ impl WordsOfOther {
         if count == 0 {
             return Err(Errno::INVAL);
         }
-        let words = map(&file, bytes_of(count)?, ProtFlags::READ)?;
+        let words = map(&file, bytes_of(count)?, access)?;
         Ok(Self { words, count })
     }
 
@@ -89,11 +97,32 @@ impl WordsOfOther {
     /// Returns the word at `index` as it is now; 0 beyond the end.
     #[inline]
     pub fn get(&self, index: usize) -> u64 {
-        // SAFETY: the mapping has `count` words and stays while `self` does. They are only loaded.
-        let words = unsafe { core::slice::from_raw_parts(self.words.as_ptr(), self.count) };
-        words
+        self.words()
             .get(index)
             .map_or(0, |word| word.load(Ordering::Acquire))
+    }
+
+    /// The words. They are only loaded, unless the mapping is [writable](WritableWordsOfOther).
+    #[inline]
+    fn words(&self) -> &[AtomicU64] {
+        // SAFETY: the mapping has `count` words and stays while `self` does.
+        unsafe { core::slice::from_raw_parts(self.words.as_ptr(), self.count) }
+    }
+}
+
+impl WritableWordsOfOther {
+    /// Maps a file that another process [made](SharedWords::create), and that is open for reading and writing.
+    ///
+    /// # Errors
+    /// As [`WordsOfOther::open`].
+    pub fn open(file: impl AsFd) -> Result<Self, Errno> {
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        WordsOfOther::open_for(file, access).map(Self)
+    }
+
+    /// Returns the words.
+    pub fn words(&self) -> &[AtomicU64] {
+        self.0.words()
     }
 }
 
@@ -138,6 +167,14 @@ mod tests {
         );
         made.words()[999].store(8, Ordering::Release);
         assert_eq!(read.get(999), 8);
+    }
+
+    #[test]
+    fn a_reader_that_may_write_is_seen_by_the_process_that_made_the_words() {
+        let made = SharedWords::create("rtorb-os-test", 10).expect("memory");
+        let other = WritableWordsOfOther::open(&made._file).expect("a sealed file");
+        other.words()[9].store(7, Ordering::Release);
+        assert_eq!(made.words()[9].load(Ordering::Acquire), 7);
     }
 
     #[test]

@@ -14,6 +14,10 @@
 //! ended goes to a new one of the same lane, or to one without a lane if it had none, which continues its counters: those of a lane never
 //! become less. Only if all parts are used does it go to a thread of another lane, and its counters with it.
 //!
+//! With `-ORBRecordCalls BYTES`, whole calls can be copied too, with their arguments and results: each thread has a ring of that size for the
+//! messages of requests and replies. It copies them only while a [`CallReader`] asks for it, after the reply is sent. What has no room is
+//! counted as lost; nothing that is not read yet is overwritten, so that no copy is torn.
+//!
 //! A process that is forked later has the memory too. What it calls and serves is counted there, for its parent; it has no recorder of its own.
 //!
 //! Not recorded: calls of a servant in the same ORB without a request ([collocation](crate::Collocation)); on the client's side, calls that are
@@ -21,11 +25,16 @@
 //! object is looked for, such as those without room in a queue or whose deadline has passed. Operations that an object does not have are
 //! counted as `...`, because clients could fill the places of others by them.
 
+mod call_copies;
+mod call_reader;
 mod histogram;
 mod layout;
 mod snapshot;
 mod thread_part;
 
+pub(crate) use call_copies::{BegunCopy, EndedCall, begin as begin_copy, start as start_copies};
+pub use call_copies::{RING_BYTES_MAX, RING_BYTES_MIN};
+pub use call_reader::{CallReader, CopiedCall};
 #[doc(inline)]
 pub use histogram::{BUCKETS, Histogram};
 pub use layout::{EVENTS_MAX, OPERATIONS_MAX, THREADS_MAX};
@@ -87,7 +96,9 @@ pub(crate) fn claim(lane: Option<RecordedLane>) -> Option<&'static ThreadPart> {
         let mut parts = recorder.parts.iter();
         parts.find(|part| part.claim(lane, suitable))
     });
-    if part.is_none() {
+    if let Some(part) = part {
+        call_copies::touch(part.number());
+    } else {
         recorder.page.words[page_word::REFUSED_THREADS].fetch_add(1, Ordering::Relaxed);
     }
     part
@@ -100,7 +111,8 @@ impl Recorder {
         let (page, threads) = layout::split(memory.words());
         let parts = threads
             .iter()
-            .map(|words| ThreadPart::new(clock, words))
+            .enumerate()
+            .map(|(number, words)| ThreadPart::new(clock, number, words))
             .collect();
         let moment = clock.moment();
         for (place, value) in [

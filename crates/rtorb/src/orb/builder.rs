@@ -296,6 +296,11 @@ impl OrbBuilder {
         self.config.limits.replace(&mut self.limits);
         self.merge_client_policies();
         let strategies = self.check()?;
+        if let Some(bytes) = self.config.record_calls {
+            self.config.recorder = Some(true);
+            // Before the recorder: a thread touches its ring when it enters that.
+            recorder::start_copies(bytes.get()).map_err(OrbError::Refused)?;
+        }
         if self.config.recorder == Some(true) {
             recorder::start().map_err(OrbError::Refused)?;
         }
@@ -648,6 +653,11 @@ checked_setters! {
     /// Bytes of each of the two rings that a server makes for a client by shared memory: from 4 KiB to 64 MiB, rounded up to a power
     /// of two; 256 KiB by default. A larger message goes through the ring in parts.
     shared_memory_ring_bytes(bytes: usize) => config.shm_ring_bytes = Count::new(bytes);
+
+    /// Lets `rtorb record --in-lane` record whole calls of this process: each thread that serves them has a ring of that many bytes for copies,
+    /// from [`RING_BYTES_MIN`](crate::recorder::RING_BYTES_MIN) to [`RING_BYTES_MAX`](crate::recorder::RING_BYTES_MAX). Calls are copied
+    /// only while the command runs. It starts the [`recorder`](crate::recorder) too. The first ORB of a process that has this makes the rings.
+    record_calls(ring_bytes: usize) => config.record_calls = Count::new(ring_bytes);
 
     /// Splits larger messages into fragments of at most this many bytes; by default messages are not fragmented.
     ///

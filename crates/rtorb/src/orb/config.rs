@@ -14,6 +14,7 @@ use crate::realtime::{
     ContinuousMapping, LinearMapping, NativeMapping, PriorityBand, PriorityMapping, Protocol,
     Reservation, ThreadpoolLane, is_band,
 };
+use crate::recorder;
 use crate::security::{ClientCertificates, SecurityFiles};
 use crate::strategies::{
     Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, FullCallTable,
@@ -107,6 +108,8 @@ settings! {
         bidirectional: Option<bool> => Bidirectional "yes|no" by yes_or_no,
         /// Whether calls are recorded, for `rtorb top` and `rtorb trace`: the last calls of each thread, and counters of all.
         recorder: Option<bool> => Recorder "yes|no" by yes_or_no,
+        /// The size of the ring of each thread for copies of whole calls, for `rtorb record --in-lane`, in bytes. It starts the recorder too. The first ORB of a process that sets it makes the rings.
+        record_calls: Option<CallRingBytes> => RecordCalls "N" by number,
         /// How CORBA priorities become priorities of the host.
         priority_mapping: Option<Mapping> => PriorityMapping "native|linear|continuous" by text,
         /// The policy of threads with a CORBA priority.
@@ -184,6 +187,9 @@ settings! {
 pub(super) type PoolThreads = Count<1, { u32::MAX as u64 }>;
 /// The bytes of a ring of shared memory.
 pub(super) type RingBytes = Count<{ CAPACITY_MIN as u64 }, { CAPACITY_MAX as u64 }>;
+/// The bytes of a ring for copies of calls.
+pub(super) type CallRingBytes =
+    Count<{ recorder::RING_BYTES_MIN as u64 }, { recorder::RING_BYTES_MAX as u64 }>;
 /// The timeout of opening a connection. Zero would fail at once over TCP, and has no meaning for a UNIX socket.
 pub(super) type ConnectTimeout = Milliseconds<1>;
 

@@ -174,6 +174,16 @@ pub enum ReadError {
         /// The process.
         process: u32,
     },
+    /// The process has no rings for copies of its calls.
+    NoCallRings {
+        /// The process.
+        process: u32,
+    },
+    /// Another reader takes the copies of the process's calls.
+    OtherReader {
+        /// The process.
+        process: u32,
+    },
 }
 
 impl Display for ReadError {
@@ -191,6 +201,14 @@ impl Display for ReadError {
                 f,
                 "the recorder of process {process} is of another version of rtorb: use the command of that version"
             ),
+            Self::NoCallRings { process } => write!(
+                f,
+                "process {process} has no room for copies of its calls: start it with -ORBRecordCalls 1048576"
+            ),
+            Self::OtherReader { process } => write!(
+                f,
+                "another command records the calls of process {process}: a process has one such reader at a time"
+            ),
         }
     }
 }
@@ -199,7 +217,10 @@ impl core::error::Error for ReadError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             Self::Process { error, .. } => Some(error),
-            Self::NoRecorder { .. } | Self::OtherVersion { .. } => None,
+            Self::NoRecorder { .. }
+            | Self::OtherVersion { .. }
+            | Self::NoCallRings { .. }
+            | Self::OtherReader { .. } => None,
         }
     }
 }
@@ -388,10 +409,10 @@ impl CountedOperation {
     }
 }
 
-/// Returns the files of a process that are a recorder, or will be.
-fn files(process: u32) -> io::Result<impl Iterator<Item = PathBuf>> {
+/// Returns the files of memory of a process that have that name.
+pub(super) fn files(process: u32, name: &str) -> io::Result<impl Iterator<Item = PathBuf>> {
     let files = fs::read_dir(format!("/proc/{process}/fd"))?.flatten();
-    let name = format!("/memfd:{}", layout::FILE_NAME);
+    let name = format!("/memfd:{name}");
     let paths = files.map(|file| file.path());
     Ok(paths.filter(move |path| {
         let leads_to = fs::read_link(path).unwrap_or_default();
@@ -403,9 +424,8 @@ fn files(process: u32) -> io::Result<impl Iterator<Item = PathBuf>> {
 
 fn open(process: u32) -> Result<WordsOfOther, ReadError> {
     let failed = |error| ReadError::Process { process, error };
-    let status = fs::read_to_string(format!("/proc/{process}/status")).map_err(failed)?;
-    let own_id = own_id(&status).unwrap_or(process);
-    for path in files(process).map_err(failed)? {
+    let own_id = own_id(process).map_err(failed)?;
+    for path in files(process, layout::FILE_NAME).map_err(failed)? {
         // Whatever the process has put in its place meanwhile: opening it does not wait.
         let file = OpenOptions::new()
             .read(true)
@@ -430,9 +450,11 @@ fn open(process: u32) -> Result<WordsOfOther, ReadError> {
 }
 
 /// Returns the id of a process in its own PID namespace, the last of `NSpid` (proc_pid_status(5)).
-fn own_id(status: &str) -> Option<u32> {
+pub(super) fn own_id(process: u32) -> io::Result<u32> {
+    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
     let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
-    ids?.split_whitespace().next_back()?.parse().ok()
+    let own = ids.and_then(|ids| ids.split_whitespace().next_back()?.parse().ok());
+    Ok(own.unwrap_or(process))
 }
 
 /// Returns the name in a file of /proc; empty if it is gone.

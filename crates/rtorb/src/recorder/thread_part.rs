@@ -12,6 +12,8 @@ use rtorb_os::thread::thread_id;
 #[derive(Debug)]
 pub(crate) struct ThreadPart {
     clock: TickClock,
+    /// Its place among the parts.
+    number: usize,
     words: ThreadWords,
 }
 
@@ -84,9 +86,10 @@ const fn others(side: CallSide) -> usize {
 }
 
 impl ThreadPart {
-    pub(super) const fn new(clock: TickClock, words: &ThreadWords) -> Self {
+    pub(super) const fn new(clock: TickClock, number: usize, words: &ThreadWords) -> Self {
         Self {
             clock,
+            number,
             words: *words,
         }
     }
@@ -126,6 +129,12 @@ impl ThreadPart {
             head[thread_word::OPERATIONS].store(2, Ordering::Release);
         }
         true
+    }
+
+    /// Returns its place among the parts.
+    #[inline(always)]
+    pub(crate) const fn number(&self) -> usize {
+        self.number
     }
 
     /// Gives the part back. What it holds stays.

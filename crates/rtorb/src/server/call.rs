@@ -48,7 +48,9 @@ pub struct OrbResponder<'m> {
     /// How the request ends, for the recorder.
     pub(super) ending: CallOutcome,
     pub(super) recorded: RecordedAs,
-    /// The length of the reply to a collocated call; 0 before it is written.
+    /// Whether the reply stays whole in the buffer: for a collocated caller, or for a copy of the call.
+    pub(super) keeps_reply: bool,
+    /// The length of a reply that stays; 0 before it is written.
     pub(super) bytes: usize,
 }
 
@@ -110,6 +112,7 @@ impl<'m> RequestOrigin<'m> {
             outcome: ReplyOutcome::Usual,
             ending: CallOutcome::Done,
             recorded: RecordedAs::Named,
+            keeps_reply: self.session.is_none(),
             bytes: 0,
         };
         Reply::new(self.version, request, self.char_code_set, responder)
@@ -137,10 +140,10 @@ impl Responder for OrbResponder<'_> {
 
     #[inline(always)]
     fn take_back(&mut self, reply: Writer<'_>) {
-        if self.session.is_some() {
-            *self.out = reply.into_buffer();
-        } else {
+        if self.keeps_reply {
             (*self.out, self.bytes) = reply.finish_whole();
+        } else {
+            *self.out = reply.into_buffer();
         }
     }
 
@@ -201,6 +204,11 @@ impl Responder for OrbResponder<'_> {
 }
 
 impl OrbResponder<'_> {
+    /// Returns the reply that stays in the buffer; empty if there is none.
+    pub(super) fn kept_reply(&self) -> &[u8] {
+        self.out.get(..self.bytes).unwrap_or_default()
+    }
+
     /// Starts the timing of a call of the annotated operation at index `place`, and marks its reply.
     ///
     /// # Errors

@@ -24,6 +24,19 @@ pub(super) fn find<'o>(
     }
 }
 
+/// Returns the active object with that key, if it exists already.
+pub(super) fn find_existing<'o>(
+    orb: &'o ServerCore,
+    key: &[u8],
+    names: &mut NameCache,
+) -> Option<SlabGuard<'o, ActiveObject>> {
+    match ObjectKey::parse(key) {
+        ObjectKey::Transient { epoch, place } if epoch == orb.epoch => orb.objects.get(place),
+        ObjectKey::Transient { .. } => None,
+        ObjectKey::Named(name) => orb.objects.get_named(name, names),
+    }
+}
+
 /// Returns the object with that key if an adapter activator makes its adapter now, or has made it since the object was looked up.
 #[cold]
 fn find_activated<'o>(

@@ -13,7 +13,9 @@ use crate::exception::{CompletionStatus, SystemException, local};
 use crate::realtime::{
     CallPriority, NativePriority, Priority, RtCore, ThreadpoolId, UpcallPriority,
 };
-use crate::recorder::{BegunRequest, CallNote, CallOutcome, CallSide, ThreadPart, UNNAMED};
+use crate::recorder::{
+    self, BegunCopy, BegunRequest, CallNote, CallOutcome, CallSide, EndedCall, ThreadPart, UNNAMED,
+};
 use crate::server::{ActiveObject, NameCache, ServerCore};
 use crate::thread_state::{self, NO_UPCALL, THREAD};
 use rtorb_core::upcall::{NO_SUCH_OBJECT, Upcall};
@@ -83,7 +85,7 @@ pub(super) fn serve<'m, const SITE: u8>(
             serve_recorded::<{ site::RECORDED }>(part, request, arguments, origin, workspace)
         };
     }
-    serve_request::<SITE>(request, arguments, origin, workspace, |_| {})
+    serve_request::<SITE>(request, arguments, origin, workspace, false, |_, _| {})
 }
 
 /// Serves one request, and records it.
@@ -95,13 +97,64 @@ fn serve_recorded<'m, const SITE: u8>(
     origin: RequestOrigin<'m>,
     workspace: &'m mut Workspace,
 ) -> Next {
+    if let Some(copy) = recorder::begin_copy(part.number()) {
+        return serve_copied(part, &copy, request, arguments, origin, workspace);
+    }
     let begun = part.begin(origin.arrived_ns);
-    serve_request::<SITE>(request, arguments, origin, workspace, |reply| {
+    serve_request::<SITE>(request, arguments, origin, workspace, false, |reply, _| {
         record(part, &begun, request, reply);
     })
 }
 
-/// Serves one request, and calls `ended` with its reply.
+/// Serves one request, records it, and copies its messages for the reader of calls.
+#[cold]
+#[inline(never)]
+fn serve_copied<'m>(
+    part: &ThreadPart,
+    copy: &BegunCopy,
+    request: &RequestHeader<'m>,
+    mut arguments: Reader<'m>,
+    origin: RequestOrigin<'m>,
+    workspace: &'m mut Workspace,
+) -> Next {
+    let begun = part.begin(origin.arrived_ns);
+    // Now: a servant may read a long run of bytes out of the middle.
+    let message = arguments.whole().ok();
+    let ended = |reply: &Reply<'m, OrbResponder<'m>>, names: &mut NameCache| {
+        record(part, &begun, request, reply);
+        if reply.responder.recorded != RecordedAs::Held {
+            copy_call(copy, message, request, reply, names);
+        }
+    };
+    serve_request::<{ site::RARE }>(request, arguments, origin, workspace, true, ended)
+}
+
+/// Copies a request that was served, and its reply.
+fn copy_call(
+    copy: &BegunCopy,
+    message: Option<&[u8]>,
+    request: &RequestHeader<'_>,
+    reply: &Reply<'_, OrbResponder<'_>>,
+    names: &mut NameCache,
+) {
+    let responder = &reply.responder;
+    let key = request.target.object_key();
+    let object = key
+        .ok()
+        .and_then(|key| target::find_existing(responder.orb, key, names));
+    copy.end(&EndedCall {
+        repository_id: object
+            .as_ref()
+            .map_or("", |object| object.servant.repository_id()),
+        request: message,
+        reply: responder.kept_reply(),
+        is_deferred: is_deferred(request, reply),
+        priority: thread_state::scheduling().priority(),
+        code_sets: responder.session.and_then(Session::code_sets),
+    });
+}
+
+/// Serves one request, and calls `ended` with its reply, which stays in the buffer if `keeps_reply` says so.
 // Always: each site has code of its own.
 #[inline(always)]
 fn serve_request<'m, const SITE: u8>(
@@ -109,10 +162,12 @@ fn serve_request<'m, const SITE: u8>(
     arguments: Reader<'m>,
     origin: RequestOrigin<'m>,
     workspace: &'m mut Workspace,
-    ended: impl FnOnce(&Reply<'m, OrbResponder<'m>>),
+    keeps_reply: bool,
+    ended: impl FnOnce(&Reply<'m, OrbResponder<'m>>, &mut NameCache),
 ) -> Next {
     cancellation::note_request(request.request_id);
-    let reply = origin.reply(request, &mut workspace.out, &mut workspace.scratch);
+    let mut reply = origin.reply(request, &mut workspace.out, &mut workspace.scratch);
+    reply.responder.keeps_reply |= keeps_reply;
     let mut call = ServerCall::new(arguments, reply);
     let (names, thread) = (&mut workspace.names, &mut workspace.priority);
     answer::<SITE>(request, &mut call, names, thread);
@@ -121,7 +176,7 @@ fn serve_request<'m, const SITE: u8>(
     {
         session.note_answered();
     }
-    ended(&call.reply);
+    ended(&call.reply, names);
     match call.reply.responder.outcome {
         ReplyOutcome::Usual => Next::Done,
         outcome => end_early_or_broken(outcome, origin.session),
@@ -141,10 +196,9 @@ fn record(
         RecordedAs::Unnamed => UNNAMED,
         RecordedAs::Held => return,
     };
-    let is_deferred = request.response == Response::FromTarget && reply.state != ReplyState::Sent;
     let note = CallNote {
         side: CallSide::Server,
-        outcome: if is_deferred {
+        outcome: if is_deferred(request, reply) {
             CallOutcome::Deferred
         } else {
             reply.responder.ending
@@ -158,6 +212,12 @@ fn record(
             .map_or(0, |session| session.stream.identity()),
     };
     part.served(&note, begun);
+}
+
+/// Returns true if another thread sends the reply later.
+#[inline(always)]
+fn is_deferred(request: &RequestHeader<'_>, reply: &Reply<'_, OrbResponder<'_>>) -> bool {
+    request.response == Response::FromTarget && reply.state != ReplyState::Sent
 }
 
 /// Ends a request whose reply was early, or could not be sent.
