@@ -1,4 +1,6 @@
-//! `rtorb record`: passes calls on to an object, and records them.
+//! `rtorb record`: passes calls on to an object, and records them; or records those that a process serves.
+
+mod in_lane;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,6 +12,7 @@ use rtorb_dynamic::recording::Record as Call;
 use rtorb_dynamic::search::SearchError;
 use rtorb_dynamic::{OwnReference, Proxy};
 
+use self::in_lane::InLane;
 use crate::background_printer::{BackgroundPrinter, PATIENCE};
 use crate::exit_status::FAILED;
 use crate::interface_options::{InterfaceOptions, interface_error};
@@ -23,12 +26,17 @@ use crate::serving::{Served, ServingOptions, Sink};
 /// Clients use the reference of --ior-file, or the key, instead of REF. Calls have the priority that the client gives them, or that of
 /// --priority. It ends by SIGTERM or SIGINT. Exit status 1: the recording
 /// is not complete.
+///
+/// With --in-lane, there is no proxy: the threads of a process of this host copy the calls that they serve, of all its objects, after the replies. The
+/// process has -ORBRecordCalls BYTES among the options of its ORB.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Record {
     /// Object reference: an IOR:, a corbaloc: or corbaname: URL, or a file that contains one.
-    #[arg(value_name = "REF")]
-    reference: String,
+    #[arg(value_name = "REF", required_unless_present = "in_lane")]
+    reference: Option<String>,
+    #[command(flatten)]
+    lane: InLane,
     #[command(flatten)]
     interface: InterfaceOptions,
     /// File to record each call in, one JSON object a line, for `rtorb serve --replay`. It is emptied when the proxy begins to
@@ -48,8 +56,11 @@ pub(crate) struct Record {
 
 impl Record {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let Some(reference) = self.reference.as_deref() else {
+            return self.run_in_lane();
+        };
         let orb = self.calling.serving_orb(&self.server)?;
-        let target = reference::object(&orb, &self.reference)?;
+        let target = reference::object(&orb, reference)?;
         let found = self.interface.search().interface_of(&target, None);
         if let Some(advice) = self.calling.priority_advice(&target) {
             warn(advice);
@@ -152,4 +163,5 @@ impl CallPrinter {
 
 const EXAMPLES: &str = "Examples:
   rtorb record valve.ior --idl valve.idl --ior-file proxy.ior --out session.jsonl
-  rtorb record corbaloc::plant:2809/NameService --listen iiop://127.0.0.1:2809 --key NameService";
+  rtorb record corbaloc::plant:2809/NameService --listen iiop://127.0.0.1:2809 --key NameService
+  rtorb record --in-lane plant-server --idl valve.idl --out session.jsonl --sample 10 --rotate 100000000 --keep 5";

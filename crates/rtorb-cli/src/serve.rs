@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use clap::Args;
 use rtorb::{Orb, PoaPolicies};
-use rtorb_dynamic::OwnReference;
 use rtorb_dynamic::search::FoundInterface;
 use rtorb_dynamic::stand_in::{Answers, Context, Delays, Session, StandIn, Table, UnansweredCall};
+use rtorb_dynamic::{OwnReference, copied};
 use rtorb_os::sync::Mutex;
 
 use crate::background_printer::{BackgroundPrinter, PATIENCE};
@@ -31,6 +31,9 @@ pub(crate) struct Serve {
     interface: InterfaceOptions,
     #[command(flatten)]
     source: Source,
+    /// The object whose calls are replayed, of a recording of several objects: its key, as the records have it.
+    #[arg(long, value_name = "KEY", requires = "replay")]
+    object: Option<String>,
     /// Answer after the recorded duration instead of at once.
     #[arg(long, requires = "replay")]
     delays: bool,
@@ -59,6 +62,7 @@ struct Source {
 impl Serve {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let (path, text) = self.source.read()?;
+        let text = self.of_object(text)?;
         let found = self.found(&text)?;
         let builder = self.server.apply(&self.client, Orb::builder());
         let orb = builder.build().map_err(option_error)?;
@@ -95,6 +99,22 @@ impl Serve {
         let ran = self.serving.run(&serving, move || ending.end());
         warnings.end(PATIENCE);
         Ok(report(&stand_in, ran?))
+    }
+
+    /// Returns the lines of a recording that are calls of one object.
+    fn of_object(&self, text: String) -> anyhow::Result<String> {
+        if self.source.replay.is_none() {
+            return Ok(text);
+        }
+        let objects = copied::objects_of(&text);
+        match &self.object {
+            Some(object) if objects.contains(object) => Ok(copied::session_of(&text, object)),
+            None if objects.len() < 2 => Ok(text),
+            _ => Err(usage(format!(
+                "the recording has the calls of these objects: give one by --object: {}",
+                objects.join(" ")
+            ))),
+        }
     }
 
     fn found(&self, text: &str) -> anyhow::Result<FoundInterface> {

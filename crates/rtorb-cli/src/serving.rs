@@ -40,6 +40,11 @@ pub(crate) struct Serving {
 }
 
 impl ServingOptions {
+    /// Returns the maximum size of the recorded session.
+    pub(crate) const fn bytes_max(&self) -> u64 {
+        self.bytes_max
+    }
+
     /// Listens, and activates a servant whose calls are recorded in the file `out` and given to `print`. `warn` gets the
     /// reason when a call cannot be written to the file. Clients wait for both. No request comes in before [`run`](Self::run).
     pub(crate) fn activate(

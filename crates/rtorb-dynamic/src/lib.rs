@@ -33,6 +33,7 @@
 #![forbid(unsafe_code)]
 
 mod call;
+pub mod copied;
 mod deferring;
 mod describe;
 pub mod inspect;

@@ -179,48 +179,13 @@ impl Proxy {
                 if let Some(context) = like.context() {
                     r = r.with_context(context);
                 }
-                self.describe(record, known, header.status, &mut r)
+                describe(record, known, &self.own, header.status, &mut r)
             }
             Err(error) => Err(error.to_string()),
         };
         if let Err(reason) = reason {
             record.missing.get_or_insert(reason);
         }
-    }
-
-    /// Puts the body of a reply into a record.
-    ///
-    /// # Errors
-    /// The reason why the record has the bytes instead of the values.
-    fn describe(
-        &self,
-        record: &mut Record,
-        known: Option<(&Operation, &Types)>,
-        status: ReplyStatus,
-        r: &mut Reader<'_>,
-    ) -> Result<(), String> {
-        match status {
-            ReplyStatus::NoException => {
-                record.answer = Some(Json::Object(bytes_member(r.buffered())));
-                let mut json = results(known, r)?;
-                self.own.name_in(&mut json);
-                record.answer = Some(json);
-            }
-            ReplyStatus::SystemException => {
-                let body = SystemExceptionBody::decode(r).map_err(|error| error.to_string())?;
-                record.raises = raised(body.into());
-            }
-            _ => {
-                let id = r.str().map_err(|error| error.to_string())?.into_owned();
-                let mut bytes = bytes_member(r.buffered());
-                bytes.insert(EXCEPTION.to_owned(), json!(id));
-                record.raises = Some(Json::Object(bytes));
-                let mut json = exception(known, &id, r)?;
-                self.own.name_in(&mut json);
-                record.raises = Some(json);
-            }
-        }
-        Ok(())
     }
 }
 
@@ -274,8 +239,43 @@ struct Call {
     operation: Option<Arc<Operation>>,
 }
 
+/// Puts the body of a reply into a record.
+///
+/// # Errors
+/// The reason why the record has the bytes instead of the values.
+pub(crate) fn describe(
+    record: &mut Record,
+    known: Option<(&Operation, &Types)>,
+    own: &OwnReference,
+    status: ReplyStatus,
+    r: &mut Reader<'_>,
+) -> Result<(), String> {
+    match status {
+        ReplyStatus::NoException => {
+            record.answer = Some(Json::Object(bytes_member(r.buffered())));
+            let mut json = results(known, r)?;
+            own.name_in(&mut json);
+            record.answer = Some(json);
+        }
+        ReplyStatus::SystemException => {
+            let body = SystemExceptionBody::decode(r).map_err(|error| error.to_string())?;
+            record.raises = raised(body.into());
+        }
+        _ => {
+            let id = r.str().map_err(|error| error.to_string())?.into_owned();
+            let mut bytes = bytes_member(r.buffered());
+            bytes.insert(EXCEPTION.to_owned(), json!(id));
+            record.raises = Some(Json::Object(bytes));
+            let mut json = exception(known, &id, r)?;
+            own.name_in(&mut json);
+            record.raises = Some(json);
+        }
+    }
+    Ok(())
+}
+
 /// The arguments of a request in JSON, or the reason why there is none.
-fn arguments(
+pub(crate) fn arguments(
     operation: &Operation,
     types: &Types,
     r: &mut Reader<'_>,
@@ -321,14 +321,14 @@ fn raised(exception: SystemException) -> Option<Json> {
 }
 
 /// The bytes as the member of an object, if there are any.
-fn bytes_member(bytes: &[u8]) -> Map<String, Json> {
+pub(crate) fn bytes_member(bytes: &[u8]) -> Map<String, Json> {
     let bytes = Some(bytes).filter(|bytes| !bytes.is_empty());
     let named = bytes.map(|bytes| (OCTETS.to_owned(), json!(hex(bytes))));
     named.into_iter().collect()
 }
 
 /// The operations that the ORB of an ordinary servant serves itself.
-const OF_EVERY_OBJECT: [&str; 7] = [
+pub(crate) const OF_EVERY_OBJECT: [&str; 7] = [
     "_is_a",
     "_non_existent",
     "_not_existent",
@@ -339,7 +339,7 @@ const OF_EVERY_OBJECT: [&str; 7] = [
 ];
 /// The name of the bytes in a record.
 const OCTETS: &str = "octets";
-const UNKNOWN_OPERATION: &str = "the interface has no such operation";
-const UNKNOWN_CODE_SET: &str = "the client's code set is not known here";
+pub(crate) const UNKNOWN_OPERATION: &str = "the interface has no such operation";
+pub(crate) const UNKNOWN_CODE_SET: &str = "the client's code set is not known here";
 /// The most pairs of code sets that the clients of one proxy may name.
 const CODE_SETS_MAX: usize = 32;

@@ -19,7 +19,7 @@ use crate::request::{Failure, Results};
 use crate::search::FoundInterface;
 use crate::servant::Servant;
 use crate::types::Types;
-pub use log::{Log, LogError};
+pub use log::{Log, LogError, RotatingLog};
 
 /// A call with its results: one line of a recorded session (`docs/how-to/serve.md`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,9 @@ pub use log::{Log, LogError};
 pub struct Record {
     /// Repository id of the interface.
     pub interface: String,
+    /// The key of the object as a `corbaloc:` URL has it, in a recording of several objects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
     /// Operation, as a request names it.
     pub operation: String,
     /// The values of the `in` and `inout` parameters, by name.

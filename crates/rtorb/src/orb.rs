@@ -102,6 +102,12 @@ impl Orb {
         OrbBuilder::default()
     }
 
+    /// Returns the context of readers of messages outside of a call: references in them belong to this ORB. Support for tools. Not public.
+    #[doc(hidden)]
+    pub fn reader_context(&self) -> &(dyn core::any::Any + Send + Sync) {
+        &self.core.adapters.server.client
+    }
+
     /// Returns the root adapter. The first call opens the listening endpoints.
     ///
     /// # Errors

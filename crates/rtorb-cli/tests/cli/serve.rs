@@ -174,6 +174,43 @@ fn the_recorded_session_of_the_manual_is_replayed() {
     assert_eq!(server.end(), Some(0));
 }
 
+/// The server copies its calls itself: there is no proxy, and its clients keep its reference.
+#[test]
+fn calls_that_a_server_copies_replay_as_they_were() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("orb.toml"), "record_calls = 1048576\n").unwrap();
+    let config = bench.path("orb.toml");
+    let server = bench.valve("valve.toml", &["--config", config.to_str().unwrap()]);
+    let process = server.running.id().to_string();
+    let [session, idl] = ["lane.jsonl", "valve.idl"].map(|name| bench.path(name));
+    let [out, idl] = [&session, &idl].map(|path| path.to_str().unwrap());
+    let record = ["record", "--in-lane", &process, "--idl", idl, "--out", out];
+    let mut recording = Running::start(&record);
+    // It is made when the server copies.
+    within(Duration::from_secs(60), || session.exists().then_some(())).expect("it records");
+    let calls: [&[&str]; 3] = [
+        &["turn", "90"],
+        &["turn", "45"],
+        &["move_to", r#"{"degrees": 5, "is_open": true}"#],
+    ];
+    let run = |reference: &str| calls.map(|arguments| bench.call(reference, arguments));
+    let served = run(&server.reference);
+    let written = || (bench.text("lane.jsonl").lines().count() == 3).then_some(());
+    within(Duration::from_secs(60), written).expect("all calls are recorded");
+    recording.signal(Signal::TERM);
+    assert_eq!(recording.ended(), Some(0));
+    for record in bench.records("lane.jsonl") {
+        assert_eq!(record["interface"], "IDL:Plant/Valve:1.0");
+        assert!(record["duration_ns"].as_u64() > Some(0), "{record}");
+        assert!(record["object"].is_string() && record["missing"].is_null());
+    }
+    assert_eq!(server.end(), Some(0));
+
+    let replay = bench.start("replay", &["serve", "--replay", out]);
+    assert_eq!(run(&replay.reference), served);
+    assert_eq!(replay.end(), Some(0));
+}
+
 /// A `char` above ASCII passes between ends that have it in their native code sets. A client without that code set gets an exception.
 #[test]
 fn a_server_and_a_client_are_told_their_native_char_code_set() {

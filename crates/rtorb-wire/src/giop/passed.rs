@@ -39,6 +39,7 @@ pub enum PassedDeadline<'x> {
 #[derive(Clone, Debug)]
 pub struct PassedRequest<'m> {
     header: Header,
+    message: &'m [u8],
     request: RequestHeader<'m>,
     /// The bytes of the principal, which GIOP 1.2 does not have.
     principal: &'m [u8],
@@ -68,6 +69,7 @@ impl<'m> PassedRequest<'m> {
         };
         Ok(Self {
             header,
+            message,
             request,
             principal,
             body: message.get(body_at..).unwrap_or_default(),
@@ -110,6 +112,14 @@ impl<'m> PassedRequest<'m> {
     /// The encoded arguments.
     pub const fn body(&self) -> &'m [u8] {
         self.body
+    }
+
+    /// A reader of the arguments.
+    pub fn reader(&self) -> Reader<'m> {
+        let mut r = self.header.reader(self.message);
+        let behind = self.body_at.min(self.message.len());
+        r.skip_buffered(behind.saturating_sub(HEADER_BYTES));
+        r
     }
 
     /// Writes the request for another object on another connection. `priority` replaces the CORBA priority that the client

@@ -36,7 +36,7 @@ pub(super) mod ring_word {
     pub(in crate::recorder) const WRITTEN: usize = 0;
     /// Calls that were served while a reader wanted copies.
     pub(in crate::recorder) const SERVED: usize = 1;
-    /// Calls that had no room in the ring.
+    /// Calls that had no room in the ring, or came when the reader was late.
     pub(in crate::recorder) const LOST: usize = 2;
     /// Written by the reader: the number of words that it has read. It is in a cache line of its own.
     pub(in crate::recorder) const READ: usize = 8;
@@ -175,14 +175,16 @@ impl CallCopies {
     #[cold]
     fn begin(&'static self, part: usize, sample: u64) -> Option<BegunCopy> {
         let began_ns = monotonic_ns();
-        if began_ns >= self.page[page_word::UNTIL_NS].load(Ordering::Relaxed) {
+        let ring = self.rings.get(part)?;
+        if !ring.add_one(ring_word::SERVED).is_multiple_of(sample) {
             return None;
         }
-        let ring = self.rings.get(part)?;
-        let served = ring.add_one(ring_word::SERVED);
-        served
-            .is_multiple_of(sample)
-            .then_some(BegunCopy { ring, began_ns })
+        if began_ns >= self.page[page_word::UNTIL_NS].load(Ordering::Relaxed) {
+            // The reader is late, or has died.
+            ring.add_one(ring_word::LOST);
+            return None;
+        }
+        Some(BegunCopy { ring, began_ns })
     }
 }
 

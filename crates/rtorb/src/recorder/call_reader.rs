@@ -168,7 +168,7 @@ impl CallReader {
         self.count(ring_word::SERVED, |ring| ring.served_before)
     }
 
-    /// Returns the number of calls since the reader began that had no room in their rings.
+    /// Returns the number of calls since the reader began that had no room in their rings, or came more than two seconds after it looked.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.count(ring_word::LOST, |ring| ring.lost_before)
