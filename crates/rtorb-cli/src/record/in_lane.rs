@@ -26,11 +26,16 @@ pub(super) struct InLane {
     /// Process whose own threads copy the calls that they serve: its id or its name, of which the kernel keeps 15 bytes.
     #[arg(long, value_name = "PROCESS", conflicts_with_all = ["reference", "ior_file", "key"])]
     in_lane: Option<String>,
-    /// Record one of N calls of each thread.
-    #[arg(long, value_name = "N", default_value = "1", requires = "in_lane")]
+    /// Record one of N calls of each thread, with --in-lane.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        conflicts_with = "reference"
+    )]
     sample: NonZeroU32,
-    /// Size in bytes at which the file of --out is renamed, to session.jsonl.1 for session.jsonl, and a new one begins.
-    #[arg(long, value_name = "BYTES", requires = "in_lane")]
+    /// Size in bytes at which the file of --out is renamed, to session.jsonl.1 for session.jsonl, and a new one begins; with --in-lane.
+    #[arg(long, value_name = "BYTES", conflicts_with = "reference")]
     rotate: Option<u64>,
     /// Number of renamed files that stay.
     #[arg(long, value_name = "K", default_value_t = 4, requires = "rotate", value_parser = clap::value_parser!(u32).range(..=1_000))]

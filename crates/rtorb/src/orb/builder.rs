@@ -296,14 +296,7 @@ impl OrbBuilder {
         self.config.limits.replace(&mut self.limits);
         self.merge_client_policies();
         let strategies = self.check()?;
-        if let Some(bytes) = self.config.record_calls {
-            self.config.recorder = Some(true);
-            // Before the recorder: a thread touches its ring when it enters that.
-            recorder::start_copies(bytes.get()).map_err(OrbError::Refused)?;
-        }
-        if self.config.recorder == Some(true) {
-            recorder::start().map_err(OrbError::Refused)?;
-        }
+        self.start_recorder()?;
         let listen = or_loopback(self.config.listen.take().unwrap_or_default())?;
         let warnings = Arc::new(Warnings::new(self.warning_hook.take()));
         let rt = Arc::new(self.rt_core(&warnings));
@@ -366,6 +359,18 @@ impl OrbBuilder {
             }
         });
         Ok(Orb { core })
+    }
+
+    fn start_recorder(&mut self) -> Result<(), OrbError> {
+        if let Some(bytes) = self.config.record_calls {
+            self.config.recorder = Some(true);
+            // Before the recorder: a thread touches its ring when it enters that.
+            recorder::start_copies(bytes.get()).map_err(OrbError::Refused)?;
+        }
+        if self.config.recorder == Some(true) {
+            recorder::start().map_err(OrbError::Refused)?;
+        }
+        Ok(())
     }
 
     /// Takes the real-time settings out of the builder.
