@@ -32,7 +32,7 @@ mod layout;
 mod snapshot;
 mod thread_part;
 
-pub(crate) use call_copies::{BegunCopy, EndedCall, begin as begin_copy, start as start_copies};
+pub(crate) use call_copies::{BegunCopy, ServedCall, begin as begin_copy, start as start_copies};
 pub use call_copies::{RING_BYTES_MAX, RING_BYTES_MIN};
 pub use call_reader::{CallReader, CopiedCall};
 #[doc(inline)]

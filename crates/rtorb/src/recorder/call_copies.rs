@@ -97,9 +97,9 @@ pub(crate) struct BegunCopy {
     began_ns: u64,
 }
 
-/// A call that has ended.
+/// A call that the thread has served.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EndedCall<'c> {
+pub(crate) struct ServedCall<'c> {
     /// The repository id of the object's interface; empty if it is not known.
     pub(crate) repository_id: &'c str,
     /// The message of the request; `None` if it was not whole in memory.
@@ -191,14 +191,14 @@ impl CallCopies {
 impl BegunCopy {
     /// Copies the call, if there is room.
     #[cold]
-    pub(crate) fn end(&self, call: &EndedCall<'_>) {
+    pub(crate) fn end(&self, call: &ServedCall<'_>) {
         self.ring.write(self.began_ns, monotonic_ns(), call);
     }
 }
 
 impl CallRing {
     /// Writes a copy behind those that are not read yet. Counts the call if there is no room.
-    fn write(&self, began_ns: u64, ended_ns: u64, call: &EndedCall<'_>) {
+    fn write(&self, began_ns: u64, ended_ns: u64, call: &ServedCall<'_>) {
         let request = call.request.unwrap_or_default();
         let parts = [call.repository_id.as_bytes(), request, call.reply];
         let words = parts.iter().map(|part| part.len().div_ceil(8));
@@ -287,7 +287,7 @@ mod tests {
         /// Writes a call whose messages have that length and content.
         fn write_call(&self, length: usize, content: u8) {
             let message = vec![content; length];
-            let call = EndedCall {
+            let call = ServedCall {
                 repository_id: "IDL:Valve:1.0",
                 request: Some(&message),
                 reply: &message,

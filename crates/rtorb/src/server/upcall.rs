@@ -14,7 +14,7 @@ use crate::realtime::{
     CallPriority, NativePriority, Priority, RtCore, ThreadpoolId, UpcallPriority,
 };
 use crate::recorder::{
-    self, BegunCopy, BegunRequest, CallNote, CallOutcome, CallSide, EndedCall, ThreadPart, UNNAMED,
+    self, BegunCopy, BegunRequest, CallNote, CallOutcome, CallSide, ServedCall, ThreadPart, UNNAMED,
 };
 use crate::server::{ActiveObject, NameCache, ServerCore};
 use crate::thread_state::{self, NO_UPCALL, THREAD};
@@ -142,7 +142,7 @@ fn copy_call(
     let object = key
         .ok()
         .and_then(|key| target::find_existing(responder.orb, key, names));
-    copy.end(&EndedCall {
+    copy.end(&ServedCall {
         repository_id: object
             .as_ref()
             .map_or("", |object| object.servant.repository_id()),
