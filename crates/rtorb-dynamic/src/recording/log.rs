@@ -176,9 +176,7 @@ mod tests {
         }
         let numbers = |name: &str| -> Vec<u64> {
             let text = fs::read_to_string(folder.join(name)).expect("a file");
-            let records = text
-                .lines()
-                .map(|line| serde_json::from_str::<Record>(line));
+            let records = text.lines().map(serde_json::from_str::<Record>);
             records
                 .map(|it| it.expect("a record").duration_ns)
                 .collect()
