@@ -90,8 +90,8 @@ pub trait Responder {
     /// Sends a reply.
     fn send(&mut self, reply: &Writer<'_>);
 
-    /// Takes the buffer back from the writer of a reply that was sent, or could not be written.
-    fn take_back(&mut self, reply: Writer<'_>);
+    /// Takes the buffer back from the writer of a reply that was sent, or could not be written. The writer is not used afterwards.
+    fn take_back(&mut self, reply: &mut Writer<'_>);
 
     /// Returns an empty vector, if possible with the memory of one that was [kept](Self::keep).
     #[inline]
@@ -253,7 +253,7 @@ impl<R: Responder> Reply<'_, R> {
             self.state = ReplyState::Sent;
             self.responder.send(&w);
         }
-        self.responder.take_back(w);
+        self.responder.take_back(&mut w);
         written.or_else(|error| self.not_written(error))
     }
 

@@ -344,8 +344,8 @@ impl Responder for LinkResponder<'_> {
         self.broken = link::send(self.link, reply).err();
     }
 
-    fn take_back(&mut self, reply: Writer<'_>) {
-        *self.out = reply.into_buffer();
+    fn take_back(&mut self, reply: &mut Writer<'_>) {
+        *self.out = reply.take_buffer();
     }
 }
 

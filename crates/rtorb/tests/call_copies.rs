@@ -1,6 +1,6 @@
 //! Copies of whole calls, read from outside: which calls are copied, and what a copy has.
 //!
-//! It is a program of its own with one test, because the rings are those of the whole process, and have one reader.
+//! It is a program of its own, with one test that uses the rings, because they are those of the whole process and have one reader.
 
 use core::num::NonZeroU32;
 use rtorb::giop::{PassedReply, PassedRequest};
@@ -10,6 +10,8 @@ use rtorb::skeleton::ServerCall;
 use rtorb::{ExceptionKind, ObjectRef, Orb, SystemException};
 use rtorb_tests::ours::Ours;
 use rtorb_tests::running::until;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
 use std::process;
 
 /// A servant that doubles numbers.
@@ -125,4 +127,26 @@ fn the_calls_of_several_objects_are_copied_while_a_reader_asks_for_them() {
     }
     await_calls(&mut reader, 2);
     assert_eq!((reader.served(), reader.lost()), (20, 0));
+
+    spoil_last_ring();
+    let spoilt = reader.read().expect_err("no copy is there");
+    assert!(matches!(spoilt, ReadError::SpoiltCopies { .. }), "{spoilt}");
+}
+
+/// Says in the last ring, which no thread uses, that something was written.
+fn spoil_last_ring() {
+    let is_of_calls = |path: &std::path::PathBuf| {
+        fs::read_link(path).is_ok_and(|file| file.to_string_lossy().contains("memfd:rtorb-calls"))
+    };
+    let files = fs::read_dir("/proc/self/fd").expect("the files of this process");
+    let mut paths = files.flatten().map(|file| file.path());
+    let path = paths.find(is_of_calls).expect("the file of the rings");
+    let file = OpenOptions::new()
+        .write(true)
+        .open(path)
+        .expect("it is ours");
+    let bytes = file.metadata().expect("its size").len();
+    let ring_bytes = (16 + 4096 / 8) * 8;
+    file.write_all_at(&9_u64.to_ne_bytes(), bytes - ring_bytes)
+        .expect("it takes the number");
 }

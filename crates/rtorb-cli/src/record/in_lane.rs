@@ -63,6 +63,9 @@ impl Record {
             };
             session.record(&calls);
         }
+        // Calls that were in progress have ended since, and a spoilt ring is told.
+        let last = session.reader.stop()?;
+        session.record(&last);
         Ok(session.end())
     }
 

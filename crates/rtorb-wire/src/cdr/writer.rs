@@ -329,6 +329,13 @@ impl<'a> Writer<'a> {
         self.buffer
     }
 
+    /// Takes the buffer out for the next message. The stream is over.
+    #[inline]
+    pub fn take_buffer(&mut self) -> Vec<u8> {
+        self.at = 0;
+        core::mem::take(&mut self.buffer)
+    }
+
     /// Ends the stream. Returns the buffer, the number of bytes used in it, and the runs borrowed between them.
     pub fn finish(self) -> (Vec<u8>, usize, Segments<'a>) {
         (self.buffer, self.at, self.segments)
@@ -337,10 +344,17 @@ impl<'a> Writer<'a> {
     /// Ends the stream in one piece. Returns the buffer, with copies of the borrowed runs, and the number of bytes used in it.
     #[inline]
     pub fn finish_whole(mut self) -> (Vec<u8>, usize) {
+        let bytes = self.make_whole();
+        (self.buffer, bytes)
+    }
+
+    /// Copies the borrowed runs into the buffer, where the stream then stands in one piece. Returns the number of its bytes.
+    #[inline]
+    pub fn make_whole(&mut self) -> usize {
         if !self.segments.is_empty() {
             self.take_segments();
         }
-        (self.buffer, self.at)
+        self.at
     }
 
     /// A copy of the stream in one piece.

@@ -539,6 +539,10 @@ impl OrbBuilder {
                 let checked = is_plain.then_some(()).ok_or(BIDIRECTIONAL_IS_PLAIN);
                 self.checked("-ORBTlsRequired", checked.map_err(str::to_owned));
             }
+            if self.config.record_calls.is_some() && self.config.recorder == Some(false) {
+                let reason = "copies of calls need the recorder: leave out -ORBRecorder no";
+                self.checked::<()>("-ORBRecordCalls", Err(reason.to_owned()));
+            }
             self.mistakes.extend(strategies.clone().err());
         }
         match self.mistakes.len() {

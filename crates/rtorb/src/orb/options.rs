@@ -402,6 +402,10 @@ mod tests {
             ),
             (&["-ORBTlsClients", "requird"], "did you mean `required`?"),
             (&["-ORBRecorder", "yess"], "did you mean `yes`?"),
+            (
+                &["-ORBRecordCalls", "4096", "-ORBRecorder", "no"],
+                "leave out -ORBRecorder no",
+            ),
             (&["-ORBLanes", "60:1/ffo"], "did you mean `fifo`?"),
             (&["-ORBNativeCharCodeSet", "UTF8"], "did you mean `UTF-8`?"),
             (&["-ORBOverrun", "demot"], "demote:PRIORITY"),

@@ -46,6 +46,8 @@ pub struct CallReader {
     words: WritableWordsOfOther,
     ring_words: usize,
     rings: Vec<RingState>,
+    /// A ring had no copy where one should be.
+    is_spoilt: bool,
     /// It holds the lock that keeps other readers away.
     _file: File,
 }
@@ -116,6 +118,7 @@ impl CallReader {
             words,
             ring_words,
             rings: Vec::new(),
+            is_spoilt: false,
             _file: file,
         };
         reader.rings = (0..THREADS_MAX)
@@ -147,7 +150,7 @@ impl CallReader {
     /// seconds more.
     ///
     /// # Errors
-    /// [`ReadError::OtherVersion`] when a ring has no copies of calls, because something else has written it.
+    /// [`ReadError::SpoiltCopies`] when a ring has no copies of calls, because something else has written it.
     pub fn read(&mut self) -> Result<Vec<CopiedCall>, ReadError> {
         self.renew();
         self.take()
@@ -188,21 +191,31 @@ impl CallReader {
     }
 
     fn take(&mut self) -> Result<Vec<CopiedCall>, ReadError> {
+        let spoilt = ReadError::SpoiltCopies {
+            process: self.process,
+        };
+        if self.is_spoilt {
+            return Err(spoilt);
+        }
         let mut calls = Vec::new();
         for number in 0..self.rings.len() {
             let written = self.head(number)[ring_word::WRITTEN].load(Ordering::Acquire);
             while self.rings[number].read != written {
                 let read = self.rings[number].read;
                 let unread = written.wrapping_sub(read);
-                let copy = read_copy(self.ring(number), read, unread);
-                let (words, call) = copy.ok_or(ReadError::OtherVersion {
-                    process: self.process,
-                })?;
+                let Some((words, call)) = read_copy(self.ring(number), read, unread) else {
+                    self.is_spoilt = true;
+                    break;
+                };
                 self.rings[number].read = read.wrapping_add(words);
                 calls.push(call);
             }
             // From here on, the thread may use the room again.
             self.head(number)[ring_word::READ].store(written, Ordering::Release);
+        }
+        // What was read before is not lost: the next reading fails.
+        if self.is_spoilt && calls.is_empty() {
+            return Err(spoilt);
         }
         calls.sort_by_key(|call| call.ended_ns);
         Ok(calls)

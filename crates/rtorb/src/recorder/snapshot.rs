@@ -184,6 +184,11 @@ pub enum ReadError {
         /// The process.
         process: u32,
     },
+    /// The memory for copies of calls has something else in it.
+    SpoiltCopies {
+        /// The process.
+        process: u32,
+    },
 }
 
 impl Display for ReadError {
@@ -209,6 +214,10 @@ impl Display for ReadError {
                 f,
                 "another command records the calls of process {process}: a process has one such reader at a time"
             ),
+            Self::SpoiltCopies { process } => write!(
+                f,
+                "the copies of calls of process {process} cannot be read further: something else has written their memory, such as a process that it has forked"
+            ),
         }
     }
 }
@@ -220,7 +229,8 @@ impl core::error::Error for ReadError {
             Self::NoRecorder { .. }
             | Self::OtherVersion { .. }
             | Self::NoCallRings { .. }
-            | Self::OtherReader { .. } => None,
+            | Self::OtherReader { .. }
+            | Self::SpoiltCopies { .. } => None,
         }
     }
 }

@@ -139,12 +139,11 @@ impl Responder for OrbResponder<'_> {
     }
 
     #[inline(always)]
-    fn take_back(&mut self, reply: Writer<'_>) {
+    fn take_back(&mut self, reply: &mut Writer<'_>) {
         if self.keeps_reply {
-            (*self.out, self.bytes) = reply.finish_whole();
-        } else {
-            *self.out = reply.into_buffer();
+            self.bytes = reply.make_whole();
         }
+        *self.out = reply.take_buffer();
     }
 
     #[inline]
