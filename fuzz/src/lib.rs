@@ -13,7 +13,7 @@ mod server;
 mod store;
 mod text;
 
-pub use messages::mutate;
+pub use messages::{Draws, mutate};
 
 /// A function that takes arbitrary bytes.
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,7 @@ pub fn mutate(
     seed: u32,
     mutate_bytes: impl Fn(&mut [u8], usize, usize) -> usize,
 ) -> usize {
-    let mut draws = Draws(u64::from(seed));
+    let mut draws = Draws::new(u64::from(seed));
     let bytes = &data[..size];
     let messages: Vec<Range<usize>> = messages(bytes).collect();
     if messages.is_empty() || draws.below(3) == 0 {
@@ -155,11 +155,18 @@ const WORDS: [&str; 32] = [
 ];
 
 /// Numbers drawn from a seed (SplitMix64).
-struct Draws(u64);
+#[derive(Clone, Debug)]
+pub struct Draws(u64);
 
 impl Draws {
-    /// A number below `end`, which is not 0.
-    fn below(&mut self, end: usize) -> usize {
+    /// Begins the numbers of a seed.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Draws a number below `end`, which is not 0.
+    pub fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

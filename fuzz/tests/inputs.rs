@@ -1,9 +1,10 @@
-//! Every stored input of every target: those that reach much code, and those that were found to fail.
+//! Every stored input of every target: those that reach much code, and those that were found to fail. And a bounded run with inputs made of
+//! them, the same in every run.
 
 use std::fs;
 use std::path::Path;
 
-use rtorb_fuzz::{TARGETS, mutate};
+use rtorb_fuzz::{Draws, TARGETS, Target, mutate};
 
 #[test]
 fn no_stored_input_makes_its_target_fail() {
@@ -13,6 +14,18 @@ fn no_stored_input_makes_its_target_fail() {
             .map(|input| (target.run)(input))
             .count();
         assert!(count > 0, "{} has inputs", target.name);
+    }
+}
+
+#[test]
+fn inputs_made_of_the_stored_ones_make_no_target_fail() {
+    for target in TARGETS {
+        let stored = stored(target.name);
+        for seed in 0..SEEDS {
+            let input = varied(*target, &stored, seed);
+            let run = std::panic::catch_unwind(|| (target.run)(&input));
+            assert!(run.is_ok(), "{}, seed {seed}: {input:02x?}", target.name);
+        }
     }
 }
 
@@ -44,6 +57,70 @@ fn the_mutator_keeps_within_its_room() {
         let size = mutate(&mut data, input.len(), max, seed, |_, size, _| size / 2);
         assert!(size <= max, "seed {seed}");
     }
+}
+
+/// The inputs of each target that are made of its stored ones.
+const SEEDS: u32 = 300;
+
+/// The longest input of these, in bytes.
+const VARIED_BYTES_MAX: usize = 1 << 16;
+
+/// A stored input with a few changes that the seed draws: in a target of messages, also whole messages are changed, doubled and left out.
+fn varied(target: Target, stored: &[Vec<u8>], seed: u32) -> Vec<u8> {
+    let mut draws = Draws::new(u64::from(seed));
+    let mut input = stored[draws.below(stored.len())].clone();
+    let donor = &stored[draws.below(stored.len())];
+    let mut size = input.len();
+    input.resize(
+        size.saturating_mul(2).clamp(64, VARIED_BYTES_MAX).max(size),
+        0,
+    );
+    for _ in 0..=draws.below(4) {
+        let seed = u32::try_from(draws.below(1 << 31)).unwrap_or_default();
+        let max = input.len();
+        size = if target.has_messages {
+            mutate(&mut input, size, max, seed, |data, size, max| {
+                alter(data, size, max, donor, seed)
+            })
+        } else {
+            alter(&mut input, size, max, donor, seed)
+        };
+    }
+    input.truncate(size);
+    input
+}
+
+/// Changes the first `size` bytes of `data` once, which may become `max` bytes. Returns how many they are then.
+fn alter(data: &mut [u8], size: usize, max: usize, donor: &[u8], seed: u32) -> usize {
+    let mut draws = Draws::new(u64::from(seed) + 1);
+    let at = draws.below(size.max(1));
+    let run = (1 + draws.below(8)).min(size.saturating_sub(at));
+    match draws.below(6) {
+        0 if size > 0 => data[at] ^= 1 << draws.below(8),
+        // What decoders take for counts.
+        1 => {
+            let extreme = [0, 1, 0x7f, 0x80, 0xfe, 0xff][draws.below(6)];
+            data[at..at + run].fill(extreme);
+        }
+        2 => {
+            data.copy_within(at + run..size, at);
+            return size - run;
+        }
+        3 if size + run <= max => {
+            data.copy_within(at..size, at + run);
+            return size + run;
+        }
+        4 => return at,
+        // The end of another input.
+        _ if !donor.is_empty() => {
+            let end = &donor[draws.below(donor.len())..];
+            let end = &end[..end.len().min(max - at)];
+            data[at..at + end.len()].copy_from_slice(end);
+            return at + end.len();
+        }
+        _ => {}
+    }
+    size
 }
 
 /// The stored inputs of a target.
