@@ -73,6 +73,17 @@ enum Use {
     Result,
 }
 
+/// How the result of an operation comes.
+#[derive(Clone, Copy, Debug)]
+enum Answered {
+    /// From a call.
+    AtOnce,
+    /// From a coroutine.
+    Awaited,
+    /// From a servant's method, which may be a coroutine.
+    EitherWay,
+}
+
 impl Printer<'_> {
     fn line(&mut self, text: impl AsRef<str>) {
         let indent = "    ".repeat(self.depth);
@@ -262,7 +273,7 @@ impl Printer<'_> {
                     it.attribute(attribute);
                 }
                 for operation in operations {
-                    it.operation("def", operation);
+                    it.operation(Answered::AtOnce, operation);
                 }
             }
         });
@@ -292,7 +303,7 @@ impl Printer<'_> {
                 it.attribute(attribute);
             }
             for operation in &interface.operations {
-                it.operation("def", operation);
+                it.operation(Answered::AtOnce, operation);
             }
             it.line("@property");
             it.line(format!("def async_(self) -> {path}_async: ..."));
@@ -312,7 +323,7 @@ impl Printer<'_> {
                 }
             }
             for operation in &interface.operations {
-                it.operation("async def", operation);
+                it.operation(Answered::Awaited, operation);
             }
         });
         self.class(&format!("{own}_skel({skeleton})"), |it| {
@@ -321,7 +332,7 @@ impl Printer<'_> {
                 it.line(format!("{}: {ty}", name(&attribute.name)));
             }
             for operation in &interface.operations {
-                it.operation("def", operation);
+                it.operation(Answered::EitherWay, operation);
             }
         });
     }
@@ -341,7 +352,7 @@ impl Printer<'_> {
         }
     }
 
-    fn operation(&mut self, word: &str, operation: &Operation) {
+    fn operation(&mut self, answered: Answered, operation: &Operation) {
         let of = |direction: Direction| {
             let all = operation.parameters.iter();
             all.filter(move |it| it.direction != direction)
@@ -362,10 +373,14 @@ impl Printer<'_> {
             all => format!("_typing.Tuple[{}]", all.join(", ")),
         };
         let own = name(&operation.name);
-        self.function(
-            &format!("{word} {own}(self{inputs}) -> {result}:"),
-            &operation.documentation,
-        );
+        let head = match answered {
+            Answered::AtOnce => format!("def {own}(self{inputs}) -> {result}:"),
+            Answered::Awaited => format!("async def {own}(self{inputs}) -> {result}:"),
+            Answered::EitherWay => format!(
+                "def {own}(self{inputs}) -> _typing.Union[{result}, _typing.Awaitable[{result}]]:"
+            ),
+        };
+        self.function(&head, &operation.documentation);
     }
 
     fn function(&mut self, head: &str, documentation: &[String]) {
@@ -515,6 +530,7 @@ mod tests {
             "    class Motor_async(Robot.Part_async):",
             "        async def stop(self) -> None: ...",
             "    class Motor_skel(Robot.Part_skel):",
+            "        def stop(self) -> _typing.Union[None, _typing.Awaitable[None]]: ...",
         ] {
             assert!(stub.lines().any(|it| it == line), "{line}\n{stub}");
         }
