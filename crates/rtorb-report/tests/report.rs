@@ -369,36 +369,49 @@ fn nothing_measured_still_gives_a_page() {
     assert!(report::render(&[], &ORDER).is_err());
 }
 
+// A test for each width, because a browser takes long beside other work.
 #[test]
-fn a_browser_draws_every_figure() {
+fn a_browser_draws_every_figure_on_a_narrow_phone() {
+    a_browser_draws_every_figure(360);
+}
+
+#[test]
+fn a_browser_draws_every_figure_on_a_phone() {
+    a_browser_draws_every_figure(390);
+}
+
+#[test]
+fn a_browser_draws_every_figure_on_a_desk() {
+    a_browser_draws_every_figure(1400);
+}
+
+fn a_browser_draws_every_figure(width: u32) {
     let Some(browser) = browser() else { return };
     let folder = tempfile::tempdir().unwrap();
     results().write(folder.path()).unwrap();
     declared().write(folder.path()).unwrap();
     modelled::results().write(folder.path()).unwrap();
     let page = report::write(folder.path(), &ORDER).unwrap();
-    for width in [360, 390, 1400] {
-        let dom = dom(browser, &page, width);
-        // Whatever the browser makes of a window's size, this is the width that the page saw.
-        assert!(dom.contains(&format!("data-width=\"{width}\"")), "{width}");
-        // The page counts what it has drawn when its script is through: tails; those declared; and those of a system that was run: bounds in
-        // percent and in time, responses, tails, interruptions.
-        assert!(
-            dom.contains("data-figures=\"10\""),
-            "width {width}: {}",
-            &dom[..dom.len().min(400)]
-        );
-        assert_eq!(dom.matches("data-drawn=\"yes\"").count(), 10);
-        assert!(dom.contains("class=\"main-svg\""), "the plots are drawn");
-        let fits = dom.split("data-fits=\"").nth(1).map(|rest| &rest[..20]);
-        assert!(
-            fits.is_some_and(|fits| fits.starts_with("yes")),
-            "width {width}: {fits:?}"
-        );
-        assert!(!dom.contains("<img src=x"), "labels are text");
-        for link in ["<a href=\"http://example", "xlink:href=\"http://example"] {
-            assert!(!dom.contains(link), "and never links");
-        }
+    let dom = dom(browser, &page, width);
+    // Whatever the browser makes of a window's size, this is the width that the page saw.
+    assert!(dom.contains(&format!("data-width=\"{width}\"")), "{width}");
+    // The page counts what it has drawn when its script is through: tails; those declared; and those of a system that was run: bounds in
+    // percent and in time, responses, tails, interruptions.
+    assert!(
+        dom.contains("data-figures=\"10\""),
+        "width {width}: {}",
+        &dom[..dom.len().min(400)]
+    );
+    assert_eq!(dom.matches("data-drawn=\"yes\"").count(), 10);
+    assert!(dom.contains("class=\"main-svg\""), "the plots are drawn");
+    let fits = dom.split("data-fits=\"").nth(1).map(|rest| &rest[..20]);
+    assert!(
+        fits.is_some_and(|fits| fits.starts_with("yes")),
+        "width {width}: {fits:?}"
+    );
+    assert!(!dom.contains("<img src=x"), "labels are text");
+    for link in ["<a href=\"http://example", "xlink:href=\"http://example"] {
+        assert!(!dom.contains(link), "and never links");
     }
 }
 
