@@ -21,9 +21,17 @@ fn a_two_way_call_makes_two_system_calls_a_side() {
         skip("system calls cannot be counted: apt-get install strace, and allow it to trace");
         return;
     }
-    for transport in ["tcp", "unix"] {
-        let once = count(transport, "call", CALLS);
-        let twice = count(transport, "call", 2 * CALLS);
+    // With the recorder too, which reads the counter of the CPU for its times.
+    let recorded: &[&str] = &["-ORBRecorder", "yes"];
+    for (transport, options) in [("tcp", &[][..]), ("unix", &[]), ("tcp", recorded)] {
+        if !options.is_empty() && !has_counter_clock() {
+            skip(
+                "the clock source is not the counter of the CPU, so the recorder reads the clock by system calls",
+            );
+            continue;
+        }
+        let once = count_with(options, transport, "call", CALLS);
+        let twice = count_with(options, transport, "call", 2 * CALLS);
         for (side, once, twice) in [
             ("client", once.client, twice.client),
             ("server", once.server, twice.server),
@@ -32,7 +40,7 @@ fn a_two_way_call_makes_two_system_calls_a_side() {
             // A signal or a timer of the host may add one or the other; a third call a call would be 1.0.
             assert!(
                 (a_call - 2.0).abs() < 0.02,
-                "{transport}, {side}: {a_call} a call, {once} and {twice} in all"
+                "{transport} {options:?}, {side}: {a_call} a call, {once} and {twice} in all"
             );
         }
     }
@@ -149,13 +157,19 @@ struct Counts {
 
 /// The system calls of a server and a client of ours that made so many calls of `cube_long`, or sent so many oneways.
 fn count(transport: &str, how: &str, calls: u64) -> Counts {
+    count_with(&[], transport, how, calls)
+}
+
+/// The same with options of both ORBs.
+fn count_with(options: &[&str], transport: &str, how: &str, calls: u64) -> Counts {
     let scratch = Scratch::new();
     let endpoint = match transport {
         "tcp" => "iiop://127.0.0.1:0".to_owned(),
         "shm" => format!("shmiop://{}", scratch.join("socket").display()),
         _ => format!("uiop://{}", scratch.join("socket").display()),
     };
-    traced(&scratch, ("serve", &[&endpoint]), how, calls)
+    let how_served = [&[&*endpoint], options].concat();
+    traced(&scratch, ("serve", &how_served), (how, options), calls)
 }
 
 /// The same of an operation with a worst case, a deadline and a period.
@@ -169,16 +183,16 @@ fn count_timed_by(options: &[&str], clock: &str, calls: u64) -> Counts {
     traced(
         &Scratch::new(),
         ("serve-timed", &how_served),
-        "call-timed",
+        ("call-timed", &[]),
         calls,
     )
 }
 
-/// What a server, started by that word and these arguments, and a client that calls it so, cost together.
+/// What a server and a client cost together, each started by that word and these arguments.
 fn traced(
     scratch: &Scratch,
     (serve, how_served): (&str, &[&str]),
-    how: &str,
+    (call, how_called): (&str, &[&str]),
     calls: u64,
 ) -> Counts {
     let (ior, served, called) = (
@@ -191,8 +205,8 @@ fn traced(
     let server = server.arg(serve).arg(&ior).args(how_served);
     let (server, references) = Running::until_written(server, &ior);
     let mut client = strace(&called, program);
-    let client = client.arg(how).args(references.split(' '));
-    output_of(client.arg(calls.to_string()));
+    let client = client.arg(call).args(references.split(' '));
+    output_of(client.arg(calls.to_string()).args(how_called));
     assert!(
         server.ended().success(),
         "the server ends when it is told to"
@@ -221,9 +235,16 @@ fn total(trace: &Path) -> u64 {
         .count() as u64
 }
 
+/// True if programs may read the kernel's clock source themselves.
+fn has_counter_clock() -> bool {
+    fs::read_to_string(CLOCK_SOURCE).is_ok_and(|source| source.trim() == "tsc")
+}
+
+/// The file with the kernel's clock source.
+const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
 /// True if CLOCK_MONOTONIC is answered by the vDSO.
 fn reads_clock_without_system_call() -> bool {
-    let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let by_itself = [
         "tsc",
         "kvm-clock",
@@ -231,7 +252,7 @@ fn reads_clock_without_system_call() -> bool {
         "arch_sys_counter",
         "riscv_clocksource",
     ];
-    fs::read_to_string(source).is_ok_and(|source| by_itself.contains(&source.trim()))
+    fs::read_to_string(CLOCK_SOURCE).is_ok_and(|source| by_itself.contains(&source.trim()))
 }
 
 fn traceable() -> bool {
