@@ -3,7 +3,8 @@
 //     cc -O2 -static -o periodic examples/own-program/periodic.c
 //
 // It is run once for each seed. It prints a time in nanoseconds a line, and nothing before the last one was taken: printing is
-// work too. What is printed as `name time` is a series of that name.
+// work too. What is printed as `name time` is a series of that name. It calls rtorb_sample once for each time that it prints, in the
+// same order, so that the laboratory finds a sample again and names the functions that it was spent in.
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,6 +24,11 @@ static uint64_t draw(uint64_t *state) {
   return mixed ^ (mixed >> 31);
 }
 
+// Ends a sample. It is not inlined, so that an instruction trace can count its calls.
+__attribute__((noinline)) void rtorb_sample(void) { __asm__ volatile(""); }
+
+static int is_printed(int sample) { return sample >= WARM_UP && sample < SAMPLES - 1; }
+
 int main(void) {
   const char *text = getenv("RTORB_SEED");
   uint64_t seed = text ? strtoull(text, NULL, 10) : 0;
@@ -37,8 +43,10 @@ int main(void) {
     next.tv_nsec %= SECOND_NS;
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
     clock_gettime(CLOCK_MONOTONIC, &now);
+    if (is_printed(i)) rtorb_sample();
     late_ns[i] = (int64_t)(now.tv_sec - next.tv_sec) * SECOND_NS + (now.tv_nsec - next.tv_nsec);
   }
-  for (int i = WARM_UP; i < SAMPLES - 1; i++) printf("wakeup %lld\n", (long long)late_ns[i]);
+  for (int i = 0; i < SAMPLES; i++)
+    if (is_printed(i)) printf("wakeup %lld\n", (long long)late_ns[i]);
   return 0;
 }

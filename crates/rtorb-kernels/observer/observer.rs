@@ -9,7 +9,7 @@
 mod block_end;
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -57,6 +57,8 @@ pub unsafe extern "C" fn qemu_plugin_install(
     }
     // SAFETY: `translated` has the form of such a callback, and is there as long as this plugin.
     unsafe { qemu_plugin_register_vcpu_tb_trans_cb(id, translated) };
+    // SAFETY: so does `ended`, and it uses no data.
+    unsafe { qemu_plugin_register_atexit_cb(id, ended, std::ptr::null_mut()) };
     0
 }
 
@@ -135,6 +137,13 @@ extern "C" fn marked(_cpu: c_uint, _unused: *mut c_void) {
     }
 }
 
+/// The machine is switched off.
+extern "C" fn ended(_id: u64, _unused: *mut c_void) {
+    if let Some(observer) = OBSERVER.get() {
+        observer.end();
+    }
+}
+
 /// The octets of an instruction, and how many they are.
 fn bytes_of(instruction: *mut Instruction, copies: bool) -> ([u8; INSTRUCTION_MAX], usize) {
     let mut octets = [0; INSTRUCTION_MAX];
@@ -181,6 +190,8 @@ struct Observer {
     marks: AtomicU64,
     /// Whether it is not written yet.
     is_recording: AtomicBool,
+    /// Whether the address was come to so many times.
+    is_reached: AtomicBool,
 }
 
 /// Descriptions of blocks, one behind the other.
@@ -223,6 +234,7 @@ impl Observer {
             happened: AtomicU64::new(0),
             marks: AtomicU64::new(0),
             is_recording: AtomicBool::new(true),
+            is_reached: AtomicBool::new(false),
         })
     }
 
@@ -278,10 +290,35 @@ impl Observer {
         let marks = self.marks.load(Relaxed) + 1;
         self.marks.store(marks, Relaxed);
         if marks == self.count && self.is_recording.swap(false, Relaxed) {
-            if let Err(error) = self.write() {
-                eprintln!("rtorb observer: {}: {error}", self.file.display());
-            }
+            self.is_reached.store(true, Relaxed);
+            self.complain_of(self.write());
         }
+    }
+
+    /// Writes how often the address was come to in all, behind the trace; behind an empty one if that was too seldom.
+    fn end(&self) {
+        if !self.is_reached.load(Relaxed) {
+            self.complain_of(self.write_empty());
+        }
+        self.complain_of(self.write_marks());
+    }
+
+    fn complain_of(&self, written: io::Result<()>) {
+        if let Err(error) = written {
+            eprintln!("rtorb observer: {}: {error}", self.file.display());
+        }
+    }
+
+    fn write_marks(&self) -> io::Result<()> {
+        let mut file = OpenOptions::new().append(true).open(&self.file)?;
+        file.write_all(&self.marks.load(Relaxed).to_le_bytes())
+    }
+
+    fn write_empty(&self) -> io::Result<()> {
+        let mut file = File::create(&self.file)?;
+        file.write_all(MAGIC)?;
+        // Of blocks, tasks, what happened, and what of it is here.
+        file.write_all(&[0; 4 * size_of::<u64>()])
     }
 
     /// The form that `kernels/explain/trace.rs` reads: numbers have their least octet first.
@@ -343,6 +380,7 @@ type PointToOctets = unsafe extern "C" fn(*const Instruction) -> *const c_void;
 type Translated = extern "C" fn(u64, *mut Block);
 type Executed = extern "C" fn(c_uint, *mut c_void);
 type Accessed = extern "C" fn(c_uint, u32, u64, *mut c_void);
+type Ended = extern "C" fn(u64, *mut c_void);
 
 unsafe extern "C" {
     fn qemu_plugin_register_vcpu_tb_trans_cb(id: u64, callback: Translated);
@@ -365,6 +403,7 @@ unsafe extern "C" {
         access: c_int,
         data: *mut c_void,
     );
+    fn qemu_plugin_register_atexit_cb(id: u64, callback: Ended, data: *mut c_void);
     fn qemu_plugin_tb_vaddr(block: *const Block) -> u64;
     fn qemu_plugin_tb_n_insns(block: *const Block) -> usize;
     fn qemu_plugin_tb_get_insn(block: *const Block, index: usize) -> *mut Instruction;
@@ -375,7 +414,7 @@ unsafe extern "C" {
 
 static OBSERVER: OnceLock<Observer> = OnceLock::new();
 
-const MAGIC: &[u8] = b"rtorb trace 1\n";
+const MAGIC: &[u8] = b"rtorb trace 2\n";
 /// The version of the interface from which on QEMU copies octets instead of pointing to them.
 const COPIES_BYTES: c_int = 3;
 const NO_REGISTERS: c_int = 0;

@@ -1,7 +1,8 @@
 //! The gate: whether a real-time bound of a campaign got worse than the one that was written down.
 //!
 //! A bound is the largest sample of a series over all seeds, in guest instructions. The baseline is a small file that is committed
-//! beside the code: which campaign it is of, what that depends on, and a line for each bound.
+//! beside the code: which campaign it is of, what that depends on, a line for each bound, and the functions that it was spent in, where a
+//! sample was explained.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,13 +10,15 @@ use std::path::Path;
 
 use rtorb_lab::LabError;
 use rtorb_results::campaign::Boards;
-use rtorb_results::{Results, Series, distinct, read_json, write_json};
+use rtorb_results::{Labels, Results, Series, distinct, read_json, write_json};
 use serde::{Deserialize, Serialize};
 
 use crate::campaign::{Identity, Record, System, folder_of};
 use crate::machine::Machine;
+pub use functions::{Cause, FunctionTable, Functions, Growth};
 pub use verdict::{Change, Checked, INTERRUPT_INSTRUCTIONS, Sort, check};
 
+mod functions;
 mod verdict;
 
 /// The bounds of a campaign, and the campaign.
@@ -30,10 +33,16 @@ pub struct Baseline {
     pub identity: Dependencies,
     /// System, experiment, labels of the series; the largest sample over all seeds in guest instructions.
     pub bounds: Bounds,
+    /// What the samples that are bounds were spent in, where it is known. An older file has none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub functions: Functions,
 }
 
 /// System, experiment, labels of the series, and the bound in guest instructions.
 pub type Bounds = BTreeMap<String, BTreeMap<String, BTreeMap<String, u64>>>;
+
+/// A bound: its system, its experiment, and the labels of its series.
+pub type BoundKey = [String; 3];
 
 /// What a campaign is made of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,7 +104,9 @@ pub struct Measured {
     /// As it would be written down.
     pub baseline: Baseline,
     /// The seed of a bound, where the series says it.
-    seeds: BTreeMap<[String; 3], usize>,
+    seeds: BTreeMap<BoundKey, usize>,
+    /// Why the functions of a bound are not known, where that is known.
+    unexplained: BTreeMap<BoundKey, String>,
 }
 
 impl Baseline {
@@ -155,7 +166,8 @@ impl Measured {
             let results = Results::read_folder(&below).map_err(LabError::file(&below))?;
             found.push((system_name(system), results));
         }
-        let measured = Self::of(&record.identity, &found);
+        let mut measured = Self::of(&record.identity, &found);
+        measured.add_functions(&functions::explanations_of(folder)?);
         match measured.baseline.count() {
             0 => Err(LabError::folder(
                 folder,
@@ -172,7 +184,7 @@ impl Measured {
             for results in all {
                 let bounded = results.series.iter().filter(|series| has_bound(series));
                 for series in bounded {
-                    let labels = labels_in_words(series);
+                    let labels = labels_in_words(&series.labels);
                     let of_experiment = bounds
                         .entry(system.clone())
                         .or_default()
@@ -198,8 +210,13 @@ impl Measured {
                 boards: identity.boards.clone(),
             },
             bounds,
+            functions: Functions::new(),
         };
-        Self { baseline, seeds }
+        Self {
+            baseline,
+            seeds,
+            unexplained: BTreeMap::new(),
+        }
     }
 }
 
@@ -246,7 +263,7 @@ fn worst_seed(series: &Series) -> Option<usize> {
 }
 
 /// As the campaign's folders are called.
-fn system_name(system: &System) -> String {
+pub(crate) fn system_name(system: &System) -> String {
     match system.preempt.as_str() {
         "" => system.kernel.name.clone(),
         preempt => format!("{}-{preempt}", system.kernel.name),
@@ -258,9 +275,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 /// `load=tmpfs cpu=idle`, the load first.
-fn labels_in_words(series: &Series) -> String {
-    let (load, others): (Vec<_>, Vec<_>) =
-        series.labels.iter().partition(|(name, _)| *name == "load");
+pub(crate) fn labels_in_words(labels: &Labels) -> String {
+    let (load, others): (Vec<_>, Vec<_>) = labels.iter().partition(|(name, _)| *name == "load");
     let words = load.into_iter().chain(others);
     let words: Vec<String> = words
         .map(|(name, value)| format!("{name}={value}"))

@@ -51,10 +51,11 @@ impl Explained {
             "none" => "no load".to_owned(),
             load => format!("load {load}"),
         };
-        let service = explanation.labels.get("service");
-        let service = service.map_or_else(String::new, |service| format!(", {service}"));
+        let labels = &explanation.labels;
+        let part = labels.get("service").or_else(|| labels.get("series"));
+        let part = part.map_or_else(String::new, |part| format!(", {part}"));
         format!(
-            "{} of {}, {load}{service}",
+            "{} of {}, {load}{part}",
             explanation.shown_value(),
             explanation.system
         )

@@ -84,9 +84,18 @@ impl Cells {
 
     /// Notes where the samples of a round are found again: the first was ended by that mark.
     pub fn mark(&mut self, labels: &Labels, first_mark: u64, times_ns: &[u64]) {
+        let marked = (first_mark..).zip(times_ns.iter().copied());
+        let marked: Vec<_> = marked
+            .map(|(mark, value_ns)| WorstSample { mark, value_ns })
+            .collect();
+        self.mark_each(labels, &marked);
+    }
+
+    /// Notes where the samples of a round are found again, if other samples were marked between them.
+    pub fn mark_each(&mut self, labels: &Labels, marked: &[WorstSample]) {
         let found = self.0.iter_mut().find(|(known, _)| known == labels);
         if let Some((_, samples)) = found {
-            samples.mark(first_mark, times_ns);
+            samples.mark(marked);
         }
     }
 
@@ -147,11 +156,10 @@ impl Samples {
         }
     }
 
-    fn mark(&mut self, first_mark: u64, times_ns: &[u64]) {
-        let marked = (first_mark..).zip(times_ns.iter().copied());
-        let marked = marked.map(|(mark, value_ns)| WorstSample { mark, value_ns });
-        self.worst = self.worst.into_iter().chain(marked).reduce(WorstSample::or);
-        self.typical = self.typical.or(WorstSample::typical(times_ns, first_mark));
+    fn mark(&mut self, marked: &[WorstSample]) {
+        let all = self.worst.into_iter().chain(marked.iter().copied());
+        self.worst = all.reduce(WorstSample::or);
+        self.typical = self.typical.or_else(|| WorstSample::typical(marked));
     }
 
     /// The number of samples.
@@ -279,5 +287,23 @@ mod tests {
         let (worst, typical) = (series.worst_sample, series.typical_sample);
         let found = [worst, typical].map(|one| one.map(|one| (one.mark, one.value_ns)));
         assert_eq!(found, [Some((1_012, 12)), Some((13, 4))]);
+    }
+
+    #[test]
+    fn samples_between_which_others_were_marked_keep_their_marks() {
+        let none = Labels::new();
+        let sample = |mark, value_ns| WorstSample { mark, value_ns };
+        let mut cells = Cells::default();
+        for (round, marked) in [
+            (0, [sample(2, 5), sample(5, 7), sample(9, 6)]),
+            (1, [sample(12, 7), sample(13, 1), sample(17, 8)]),
+        ] {
+            let times_ns = marked.map(|sample| sample.value_ns);
+            cells.add(&none, round, &times_ns, 0);
+            cells.mark_each(&none, &marked);
+        }
+        let series = &cells.series(&none)[0];
+        assert_eq!(series.worst_sample, Some(sample(17, 8)));
+        assert_eq!(series.typical_sample, Some(sample(9, 6)));
     }
 }

@@ -88,23 +88,21 @@ impl Series {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorstSample {
     /// Which call of `rtorb_instruments::replay::sample_taken` ended it, of all calls since the machine was switched on, from 1: an
-    /// observer of the repeated run counts them.
+    /// observer of the repeated run counts them. A program of the user's own calls its `rtorb_sample` instead.
     pub mark: u64,
     /// How long it took, in nanoseconds of the machine's clock: the sample is what was executed in so many before the mark.
     pub value_ns: u64,
 }
 
 impl WorstSample {
-    /// Of the samples of a round, of which the first one was ended by the mark `first`, the first one that takes as long as half of
-    /// them do or less; `None` when there are none.
+    /// The first of these samples that takes as long as half of them do or less; `None` when there are none.
     #[must_use]
-    pub fn typical(samples_ns: &[u64], first: u64) -> Option<Self> {
-        let mut ranked = samples_ns.to_vec();
+    pub fn typical(samples: &[Self]) -> Option<Self> {
+        let mut ranked: Vec<u64> = samples.iter().map(|sample| sample.value_ns).collect();
         ranked.sort_unstable();
         let value_ns = *ranked.get(ranked.len().saturating_sub(1) / 2)?;
-        let at = samples_ns.iter().position(|sample| *sample == value_ns)?;
-        let mark = first + at as u64;
-        Some(Self { mark, value_ns })
+        let mut samples = samples.iter().copied();
+        samples.find(|sample| sample.value_ns == value_ns)
     }
 
     /// The slower one; of two that are alike, the first.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use rtorb_results::cells::Cells;
+use rtorb_results::explanation::{Explanation, FunctionCost, Sample};
 use rtorb_results::{labels, synthetic};
 
 use super::*;
@@ -233,4 +234,127 @@ fn a_bound_that_was_nothing_is_worse_when_it_is_something() {
         [Sort::LongerWithinTolerance]
     );
     assert_eq!(worse.tolerance_instructions, INTERRUPT_INSTRUCTIONS);
+}
+
+/// A program of the user's own with one series, whose largest sample takes this long.
+fn program(identity: &Identity, largest: u64) -> Measured {
+    let series = vec![wakeup("none", [largest, 1])];
+    let results = vec![synthetic::results("program/loop", series)];
+    Measured::of(identity, &[("6.12-rt-full".to_owned(), results)])
+}
+
+/// Of that sample: the instructions of its functions.
+fn explanation(value: u64, functions: &[(&str, u64)]) -> Explanation {
+    let cost = |(name, instructions): &(&str, u64)| FunctionCost {
+        name: (*name).to_owned(),
+        instructions: *instructions,
+        share: 0.0,
+        with_callees: 0,
+        entered: 1,
+    };
+    Explanation {
+        schema: Explanation::SCHEMA.to_owned(),
+        system: "6.12-rt-full".to_owned(),
+        load: "none".to_owned(),
+        experiment: "program/loop".to_owned(),
+        labels: labels([("cpu", "idle".into()), ("load", "none".into())]),
+        sample: Sample::Worst,
+        value,
+        seed: Some(1),
+        mark: 1,
+        replay_equal: true,
+        instructions: value,
+        summary: Vec::new(),
+        functions: functions.iter().map(cost).collect(),
+        tasks: Vec::new(),
+        context_switches: Vec::new(),
+        lock_waits: Vec::new(),
+        interrupts: Vec::new(),
+        flame_graph: String::new(),
+        folded: String::new(),
+    }
+}
+
+fn with_functions(mut measured: Measured, value: u64, functions: &[(&str, u64)]) -> Measured {
+    measured.add_functions(&[explanation(value, functions)]);
+    measured
+}
+
+/// The cause of the one change, of another program than that of the baseline.
+fn cause_of(before: &Baseline, mut now: Measured) -> Option<Cause> {
+    now.baseline.identity.initramfs_sha256 = "1".repeat(64);
+    let checked = check(before, &now, 50.0);
+    assert_eq!(sorts(&checked), [Sort::Worse]);
+    checked.changes[0].cause.clone()
+}
+
+#[test]
+fn a_baseline_has_the_functions_of_the_samples_that_are_its_bounds() {
+    let unexplained = program(&identity(), 9_000);
+    assert_eq!(unexplained.without_functions().len(), 1);
+    let another = with_functions(unexplained.clone(), 8_999, &[("step", 7)]);
+    assert!(another.baseline.functions.is_empty(), "not of the bound");
+    let costs = [("step", 800), ("called_only", 0)];
+    let explained = with_functions(unexplained, 9_000, &costs);
+    assert_eq!(explained.without_functions().len(), 0);
+    let table = &explained.baseline.functions["6.12-rt-full"]["program/loop"];
+    let expected = FunctionTable::from([("step".to_owned(), 800)]);
+    assert_eq!(table["load=none cpu=idle"], expected);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bounds.json");
+    explained.baseline.write(&path).unwrap();
+    assert_eq!(Baseline::read(&path).unwrap(), explained.baseline);
+}
+
+#[test]
+fn the_explanations_in_a_folder_are_read_and_may_be_absent() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = || functions::explanations_of(folder.path());
+    assert_eq!(read().unwrap(), []);
+    let written = folder.path().join("explanations");
+    std::fs::create_dir(&written).unwrap();
+    let one = explanation(9_000, &[("step", 800)]);
+    write_json(&written.join("one.json"), &one).unwrap();
+    std::fs::write(written.join("one.svg"), "<svg/>").unwrap();
+    assert_eq!(read().unwrap(), [one]);
+    std::fs::write(written.join("two.json"), "{}").unwrap();
+    assert!(read().unwrap_err().to_string().contains("two.json"));
+}
+
+#[test]
+fn a_worse_bound_of_a_program_names_the_function_that_grew() {
+    let before = with_functions(program(&identity(), 9_000), 9_000, &[("step", 800)]).baseline;
+    let now = program(&identity(), 60_000);
+    let now = with_functions(now, 60_000, &[("step", 800), ("log", 51_000)]);
+    let grown = Growth {
+        function: "log".to_owned(),
+        was: 0,
+        is: 51_000,
+    };
+    assert_eq!(cause_of(&before, now), Some(Cause::Functions(vec![grown])));
+    let checked = check(&before, &program(&identity(), 9_000), 50.0);
+    assert!(checked.passes(), "functions are no bounds");
+}
+
+#[test]
+fn where_no_function_can_be_named_the_reason_is_told() {
+    let unknown = |cause: Option<Cause>| match cause {
+        Some(Cause::Unknown(why)) => why,
+        other => panic!("{other:?}"),
+    };
+    let old = program(&identity(), 9_000).baseline;
+    let now = program(&identity(), 60_000);
+    let explained = with_functions(now.clone(), 60_000, &[("step", 800)]);
+    let why = unknown(cause_of(&old, explained));
+    assert!(why.contains("Write it anew"), "{why}");
+    let why = unknown(cause_of(&old, now.clone()));
+    let command = "explain DIR --system 6.12-rt-full --experiment program/loop --load none --cpu idle --own-program loop=FILE";
+    assert!(why.contains(command), "{why}");
+    let mut noted = now;
+    let bound = ["6.12-rt-full", "program/loop", "load=none cpu=idle"];
+    noted.note_unexplained(bound.map(str::to_owned), "it is stripped".to_owned());
+    assert_eq!(unknown(cause_of(&old, noted)), "it is stripped");
+    let of_ours = measured(&identity(), [7, 9]).baseline;
+    let slower = measured(&identity(), [60_000, 9]);
+    assert_eq!(cause_of(&of_ours, slower), None);
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Baseline, Bounds, Dependencies, Measured};
+use super::functions::{Cause, cause};
+use super::{Baseline, BoundKey, Bounds, Dependencies, Measured};
 use crate::board;
 
 /// A campaign beside its baseline.
@@ -41,6 +42,8 @@ pub struct Change {
     pub is: Option<u64>,
     /// The seed with the largest sample, counted from 1.
     pub seed: Option<usize>,
+    /// Why it is worse; `None` of other changes, and of the laboratory's own experiments where no sample was explained.
+    pub cause: Option<Cause>,
 }
 
 /// What is said of a bound.
@@ -78,6 +81,12 @@ impl Checked {
 }
 
 impl Change {
+    /// The bound that changed.
+    #[must_use]
+    pub fn bound(&self) -> BoundKey {
+        [&self.system, &self.experiment, &self.series].map(String::clone)
+    }
+
     /// By how many per cent it is longer; `None` where one side is missing, or was nothing.
     #[must_use]
     pub fn percent(&self) -> Option<f64> {
@@ -128,13 +137,15 @@ pub fn check(baseline: &Baseline, measured: &Measured, tolerance_percent: f64) -
             (Some(_), Some(_)) if same_experiment => Sort::Differs,
             (Some(_), Some(_)) => Sort::Better,
         };
-        let [system, experiment, series] = key.map(str::to_owned);
-        let seed = measured
-            .seeds
-            .get(&[system.clone(), experiment.clone(), series.clone()]);
+        let bound = key.map(str::to_owned);
+        let is_worse = sort == Sort::Worse;
+        let cause = is_worse.then(|| cause(baseline, measured, &bound));
+        let seed = measured.seeds.get(&bound).copied();
+        let [system, experiment, series] = bound;
         checked.changes.push(Change {
             sort,
-            seed: seed.copied(),
+            seed,
+            cause: cause.flatten(),
             was: pair.0,
             is: pair.1,
             system,

@@ -60,17 +60,14 @@ impl Observer {
         vec!["-plugin".to_owned(), plugin]
     }
 
-    /// What happened before the mark; nothing when the guest did not come to it.
+    /// What happened before the mark, when the machine is switched off.
     ///
     /// # Errors
     /// That it cannot be read.
-    pub(crate) fn trace(mut self) -> Result<Option<Trace>, LabError> {
-        let mut read = || -> std::io::Result<Option<Trace>> {
-            if self.trace.seek(SeekFrom::End(0))? == 0 {
-                return Ok(None);
-            }
+    pub(crate) fn trace(mut self) -> Result<Trace, LabError> {
+        let mut read = || -> std::io::Result<Trace> {
             self.trace.seek(SeekFrom::Start(0))?;
-            Trace::read(BufReader::new(&self.trace)).map(Some)
+            Trace::read(BufReader::new(&self.trace))
         };
         read().map_err(LabError::file("the observer's trace"))
     }
@@ -165,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_that_was_not_come_to_has_no_trace() {
+    fn an_observer_that_no_emulator_has_run_has_no_trace() {
         let mark = Mark {
             address: 1,
             count: 2,
@@ -183,6 +180,6 @@ mod tests {
             plugin.contains(",addr=1,count=2,switch=3,out=/proc/"),
             "{plugin}"
         );
-        assert!(observer.trace().unwrap().is_none());
+        assert!(observer.trace().is_err());
     }
 }

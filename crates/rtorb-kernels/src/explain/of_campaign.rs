@@ -4,11 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rtorb_lab::LabError;
+use rtorb_lab::experiments::own_program;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_results::explanation::{Explanation, Sample, in_thousands};
-use rtorb_results::{LabelValue, Results, Series};
+use rtorb_results::{LabelValue, Results, Series, WorstSample};
 
-use super::replay::{self, Asked, Replay};
+use super::marker::Marker;
+use super::replay::{self, Asked, OwnSamples, Replay};
+use crate::baseline::{BoundKey, labels_in_words, system_name};
 use crate::campaign::{Answer, Identity, Record, folder_of};
 use crate::initramfs::{Initramfs, OwnFile};
 use crate::job::Job;
@@ -35,12 +38,25 @@ pub struct ExplanationRequest {
 }
 
 /// A sample that can be found again.
-struct Candidate {
+pub(super) struct Candidate {
     system: usize,
-    name: String,
-    series: Series,
+    /// As the system's folder is called.
+    pub(super) name: String,
+    experiment: String,
+    pub(super) series: Series,
+    sample: Sample,
     mark: u64,
-    value: u64,
+    pub(super) value: u64,
+    /// How many samples the experiment took under the load of this one.
+    taken_under_load: u64,
+}
+
+impl Candidate {
+    /// The bound of its series.
+    pub(super) fn bound(&self) -> BoundKey {
+        let series = labels_in_words(&self.series.labels);
+        [self.name.clone(), self.experiment.clone(), series]
+    }
 }
 
 /// Explains one sample of each system: of the series with the slowest one, among those that the request names. Files are written
@@ -55,108 +71,205 @@ pub fn explain(
     note: &mut dyn FnMut(&str),
 ) -> Result<Vec<Explanation>, LabError> {
     let record = Record::read(&request.folder)?;
-    let identity = &record.identity;
-    if identity.full {
-        return Err(LabError::Incomplete {
-            what: TOO_LONG.to_owned(),
-        });
-    }
-    if identity.shift != 0 {
-        return Err(LabError::Incomplete {
-            what: NO_INSTRUCTIONS.to_owned(),
-        });
-    }
-    let emulator = Emulator::find(executable, interrupt)?;
-    let program = program::find(request.program.as_deref(), executable, interrupt)?;
-    let initramfs = Initramfs::with_program(&program)?;
-    let initramfs = initramfs.with_own_programs(&request.own_programs)?;
-    same(identity, &emulator, &initramfs, &request.folder)?;
+    check_machine(&record.identity)?;
+    let place = Place {
+        folder: &request.folder,
+        program: request.program.as_deref(),
+        own_programs: &request.own_programs,
+    };
+    let needs = Needs::find(&place, &record.identity, executable, interrupt)?;
     let here = Here {
-        request,
-        identity,
-        emulator: &emulator,
-        initramfs: &initramfs,
-        program: &program,
+        place,
+        record: &record,
+        needs: &needs,
         interrupt,
     };
-    let mut explanations = Vec::new();
-    for candidates in candidates(request, identity)?.chunks(side_by_side()) {
-        let answers: Vec<&Answer> = candidates
-            .iter()
-            .map(|candidate| answer_of(&record, candidate, request))
-            .collect::<Result<_, _>>()?;
-        for (candidate, answer) in candidates.iter().zip(&answers) {
-            note(&format!(
-                "{}: {} under load {}, {}: the boot is repeated with an instruction trace",
-                candidate.name,
-                request.experiment,
-                answer.load,
-                in_thousands(candidate.value)
-            ));
-        }
-        let explained: Vec<_> = std::thread::scope(|scope| {
-            let threads: Vec<_> = candidates
-                .iter()
-                .zip(answers)
-                .map(|(candidate, answer)| scope.spawn(|| here.explain(candidate, answer)))
-                .collect();
-            let ended = threads.into_iter().map(|thread| thread.join());
-            ended
-                .map(|ended| ended.unwrap_or_else(|_| Err(panicked())))
-                .collect()
-        });
-        for one in explained {
-            explanations.push(one?);
-        }
+    let candidates = slowest_of_systems(request, &record.identity)?;
+    here.explain_all(&candidates, note)?.into_iter().collect()
+}
+
+/// Where a campaign and its programs are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place<'a> {
+    pub(super) folder: &'a Path,
+    pub(super) program: Option<&'a Path>,
+    pub(super) own_programs: &'a [OwnFile],
+}
+
+/// What every boot that is repeated needs.
+pub(super) struct Needs {
+    emulator: Emulator,
+    program: PathBuf,
+    initramfs: Initramfs,
+}
+
+impl Needs {
+    /// # Errors
+    /// That something is missing, or is not what the campaign had; or the interrupt.
+    pub(super) fn find(
+        place: &Place<'_>,
+        identity: &Identity,
+        executable: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<Self, LabError> {
+        let emulator = Emulator::find(executable, interrupt)?;
+        let program = program::find(place.program, executable, interrupt)?;
+        let initramfs = Initramfs::with_program(&program)?;
+        let initramfs = initramfs.with_own_programs(place.own_programs)?;
+        same(identity, &emulator, &initramfs, place.folder)?;
+        Ok(Self {
+            emulator,
+            program,
+            initramfs,
+        })
     }
-    Ok(explanations)
+}
+
+/// # Errors
+/// That the samples of such a campaign cannot be explained.
+pub(super) fn check_machine(identity: &Identity) -> Result<(), LabError> {
+    let why = match identity {
+        Identity { full: true, .. } => TOO_LONG,
+        Identity { shift: 1.., .. } => NO_INSTRUCTIONS,
+        _ => return Ok(()),
+    };
+    let what = why.to_owned();
+    Err(LabError::Incomplete { what })
 }
 
 /// What all boots that are repeated have in common.
-struct Here<'a> {
-    request: &'a ExplanationRequest,
-    identity: &'a Identity,
-    emulator: &'a Emulator,
-    initramfs: &'a Initramfs,
-    program: &'a Path,
-    interrupt: &'a Interrupt,
+pub(super) struct Here<'a> {
+    pub(super) place: Place<'a>,
+    pub(super) record: &'a Record,
+    pub(super) needs: &'a Needs,
+    pub(super) interrupt: &'a Interrupt,
+}
+
+/// A boot that can be repeated.
+struct Prepared<'a> {
+    candidate: &'a Candidate,
+    answer: &'a Answer,
+    own: Option<OwnSamples>,
 }
 
 impl Here<'_> {
-    /// Repeats the boot in which the guest said `answer`, and writes what the sample was spent in.
-    fn explain(&self, candidate: &Candidate, answer: &Answer) -> Result<Explanation, LabError> {
+    /// Explains each sample, or says why it cannot be explained.
+    ///
+    /// # Errors
+    /// The interrupt.
+    pub(super) fn explain_all(
+        &self,
+        candidates: &[Candidate],
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Vec<Result<Explanation, LabError>>, LabError> {
+        let mut explained = Vec::new();
+        for some in candidates.chunks(side_by_side()) {
+            let prepared: Vec<_> = some.iter().map(|one| self.prepare(one)).collect();
+            for one in prepared.iter().flatten() {
+                let Candidate {
+                    name, experiment, ..
+                } = one.candidate;
+                note(&format!(
+                    "{name}: {experiment} under load {}, {}: the boot is repeated with an instruction trace",
+                    one.answer.load,
+                    in_thousands(one.candidate.value)
+                ));
+            }
+            let ended: Vec<_> = std::thread::scope(|scope| {
+                let begun: Vec<_> = prepared
+                    .into_iter()
+                    .map(|one| one.map(|one| scope.spawn(move || self.explain(&one))))
+                    .collect();
+                let end = |one: Result<std::thread::ScopedJoinHandle<'_, _>, LabError>| {
+                    one.and_then(|thread| thread.join().unwrap_or_else(|_| Err(panicked())))
+                };
+                begun.into_iter().map(end).collect()
+            });
+            if self.interrupt.requested() {
+                return Err(LabError::Interrupted);
+            }
+            explained.extend(ended);
+        }
+        Ok(explained)
+    }
+
+    fn prepare<'c>(&'c self, candidate: &'c Candidate) -> Result<Prepared<'c>, LabError> {
+        let own_name = candidate.experiment.strip_prefix(own_program::PREFIX);
+        let own = own_name.map(|name| self.own_samples(name, candidate));
+        Ok(Prepared {
+            candidate,
+            answer: self.answer_of(candidate)?,
+            own: own.transpose()?,
+        })
+    }
+
+    fn own_samples(&self, name: &str, candidate: &Candidate) -> Result<OwnSamples, LabError> {
+        let mut given = self.place.own_programs.iter();
+        let own = given.find(|own| own.name == name);
+        let own = own.ok_or_else(|| LabError::Incomplete {
+            what: format!("where is the program {name}? Say `--own-program {name}=FILE`"),
+        })?;
+        Ok(OwnSamples {
+            marker: Marker::of(own)?,
+            printed: candidate.taken_under_load,
+        })
+    }
+
+    /// What the guest said that took the sample.
+    fn answer_of(&self, candidate: &Candidate) -> Result<&Answer, LabError> {
+        let load = load_of(&candidate.series);
+        let mut answers = self.record.answers.iter();
+        let found = answers.find(|answer| {
+            answer.system == candidate.system
+                && answer.load == load
+                && answer.experiments.contains(&candidate.experiment)
+        });
+        found.ok_or_else(|| {
+            let what = format!(
+                "does not say what {} answered under load {load}",
+                candidate.name
+            );
+            LabError::folder(self.place.folder, what)
+        })
+    }
+
+    /// Repeats the boot, and writes what the sample was spent in.
+    fn explain(&self, prepared: &Prepared<'_>) -> Result<Explanation, LabError> {
+        let (identity, answer) = (&self.record.identity, prepared.answer);
+        let candidate = prepared.candidate;
         let job = Job::Measure {
             experiments: answer.experiments.clone(),
             load: answer.load.clone(),
-            seeds: self.identity.seeds,
-            full: self.identity.full,
+            seeds: identity.seeds,
+            full: identity.full,
         };
         let experiments = u32::try_from(answer.experiments.len()).unwrap_or(u32::MAX);
         let replay = Replay {
-            emulator: self.emulator,
+            emulator: &self.needs.emulator,
             boot: Boot {
-                machine: Machine::of(self.identity),
-                kernel: &self.identity.systems[candidate.system].kernel,
-                preempt: self.identity.asked[candidate.system].as_deref(),
-                initramfs: self.initramfs,
+                machine: Machine::of(identity),
+                kernel: &identity.systems[candidate.system].kernel,
+                preempt: identity.asked[candidate.system].as_deref(),
+                initramfs: &self.needs.initramfs,
                 job: &job,
                 observers: &[],
             },
             timeout: BOOT_MAX + EXPERIMENT_MAX * experiments,
             answer,
-            program: self.program,
+            program: &self.needs.program,
+            own: prepared.own.as_ref(),
             interrupt: self.interrupt,
         };
         let asked = Asked {
             system: candidate.name.clone(),
-            experiment: self.request.experiment.clone(),
+            experiment: candidate.experiment.clone(),
             seed: seed_of(candidate),
             labels: candidate.series.labels.clone(),
-            sample: self.request.sample,
+            sample: candidate.sample,
             mark: candidate.mark,
             value: candidate.value,
         };
-        replay::explain(&replay, asked)?.write(&self.request.folder)
+        replay::explain(&replay, asked)?.write(self.place.folder)
     }
 }
 
@@ -209,95 +322,89 @@ fn same(
     Err(LabError::folder(folder, what))
 }
 
-/// For each system, the series with the slowest sample.
-fn candidates(
+/// For each system, the series with the slowest sample of those that are asked for.
+fn slowest_of_systems(
     request: &ExplanationRequest,
     identity: &Identity,
 ) -> Result<Vec<Candidate>, LabError> {
-    let mut candidates = Vec::new();
-    for (index, system) in identity.systems.iter().enumerate() {
-        let folder = folder_of(&request.folder, system);
-        let name = folder.file_name().unwrap_or_default();
-        let name = name.to_string_lossy().into_owned();
-        if request
-            .system
-            .as_ref()
-            .is_some_and(|wanted| *wanted != name)
+    let experiment = (request.experiment.as_str(), request.sample);
+    let mut slowest: Vec<Candidate> = Vec::new();
+    for one in samples_of(&request.folder, identity, experiment) {
+        let of_request = request.system.as_ref();
+        if of_request.is_some_and(|wanted| *wanted != one.name)
+            || !has(&one.series, &request.labels)
         {
             continue;
         }
-        let file = folder
-            .join("results")
-            .join(format!("{}.json", request.experiment));
-        let Ok(results) = Results::read(&file) else {
-            continue;
-        };
-        let slowest = results
-            .series
-            .into_iter()
-            .filter(|series| has(series, &request.labels))
-            .filter_map(|series| {
-                let sample = match request.sample {
-                    Sample::Worst => series.worst_sample?,
-                    Sample::Median => series.typical_sample?,
-                };
-                Some((sample.value_ns, sample.mark, series))
-            })
-            .max_by_key(|(value, ..)| *value);
-        if let Some((value, mark, series)) = slowest {
-            candidates.push(Candidate {
-                system: index,
-                name,
-                series,
-                mark,
-                value,
-            });
+        match slowest.last_mut() {
+            Some(last) if last.system == one.system => {
+                if one.value >= last.value {
+                    *last = one;
+                }
+            }
+            _ => slowest.push(one),
         }
     }
-    if candidates.is_empty() {
-        let names: Vec<String> = identity
-            .systems
-            .iter()
-            .map(|system| format!("{}-{}", system.kernel.name, system.preempt))
-            .collect();
+    if slowest.is_empty() {
+        let names = identity.systems.iter().map(system_name);
         return Err(LabError::Incomplete {
             what: format!(
                 "{} has no sample of {} that can be found again with these labels; its systems are {}",
                 request.folder.display(),
                 request.experiment,
-                names.join(", ")
+                names.collect::<Vec<_>>().join(", ")
             ),
         });
     }
-    Ok(candidates)
+    Ok(slowest)
+}
+
+/// The samples of an experiment that can be found again, one of each series, a system after the other.
+pub(super) fn samples_of(
+    folder: &Path,
+    identity: &Identity,
+    (experiment, sample): (&str, Sample),
+) -> Vec<Candidate> {
+    let mut samples = Vec::new();
+    for (system, described) in identity.systems.iter().enumerate() {
+        let results = folder_of(folder, described).join("results");
+        let Ok(results) = Results::read(&results.join(format!("{experiment}.json"))) else {
+            continue;
+        };
+        for series in &results.series {
+            let found = match sample {
+                Sample::Worst => series.worst_sample,
+                Sample::Median => series.typical_sample,
+            };
+            let Some(WorstSample { mark, value_ns }) = found else {
+                continue;
+            };
+            let beside = results.series.iter();
+            let beside = beside.filter(|other| load_of(other) == load_of(series));
+            samples.push(Candidate {
+                system,
+                name: system_name(described),
+                experiment: experiment.to_owned(),
+                series: series.clone(),
+                sample,
+                mark,
+                value: value_ns,
+                taken_under_load: beside.map(|other| other.count).sum(),
+            });
+        }
+    }
+    samples
+}
+
+fn load_of(series: &Series) -> String {
+    let load = series.labels.get("load");
+    load.map_or_else(|| "none".to_owned(), LabelValue::to_string)
 }
 
 fn has(series: &Series, labels: &[(String, String)]) -> bool {
     labels.iter().all(|(name, value)| {
         let found = series.labels.get(name);
         found.is_some_and(|found| found.to_string() == *value)
-    })
-}
-
-fn answer_of<'a>(
-    record: &'a Record,
-    candidate: &Candidate,
-    request: &ExplanationRequest,
-) -> Result<&'a Answer, LabError> {
-    let load = candidate.series.labels.get("load");
-    let load = load.map_or_else(|| "none".to_owned(), LabelValue::to_string);
-    let mut answers = record.answers.iter();
-    let found = answers.find(|answer| {
-        answer.system == candidate.system
-            && answer.load == load
-            && answer.experiments.contains(&request.experiment)
-    });
-    found.ok_or_else(|| {
-        let what = format!(
-            "does not say what {} answered under load {load}",
-            candidate.name
-        );
-        LabError::folder(&request.folder, what)
     })
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rtorb_lab::LabError;
 use rtorb_lab::processes::interrupt::Interrupt;
+use rtorb_os::sync::Mutex;
 use rtorb_results::explanation::{Explanation, Sample};
 use rtorb_results::summary::words::grouped;
 use rtorb_results::{Labels, write_atomically, write_json};
@@ -13,9 +14,11 @@ use rtorb_results::{Labels, write_atomically, write_json};
 use super::call_stacks::CallStacks;
 use super::costs::Costs;
 use super::flame_graph;
+use super::marker::{self, Marker};
 use super::observer::{Mark, Observer};
 use super::summary;
 use super::symbols::Symbols;
+use super::trace::Trace;
 use super::window::Window;
 use crate::campaign::Answer;
 use crate::catalogue::{self, Kernel};
@@ -33,7 +36,17 @@ pub(super) struct Replay<'a> {
     pub(super) answer: &'a Answer,
     /// The file of the program that it ran.
     pub(super) program: &'a Path,
+    /// The program of the user's own that took the sample, if it was one.
+    pub(super) own: Option<&'a OwnSamples>,
     pub(super) interrupt: &'a Interrupt,
+}
+
+/// The samples that a program of the user's own took in a boot.
+#[derive(Debug)]
+pub(super) struct OwnSamples {
+    pub(super) marker: Marker,
+    /// How many times it printed.
+    pub(super) printed: u64,
 }
 
 /// The sample.
@@ -57,7 +70,6 @@ pub(super) struct Explained {
 /// Repeats the boot, checks that it said the same, and looks at the sample.
 pub(super) fn explain(replay: &Replay<'_>, asked: Asked) -> Result<Explained, LabError> {
     let mut symbols = Symbols::of_kernel(&kernel_symbols(replay)?);
-    let sample_taken = replay.answer.sample_taken;
     let switch = symbols
         .address(SWITCH)
         .ok_or_else(|| LabError::Incomplete {
@@ -66,8 +78,32 @@ pub(super) fn explain(replay: &Replay<'_>, asked: Asked) -> Result<Explained, La
                 replay.boot.kernel.name
             ),
         })?;
+    let sample_taken = replay.answer.sample_taken;
+    let trace = repeat(replay, &asked, switch)?;
+    if let Ok(octets) = fs::read(replay.program) {
+        symbols.add_program(&octets, (MARK, sample_taken));
+    }
+    if let Some(OwnSamples { marker, .. }) = replay.own {
+        symbols.add_program(&marker.bytes, (marker::NAME, marker.address));
+    }
+    let stacks = CallStacks::of(&trace, &symbols);
+    drop(trace);
+    let window = Window::of(&stacks.steps, asked.value).ok_or_else(|| LabError::Incomplete {
+        what: format!(
+            "a sample of {} instructions is longer than the trace",
+            asked.value
+        ),
+    })?;
+    let costs = Costs::of(&stacks, &window);
+    let summary = summary::of(&stacks, &window, &costs, asked.value);
+    explained(asked, replay.answer, &window, costs, summary)
+}
+
+/// Repeats the boot with the observer. `switch` is the address of the kernel's function that switches tasks.
+fn repeat(replay: &Replay<'_>, asked: &Asked, switch: u64) -> Result<Trace, LabError> {
+    let sample_taken = replay.answer.sample_taken;
     let mark = Mark {
-        address: sample_taken,
+        address: replay.own.map_or(sample_taken, |own| own.marker.address),
         count: asked.mark,
         switch,
     };
@@ -89,23 +125,25 @@ pub(super) fn explain(replay: &Replay<'_>, asked: Asked) -> Result<Explained, La
         );
         return Err(rtorb_results::Error::NotComparable { what }.into());
     }
-    let trace = observer.trace()?.ok_or_else(|| LabError::Incomplete {
-        what: format!("the guest did not take {} samples", asked.mark),
-    })?;
-    if let Ok(octets) = fs::read(replay.program) {
-        symbols.add_program(&octets, (MARK, sample_taken));
-    }
-    let stacks = CallStacks::of(&trace, &symbols);
-    drop(trace);
-    let window = Window::of(&stacks.steps, asked.value).ok_or_else(|| LabError::Incomplete {
-        what: format!(
-            "a sample of {} instructions is longer than the trace",
-            asked.value
+    let trace = observer.trace()?;
+    check_marks(trace.marks, replay.own, asked)?;
+    Ok(trace)
+}
+
+/// Checks that the marks are those of the samples: without that, another sample would be explained.
+fn check_marks(marks: u64, own: Option<&OwnSamples>, asked: &Asked) -> Result<(), LabError> {
+    let what = match own {
+        Some(OwnSamples { printed, .. }) if marks != *printed => format!(
+            "{} printed {printed} times, and called {} {marks} times: it must call it once for each time that it prints, in the same \
+             order. If it does so, then another program of the campaign has code at the same address: measure each in a campaign of its \
+             own",
+            asked.experiment,
+            marker::NAME
         ),
-    })?;
-    let costs = Costs::of(&stacks, &window);
-    let summary = summary::of(&stacks, &window, &costs, asked.value);
-    explained(asked, replay.answer, &window, costs, summary)
+        _ if marks < asked.mark => format!("the guest did not take {} samples", asked.mark),
+        _ => return Ok(()),
+    };
+    Err(LabError::Incomplete { what })
 }
 
 fn explained(
@@ -199,6 +237,7 @@ fn file_name(asked: &Asked, load: &str) -> String {
 fn kernel_symbols(replay: &Replay<'_>) -> Result<String, LabError> {
     let kernel = replay.boot.kernel;
     let path = symbols_path(kernel)?;
+    let _one_at_a_time = SYMBOLS.lock();
     if let Ok(known) = fs::read_to_string(&path) {
         return Ok(known);
     }
@@ -223,8 +262,10 @@ fn symbols_path(kernel: &Kernel) -> Result<PathBuf, LabError> {
     Ok(catalogue::folder(kernel)?.join(format!("symbols-{digest}")))
 }
 
+/// Held while a kernel is asked for its symbols, so that the samples of one kernel ask once.
+static SYMBOLS: Mutex<()> = Mutex::new(());
 /// In a campaign's folder.
-const FOLDER: &str = "explanations";
+pub(crate) const FOLDER: &str = "explanations";
 /// What an observer counts, and where tasks are switched: arch/x86/entry/entry_64.S.
 const MARK: &str = "rtorb_instruments::replay::sample_taken";
 const SWITCH: &str = "__switch_to_asm";
@@ -235,6 +276,32 @@ const DIGITS: usize = 16;
 mod tests {
     use super::*;
     use rtorb_results::labels;
+
+    #[test]
+    fn marks_are_those_of_the_samples_or_none_is_explained() {
+        let asked = Asked {
+            system: "6.12-rt-lazy".to_owned(),
+            experiment: "program/loop".to_owned(),
+            labels: Labels::new(),
+            seed: None,
+            sample: Sample::Worst,
+            mark: 3,
+            value: 2,
+        };
+        let marker = Marker {
+            bytes: Vec::new(),
+            address: 0x40_0000,
+        };
+        let own = OwnSamples { marker, printed: 5 };
+        assert!(check_marks(5, Some(&own), &asked).is_ok());
+        for marks in [4, 6] {
+            let refused = check_marks(marks, Some(&own), &asked).unwrap_err();
+            let said = format!("printed 5 times, and called rtorb_sample {marks} times");
+            assert!(refused.to_string().contains(&said), "{refused}");
+        }
+        assert!(check_marks(3, None, &asked).is_ok());
+        assert!(check_marks(2, None, &asked).is_err());
+    }
 
     #[test]
     fn a_file_is_named_by_what_tells_its_sample_from_others() {

@@ -31,6 +31,8 @@ pub(crate) struct Trace {
     pub(crate) blocks: Vec<Block>,
     /// The oldest first; the last one is what was executed right before the mark.
     pub(crate) events: Vec<Event>,
+    /// How often the machine came to the marked address in all; too seldom for the mark, and nothing else is here.
+    pub(crate) marks: u64,
 }
 
 impl Block {
@@ -104,7 +106,12 @@ impl Trace {
             }
             events.push(event);
         }
-        Ok(Self { blocks, events })
+        let marks = number(&mut file)?;
+        Ok(Self {
+            blocks,
+            events,
+            marks,
+        })
     }
 }
 
@@ -137,7 +144,7 @@ fn invalid(what: &str) -> Error {
 }
 
 /// As in the observer.
-const MAGIC: &[u8; 14] = b"rtorb trace 1\n";
+const MAGIC: &[u8; 14] = b"rtorb trace 2\n";
 const IS_TASK: u32 = 1 << 31;
 /// Of x86-64, the smallest.
 const PAGE_BYTES: u64 = 4 << 10;
@@ -157,6 +164,7 @@ mod tests {
         octets.extend(2_u64.to_le_bytes());
         octets.extend(0_u32.to_le_bytes());
         octets.extend(IS_TASK.to_le_bytes());
+        octets.extend(9_u64.to_le_bytes());
         octets
     }
 
@@ -164,6 +172,7 @@ mod tests {
     fn a_trace_is_read() {
         let trace = Trace::read(written().as_slice()).unwrap();
         assert_eq!(trace.events, [Event::Executed(0), Event::SwitchedTo(0)]);
+        assert_eq!(trace.marks, 9);
         let block = &trace.blocks[0];
         assert_eq!((block.start, block.end), (0x1000, BlockEnd::Call));
         assert_eq!((block.instructions(), block.next()), (2, 0x1008));
@@ -190,14 +199,26 @@ mod tests {
     }
 
     #[test]
+    fn a_trace_of_too_few_marks_is_empty_and_counts_them() {
+        let mut octets = MAGIC.to_vec();
+        octets.extend([0; 4 * size_of::<u64>()]);
+        octets.extend(3_u64.to_le_bytes());
+        let empty = Trace {
+            marks: 3,
+            ..Trace::default()
+        };
+        assert_eq!(Trace::read(octets.as_slice()).unwrap(), empty);
+    }
+
+    #[test]
     fn what_is_no_trace_is_refused() {
         let whole = written();
         for length in 0..whole.len() {
             assert!(Trace::read(&whole[..length]).is_err(), "{length}");
         }
         let mut unknown = whole.clone();
-        let last = unknown.len() - 4;
-        unknown[last] = 9;
+        let last_event = unknown.len() - size_of::<u64>() - size_of::<u32>();
+        unknown[last_event] = 9;
         assert!(Trace::read(unknown.as_slice()).is_err());
         assert!(Trace::read(&b"something else that is longer"[..]).is_err());
     }

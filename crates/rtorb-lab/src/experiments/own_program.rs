@@ -2,6 +2,7 @@
 //!
 //! It is run once for each seed, with the seed in its environment as `RTORB_SEED`, and prints a time in nanoseconds a line, or a
 //! name and a time: `wakeup 5120`. It takes its real-time priority by itself, if it wants one. Its file must need no other file.
+//! If it calls a function `rtorb_sample` once for each of these lines, in their order, a sample of it can be explained.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use rtorb_host::placement::Placement;
 use rtorb_os::sched::{SchedPolicy, apply_policy};
+use rtorb_results::WorstSample;
 use rtorb_results::cells::Cells;
 
 use crate::experiment::{Experiment, Progress, is_complete};
@@ -39,8 +41,13 @@ impl OwnProgram {
         Path::new("/").join(file_of(self.name.strip_prefix(PREFIX).unwrap_or_default()))
     }
 
-    /// Runs it with a round's seed, and adds what it printed.
-    fn round(&self, context: &Context, round: usize, measured: &mut Cells) -> Result<(), LabError> {
+    /// Runs it with a round's seed, and adds what it printed. Returns how many times that were; earlier rounds printed `before`.
+    fn round(
+        &self,
+        context: &Context,
+        (round, before): (usize, u64),
+        measured: &mut Cells,
+    ) -> Result<u64, LabError> {
         context.begin_round(round);
         let launcher = Launcher {
             placement: Placement::default(),
@@ -51,11 +58,16 @@ impl OwnProgram {
         let role = [ROLE.name, &file.to_string_lossy(), &seed];
         let mut process = launcher.spawn(&self.name, &role)?;
         let printed = process.output_to_end(RUN_MAX)?;
-        let samples = samples_in(&printed).map_err(|what| LabError::process(&self.name, what))?;
-        for (name, samples_ns) in samples {
-            measured.add(&named(&name), round, &samples_ns, 0);
+        let series =
+            samples_in(&printed, before).map_err(|what| LabError::process(&self.name, what))?;
+        let mut printed = 0;
+        for (name, samples) in series {
+            let times_ns: Vec<u64> = samples.iter().map(|sample| sample.value_ns).collect();
+            printed += times_ns.len() as u64;
+            measured.add(&named(&name), round, &times_ns, 0);
+            measured.mark_each(&named(&name), &samples);
         }
-        Ok(())
+        Ok(printed)
     }
 }
 
@@ -98,8 +110,9 @@ impl Experiment for OwnProgram {
         progress.begin(rounds);
         let mut measured = Cells::default();
         let mut run = || -> Result<(), LabError> {
+            let mut printed = 0;
             for round in 0..rounds {
-                self.round(context, round, &mut measured)?;
+                printed += self.round(context, (round, printed), &mut measured)?;
                 progress.step(&format!("round {} of {rounds}", round + 1));
             }
             Ok(())
@@ -149,9 +162,11 @@ fn named(series: &str) -> Labels {
     }
 }
 
-/// What a program printed: the times of each series in their order; the name is empty where lines have none.
-fn samples_in(printed: &str) -> Result<BTreeMap<String, Vec<u64>>, String> {
-    let mut series: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+/// What a program printed: the times of each series in their order; the name is empty where lines have none. Each time is marked
+/// with its number among all of this program, of which earlier rounds printed `before`.
+fn samples_in(printed: &str, before: u64) -> Result<BTreeMap<String, Vec<WorstSample>>, String> {
+    let mut series: BTreeMap<String, Vec<WorstSample>> = BTreeMap::new();
+    let mut mark = before;
     for (number, line) in (1..).zip(printed.lines()) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let (name, time) = match words[..] {
@@ -161,11 +176,13 @@ fn samples_in(printed: &str) -> Result<BTreeMap<String, Vec<u64>>, String> {
             [name, time] if is_name(name) => (name, time),
             _ => return Err(not_a_sample(number, line)),
         };
-        let time_ns = time.parse().map_err(|_| not_a_sample(number, line))?;
+        let value_ns = time.parse().map_err(|_| not_a_sample(number, line))?;
         if !series.contains_key(name) && series.len() == SERIES_MAX {
             return Err(format!("names more than {SERIES_MAX} series"));
         }
-        series.entry(name.to_owned()).or_default().push(time_ns);
+        mark += 1;
+        let samples = series.entry(name.to_owned()).or_default();
+        samples.push(WorstSample { mark, value_ns });
     }
     if series.is_empty() {
         Err("printed no time".to_owned())
@@ -218,9 +235,13 @@ mod tests {
     #[test]
     fn lines_are_times_with_or_without_a_name() {
         let printed = "# loop\n5120\n\nwakeup 7\n 4800 \nwakeup 9\n";
-        let samples = samples_in(printed).unwrap();
-        assert_eq!(samples[""], [5120, 4800]);
-        assert_eq!(samples["wakeup"], [7, 9]);
+        let samples = samples_in(printed, 10).unwrap();
+        let found = |name: &str| -> Vec<(u64, u64)> {
+            let samples = samples[name].iter();
+            samples.map(|one| (one.mark, one.value_ns)).collect()
+        };
+        assert_eq!(found(""), [(11, 5120), (13, 4800)]);
+        assert_eq!(found("wakeup"), [(12, 7), (14, 9)]);
     }
 
     #[test]
@@ -233,11 +254,11 @@ mod tests {
             ("a b 5\n", "line 1"),
             ("../x 5\n", "line 1"),
         ] {
-            let error = samples_in(printed).unwrap_err();
+            let error = samples_in(printed, 0).unwrap_err();
             assert!(error.contains(says), "{printed:?}: {error}");
         }
         let many: String = (0..=SERIES_MAX).map(|n| format!("s{n} 1\n")).collect();
-        assert!(samples_in(&many).unwrap_err().contains("more than"));
+        assert!(samples_in(&many, 0).unwrap_err().contains("more than"));
     }
 
     #[test]
