@@ -1,6 +1,6 @@
 //! The server's side of a request for generated code: it reads arguments and writes a reply.
 
-use super::deferred_replies::{CallerWait, ReplyId};
+use super::deferred_replies::{AwaitedReply, CallerWait};
 use super::held_requests::Hold;
 use super::intercepted;
 use super::server_core::ServerCore;
@@ -272,7 +272,7 @@ pub(crate) struct Scratch {
     kept: Vec<Box<dyn Any + Send>>,
     caller: Option<Arc<CallerWait>>,
     /// The reply that the servant of a request deferred last.
-    pub(super) deferred: Option<ReplyId>,
+    pub(super) deferred: Option<AwaitedReply>,
     /// What holds the collocated request.
     pub(super) held_by: Option<Hold>,
     /// The interception of the request, or memory of an earlier one.
@@ -296,7 +296,7 @@ impl Scratch {
 
     /// Takes the reply that the servant of a collocated request has deferred, and where the calling thread waits for it.
     #[cold]
-    pub(super) fn take_deferred(&mut self) -> Option<(ReplyId, Arc<CallerWait>)> {
+    pub(super) fn take_deferred(&mut self) -> Option<(AwaitedReply, Arc<CallerWait>)> {
         Some((self.deferred.take()?, Arc::clone(self.caller.as_ref()?)))
     }
 

@@ -1,7 +1,7 @@
 //! Serves requests of the same ORB on the threads that make them.
 
 use super::call::RequestOrigin;
-use super::deferred_replies::NOT_ANSWERED;
+use super::deferred_replies::{AwaitedReply, NOT_ANSWERED, NOT_ANSWERED_IN_TIME};
 use super::names::NameCache;
 use super::server_core::ServerCore;
 use super::thread_priority::ThreadPriority;
@@ -148,7 +148,7 @@ impl CallBuffers {
     }
 }
 
-/// Waits, on the calling thread and with its priority, until the deadline of the call: while a manager holds the request, which is then served
+/// Waits, on the calling thread and with its priority, until the deadline of the call, or for a deferred reply that of the operation: while a manager holds the request, which is then served
 /// `again`, and for a reply that the servant has deferred. Returns the length of the reply.
 #[cold]
 #[inline(never)]
@@ -170,13 +170,18 @@ fn await_reply(
         }
     }
     let Workspace { out, scratch, .. } = workspace;
-    let (id, caller) = scratch.take_deferred().ok_or(local::CONTRADICTION)?;
-    let mut len = caller.wait(out, deadline_ns);
+    let deferred = scratch.take_deferred();
+    let (AwaitedReply { id, end_ns }, caller) = deferred.ok_or(local::CONTRADICTION)?;
+    let mut len = caller.wait(out, deadline_ns.min(end_ns));
     if len.is_none() && !orb.deferred.give_up(id) {
         // It is being written now.
         len = caller.wait(out, u64::MAX);
     }
     match len {
+        None if end_ns < deadline_ns => {
+            orb.deferred.note_expired();
+            Err(NOT_ANSWERED_IN_TIME)
+        }
         None => Err(request.timed_out(deadline)),
         Some(0) => Err(NOT_ANSWERED),
         Some(len) => Ok(len),

@@ -12,6 +12,7 @@ use crate::deadline::NONE_NS;
 use crate::exception::{CompletionStatus, SystemException, local};
 use crate::interceptors::ServerInterception;
 use crate::limits::Limits;
+use crate::timing::DeferredCall;
 use crate::wait::wake_tasks;
 use core::mem;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -106,6 +107,14 @@ pub(super) struct AddedReply {
     pub(super) is_earlier: bool,
 }
 
+/// A deferred reply for which a caller in the same ORB waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AwaitedReply {
+    pub(super) id: ReplyId,
+    /// When the ORB ends the call if nobody has answered; [`NONE_NS`] if it does not.
+    pub(super) end_ns: u64,
+}
+
 /// What is needed to send a deferred reply, but for its contents.
 #[derive(Debug)]
 pub(super) struct UnsentReply {
@@ -119,8 +128,17 @@ pub(super) struct UnsentReply {
     pub(super) dscp: Option<u8>,
     /// Whether interceptors see it.
     pub(super) state: ReplyState,
+    /// Judges the response, if the operation is annotated.
+    pub(super) judge: Option<ResponseJudge>,
     /// When the watchdog acts on it; [`NONE_NS`] if it does not.
     pub(super) deadline_ns: u64,
+}
+
+/// Counts the response of an annotated call.
+#[derive(Debug)]
+pub(super) struct ResponseJudge {
+    pub(super) orb: Arc<ServerCore>,
+    pub(super) call: DeferredCall,
 }
 
 /// Where a deferred reply goes.
@@ -159,6 +177,10 @@ const KEPT_BYTES_MAX: usize = 64 << 10;
 /// The exception of a call that its servant gives up.
 pub(super) const NOT_ANSWERED: SystemException =
     local::NOT_ANSWERED.with_completion(CompletionStatus::Maybe);
+
+/// The exception of a call that nobody has answered in time.
+pub(super) const NOT_ANSWERED_IN_TIME: SystemException =
+    local::NOT_ANSWERED_IN_TIME.with_completion(CompletionStatus::Maybe);
 
 impl DeferredReplies {
     /// Makes an empty table.
@@ -379,6 +401,11 @@ impl DeferredReplies {
         }
     }
 
+    /// Counts a call that the ORB ends because its deadline has passed.
+    pub(super) fn note_expired(&self) {
+        self.expired.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn snapshot(&self) -> DeferredReplyCounts {
         let outstanding = {
             let places = self.places.lock();
@@ -530,7 +557,7 @@ impl UnsentReply {
 
 impl Drop for TakenReply<'_> {
     fn drop(&mut self) {
-        let Some(reply) = &self.reply else {
+        let Some(reply) = self.reply.take() else {
             return;
         };
         match &reply.destination {
@@ -547,6 +574,10 @@ impl Drop for TakenReply<'_> {
         let mut places = self.table.places.lock();
         places.all[self.number].memory = memory;
         places.free.push(self.number);
+        drop(places);
+        if let Some(ResponseJudge { orb, call }) = reply.judge {
+            orb.timing.end_deferred(call, &orb.rt);
+        }
     }
 }
 
@@ -600,6 +631,7 @@ mod tests {
             priority: None,
             dscp: None,
             state: ReplyState::Unsent,
+            judge: None,
             deadline_ns: NONE_NS,
         }
     }

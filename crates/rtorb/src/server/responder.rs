@@ -1,7 +1,9 @@
 //! Replies that servants defer: a servant returns, and any thread or task answers later.
 
-use super::call::ServerCall;
-use super::deferred_replies::{ReplyDestination, ReplyId, UnsentReply};
+use super::call::{OrbResponder, ServerCall};
+use super::deferred_replies::{
+    AwaitedReply, ReplyDestination, ReplyId, ResponseJudge, UnsentReply,
+};
 use super::server_core::ServerCore;
 use crate::clock::monotonic_ns;
 use crate::deadline;
@@ -69,8 +71,9 @@ impl<T, E> Responder<T, E> {
         self.reply.send(|call| write(result, call));
     }
 
-    /// Returns the time by which the client needs the reply, if it has said so. A later answer is dropped, because the ORB has answered
-    /// with TIMEOUT. Where [deadlines](crate::OrbBuilder::deadlines) are only counted, it is sent all the same.
+    /// Returns the time by which the reply is needed: the deadline that came with the call, or the `@deadline` of its operation, which counts
+    /// from the arrival, if that is earlier. `None` without both. A later answer is dropped, because the ORB has answered with TIMEOUT. Where
+    /// [deadlines](crate::OrbBuilder::deadlines) are only counted, it is sent all the same.
     pub fn deadline(&self) -> Option<Instant> {
         Instant::now().checked_add(self.remaining()?)
     }
@@ -170,20 +173,31 @@ impl DeferReply for ServerCall<'_> {
         &mut self,
         write: WriteResult<T, E>,
     ) -> Result<Responder<T, E>, SystemException> {
-        let unsent = defer(self)?;
+        let deadline_ns = deadline_ns(&self.reply.responder);
+        let unsent = defer(self, deadline_ns)?;
         // What the skeleton does from here on has no reply.
         self.reply.response = Response::None;
         let reply = DeferredReply {
             unsent,
-            deadline_ns: deadline::inherited_ns(),
+            deadline_ns,
             priority: thread_priority(),
         };
         Ok(Responder { reply, write })
     }
 }
 
-/// Puts the reply to a call into the table of its ORB; `None` if the call expects none.
-fn defer(call: &mut ServerCall<'_>) -> Result<Option<(Arc<ServerCore>, ReplyId)>, SystemException> {
+/// Returns the deadline that came with a call, or that of its operation, if that is earlier; [`NONE_NS`](deadline::NONE_NS) for none.
+fn deadline_ns(responder: &OrbResponder<'_>) -> u64 {
+    let timing = responder.timing.as_ref();
+    let of_operation_ns = timing.map_or(deadline::NONE_NS, TimedUpcall::late_from_ns);
+    deadline::inherited_ns().min(of_operation_ns)
+}
+
+/// Puts the reply to a call with that deadline into the table of its ORB; `None` if the call expects none.
+fn defer(
+    call: &mut ServerCall<'_>,
+    deadline_ns: u64,
+) -> Result<Option<(Arc<ServerCore>, ReplyId)>, SystemException> {
     let reply = &mut call.reply;
     let is_sent = reply.state == ReplyState::Sent;
     if is_sent || reply.response != Response::FromTarget {
@@ -203,17 +217,27 @@ fn defer(call: &mut ServerCall<'_>) -> Result<Option<(Arc<ServerCore>, ReplyId)>
             (responder.orb.shared().ok_or(local::SHUT_DOWN)?, caller)
         }
     };
-    let deadline_ns = enforced_deadline_ns(&orb, &destination)?;
-    let dscp = responder.timing.as_ref().and_then(TimedUpcall::dscp);
+    let end_ns = if orb.timing.settings.enforces_deadlines {
+        deadline_ns
+    } else {
+        deadline::NONE_NS
+    };
+    let timing = responder.timing.as_ref();
+    let dscp = timing.and_then(TimedUpcall::dscp);
+    let judge = timing.map(|timing| ResponseJudge {
+        orb: Arc::clone(&orb),
+        call: timing.deferred(),
+    });
     let unsent = UnsentReply {
-        destination,
         request_id: reply.request_id,
         version: reply.version,
         char_code_set: reply.char_code_set,
         priority: reply.priority.and_then(|data| data.try_into().ok()),
         dscp,
         state: reply.state,
-        deadline_ns,
+        judge,
+        deadline_ns: watched_ns(&orb, &destination, end_ns)?,
+        destination,
     };
     let interception = &mut responder.scratch.interception;
     let added = orb.deferred.add(unsent, interception);
@@ -221,26 +245,29 @@ fn defer(call: &mut ServerCall<'_>) -> Result<Option<(Arc<ServerCore>, ReplyId)>
     if added.is_earlier {
         orb.client.core.watchdog.check_waits();
     }
-    reply.responder.scratch.deferred = Some(added.id);
-    Ok(Some((orb, added.id)))
+    if let Some(timing) = &mut responder.timing {
+        timing.note_deferred();
+    }
+    let id = added.id;
+    responder.scratch.deferred = Some(AwaitedReply { id, end_ns });
+    Ok(Some((orb, id)))
 }
 
-/// Returns the deadline at which the ORB answers if nobody has, and has it watched; [`NONE_NS`](deadline::NONE_NS) for none. A caller in the
+/// Returns when the watchdog ends a call that ends at `end_ns`, and has it do so; [`NONE_NS`](deadline::NONE_NS) if it does not. A caller in the
 /// same ORB ends its call itself.
 ///
 /// # Errors
 /// NO_RESOURCES or NO_PERMISSION if the host refuses the thread that watches it.
-fn enforced_deadline_ns(
+fn watched_ns(
     orb: &ServerCore,
     destination: &ReplyDestination,
+    end_ns: u64,
 ) -> Result<u64, SystemException> {
-    let deadline_ns = deadline::inherited_ns();
-    let is_counted = !orb.timing.settings.enforces_deadlines;
     let has_own_wait = matches!(destination, ReplyDestination::Caller(_));
-    if deadline_ns == deadline::NONE_NS || is_counted || has_own_wait {
+    if end_ns == deadline::NONE_NS || has_own_wait {
         return Ok(deadline::NONE_NS);
     }
     let watched = orb.client.core.watchdog.watch_calls();
     watched.map_err(WatchError::of_served)?;
-    Ok(deadline_ns)
+    Ok(end_ns)
 }

@@ -335,13 +335,7 @@ fn forwards_do_not_begin_the_time_anew() {
         for pause in [MOMENT * 3 / 10, MOMENT / 2] {
             let world = World::perfect();
             let server = world.script(move |request| {
-                let elsewhere: Ior = reference_at("127.0.0.1", PORT).parse().expect("an IOR");
-                let mut w = Writer::new(Vec::new(), 1000);
-                elsewhere.encode(&mut w).expect("it fits");
-                let forward = reply(request.id, 3, |body| {
-                    body.raw(&w.to_bytes());
-                });
-                vec![Act::Wait(pause), Act::Send(forward)]
+                vec![Act::Wait(pause), Act::Send(forward_to_itself(request.id))]
             });
             let limits = Limits::with(|limits| limits.forwards_max = 64);
             let builder = builder().limits(limits).round_trip_timeout(Some(MOMENT));
@@ -356,6 +350,44 @@ fn forwards_do_not_begin_the_time_anew() {
             );
         }
     }
+}
+
+/// Two servers, of which the first forwards the call to the second: each needs most of the timeout.
+#[test]
+fn the_usual_timeout_bounds_a_call_with_its_forward() {
+    for (strategy, builder) in client_strategies() {
+        for (pause, is_late) in [(USUAL * 3 / 4, true), (USUAL / 4, false)] {
+            let world = World::perfect();
+            let server = world.script(move |request| {
+                let is_first = request.connection + request.number == 0;
+                let answer = if is_first {
+                    forward_to_itself(request.id)
+                } else {
+                    yes(request.id)
+                };
+                vec![Act::Wait(pause), Act::Send(answer)]
+            });
+            let object = object(&world, builder(), &server);
+            assert_eq!(object.chosen_timeout(), None, "{strategy}");
+            let is_a = timed(&object, USUAL);
+            if is_late {
+                let failed = is_a.expect_err("there is no time for the second");
+                assert!(is_timeout(&failed, 3), "{strategy}: {failed}");
+            } else {
+                assert_eq!(is_a, Ok(true), "{strategy}");
+            }
+        }
+    }
+}
+
+/// A LOCATION_FORWARD to the scripted server.
+fn forward_to_itself(id: u32) -> Vec<u8> {
+    let elsewhere: Ior = reference_at("127.0.0.1", PORT).parse().expect("an IOR");
+    let mut w = Writer::new(Vec::new(), 1000);
+    elsewhere.encode(&mut w).expect("it fits");
+    reply(id, 3, |body| {
+        body.raw(&w.to_bytes());
+    })
 }
 
 #[test]

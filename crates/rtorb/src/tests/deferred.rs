@@ -8,6 +8,7 @@ use crate::exception::local;
 use crate::poa::ServedBy;
 use crate::reference::routes::object_key;
 use crate::server::{DeferReply, Responder, ServerCall};
+use crate::timing::{OperationTiming, TimingSide};
 use crate::transport::resolver::Resolver;
 use crate::transport::{Stream, tcp};
 use crate::{
@@ -27,6 +28,8 @@ use std::sync::Arc;
 
 /// The time from the arrival of a request to its deadline.
 const LEFT: Duration = Duration::from_secs(1);
+/// The deadline of an annotated operation.
+const OWN: Duration = Duration::from_millis(500);
 const MOMENT: Duration = Duration::from_millis(1);
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 const BYTES_MAX: usize = 1000;
@@ -62,8 +65,57 @@ impl ServedBy<Keeper> for KeeperRef {
         _: usize,
         call: &mut ServerCall<'_>,
     ) -> Result<(), SystemException> {
+        keeper.keep(call)
+    }
+}
+
+/// A reference to such a servant whose operation is annotated with the deadline [`OWN`].
+#[derive(Clone, Debug)]
+struct HastyRef(ObjectRef);
+
+static TIMINGS: [OperationTiming; 1] =
+    [OperationTiming::new("Hasty::keep").deadline_ns(OWN.as_nanos() as u64)];
+
+impl Interface for HastyRef {
+    type Object = ObjectRef;
+    const REPOSITORY_ID: &'static str = "IDL:Hasty:1.0";
+    const ANCESTORS: &'static [&'static str] = &[];
+
+    fn timings() -> &'static [OperationTiming] {
+        &TIMINGS
+    }
+
+    fn unchecked_narrow(object: ObjectRef) -> Self {
+        Self(object)
+    }
+
+    fn as_object(&self) -> &ObjectRef {
+        &self.0
+    }
+}
+
+impl ServedBy<Keeper> for HastyRef {
+    fn find_operation(_: &[u8]) -> Option<usize> {
+        Some(0)
+    }
+
+    fn timing_of(operation: usize) -> Option<usize> {
+        Some(operation)
+    }
+
+    fn dispatch(
+        keeper: &Keeper,
+        _: usize,
+        call: &mut ServerCall<'_>,
+    ) -> Result<(), SystemException> {
+        keeper.keep(call)
+    }
+}
+
+impl Keeper {
+    fn keep(&self, call: &mut ServerCall<'_>) -> Result<(), SystemException> {
         let responder = call.defer(write)?;
-        keeper.0.lock().push(responder);
+        self.0.lock().push(responder);
         Ok(())
     }
 }
@@ -87,12 +139,21 @@ struct DatedCall {
 
 impl DatedCall {
     fn new(builder: OrbBuilder, sending: Sending) -> Self {
+        Self::of::<KeeperRef>(builder, sending, Some(LEFT))
+    }
+
+    /// Calls an object of the interface `I`; `left` is the time to the deadline that the request tells.
+    fn of<I: ServedBy<Keeper, Object = ObjectRef> + 'static>(
+        builder: OrbBuilder,
+        sending: Sending,
+        left: Option<Duration>,
+    ) -> Self {
         let world = World::perfect();
         let limits = Limits::with(|limits| limits.send_timeout = SEND_TIMEOUT);
         let orb = world.client(builder.limits(limits));
         let poa = orb.root_poa().expect("it listens");
         let keeper = Keeper::default();
-        let object: KeeperRef = poa.activate(keeper.clone()).expect("there is room");
+        let object: I = poa.activate(keeper.clone()).expect("there is room");
         world.run(orb.clone(), sending);
         let server = orb.core.adapters.server.server().expect("it listens");
         let Endpoint::Tcp { host, port } = server.listeners[0].bound.clone() else {
@@ -100,7 +161,8 @@ impl DatedCall {
         };
         let client = tcp::connect(&Resolver::default(), &host, port, u64::MAX);
         let client = client.expect("it listens");
-        let sent = client.send_message_now(&request(&object.0.to_string()), &[]);
+        let request = request(&object.as_object().to_string(), left);
+        let sent = client.send_message_now(&request, &[]);
         sent.expect("there is room");
         world.pass(MOMENT);
         let responder = keeper.0.lock().pop().expect("it is called");
@@ -146,19 +208,31 @@ impl DatedCall {
     }
 }
 
-/// A request that expires so long after its arrival.
-fn request(reference: &str) -> Vec<u8> {
+/// The late calls that a server has counted, which has served one, and its longest response.
+fn late_calls(orb: &Orb) -> (u64, Duration) {
+    let timing = orb.timing();
+    let [counts] = &timing[..] else {
+        panic!("one operation is annotated: {timing:?}");
+    };
+    assert_eq!((counts.side, counts.calls), (TimingSide::Server, 1));
+    (counts.deadline_misses, counts.worst_response)
+}
+
+/// A request that expires so long after its arrival, if ever.
+fn request(reference: &str, left: Option<Duration>) -> Vec<u8> {
     let ior: Ior = reference.parse().expect("an IOR");
     let key = object_key(&ior).expect("a profile");
+    let left = left.map(|left| remaining_time(left.as_nanos() as u64));
+    let context = left.as_ref().map(|data| ServiceContext {
+        id: contexts::REMAINING_TIME,
+        data,
+    });
     let start = RequestStart {
         request_id: 4,
         response: Response::FromTarget,
         object_key: &key,
         operation: "keep",
-        contexts: &[ServiceContext {
-            id: contexts::REMAINING_TIME,
-            data: &remaining_time(LEFT.as_nanos() as u64),
-        }],
+        contexts: context.as_slice(),
     };
     let mut w = Writer::new(Vec::new(), BYTES_MAX);
     giop::begin_request(&mut w, Version::V1_2, &start).expect("it fits");
@@ -198,6 +272,77 @@ fn a_call_is_answered_at_its_deadline_and_not_before() {
         assert_eq!(more, Err(Errno::AGAIN), "{sending:?}");
         let counts = call.orb.deferred_replies();
         assert_eq!(counts.undelivered, 1, "{sending:?}");
+    }
+}
+
+#[test]
+fn the_earlier_one_of_the_deadlines_of_a_call_and_of_its_operation_ends_it() {
+    // The time to the deadline that came with the call, to its end, and the misses of the operation's deadline.
+    let rows = [
+        (None, OWN, 1),
+        (Some(LEFT), OWN, 1),
+        (Some(OWN / 5), OWN / 5, 0),
+    ];
+    for sending in BOTH {
+        for (left, end, misses) in rows {
+            let label = format!("{sending:?}, {left:?}");
+            let call = DatedCall::of::<HastyRef>(Orb::builder(), sending, left);
+            let remaining = call.responder.remaining().expect("it has a deadline");
+            assert!(remaining <= end && remaining + 2 * MOMENT > end, "{label}");
+            call.world.pass(end - 2 * MOMENT);
+            assert!(call.answer().is_none(), "{label}");
+            let before = late_calls(&call.orb);
+            assert_eq!(before, (0, Duration::ZERO), "{label}: it has not ended");
+            call.world.pass(2 * MOMENT);
+            assert_timeout(call.answer(), sending);
+            assert!(call.responder.is_cancelled(), "{label}");
+            assert_eq!(call.counts().expired, 1, "{label}");
+            let (late, response) = late_calls(&call.orb);
+            assert_eq!(late, misses, "{label}");
+            assert!((end..end + MOMENT).contains(&response), "{response:?}");
+            // The late answer is dropped, and the call is not judged again.
+            call.world.pass(LEFT);
+            call.responder.reply(());
+            assert_eq!(late_calls(&call.orb), (late, response), "{label}");
+        }
+    }
+}
+
+/// On real time: the caller waits on its own thread.
+#[test]
+fn a_caller_in_the_same_orb_waits_no_longer_than_the_deadline_of_the_operation() {
+    let orb = Orb::builder().build().expect("it can be built");
+    let poa = orb.root_poa().expect("it listens");
+    let keeper = Keeper::default();
+    let object: HastyRef = poa.activate(keeper.clone()).expect("there is room");
+    let called = object.0.invoke("keep", |_| Ok(()), |_| Ok(()));
+    let timeout = called.expect_err("nobody answers");
+    assert_timeout(Some(timeout), Sending::Waiting);
+    let counts = orb.deferred_replies();
+    assert_eq!((counts.outstanding, counts.expired), (0, 1));
+    let (late, response) = late_calls(&orb);
+    assert!(late == 1 && response > OWN, "{late}, {response:?}");
+    let responder = keeper.0.lock().pop().expect("it was called");
+    assert!(responder.is_cancelled());
+    responder.reply(());
+    assert_eq!(orb.deferred_replies().undelivered, 1);
+}
+
+#[test]
+fn the_response_of_a_deferred_call_is_that_of_its_answer() {
+    for sending in BOTH {
+        for (time, misses) in [(OWN / 2, 0), (2 * OWN, 1)] {
+            let builder = Orb::builder().deadlines(Deadlines::Count);
+            let call = DatedCall::of::<HastyRef>(builder, sending, None);
+            call.world.pass(time - MOMENT);
+            assert_eq!(late_calls(&call.orb), (0, Duration::ZERO), "{sending:?}");
+            call.responder.reply(());
+            let judged = late_calls(&call.orb);
+            assert_eq!(judged, (misses, time), "{sending:?}");
+            call.world.pass(MOMENT);
+            let answer = call.client.receive_now(&mut [0; BYTES_MAX]);
+            assert!(answer.is_ok(), "{sending:?}: {answer:?}");
+        }
     }
 }
 

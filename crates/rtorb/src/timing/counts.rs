@@ -214,6 +214,11 @@ impl Counters {
         }
     }
 
+    /// Notes the response of a call that is counted when its servant returns.
+    pub(super) fn note_response(&self, response_ns: u64) {
+        raise(&self.worst_response_ns, response_ns);
+    }
+
     /// Returns how many calls may be late.
     pub(super) fn miss_ratio(&self) -> Option<MissRatio> {
         self.late.ratio()

@@ -107,6 +107,7 @@ pub(crate) struct TimingCounters {
 #[derive(Debug)]
 pub(crate) struct TimedUpcall {
     operation: &'static OperationTiming,
+    /// [`NONE_NS`](deadline::NONE_NS) once the reply is deferred.
     arrived_ns: u64,
     began_ns: u64,
     /// The thread's CPU time at the beginning, if CPU time is measured.
@@ -119,6 +120,13 @@ pub(crate) struct TimedUpcall {
     /// True while the budget of this call is that of the thread.
     has_budget: bool,
     enforced: Enforced,
+}
+
+/// A call of an annotated operation whose reply is deferred: it ends with that, and not when its servant returns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DeferredCall {
+    operation: &'static OperationTiming,
+    arrived_ns: u64,
 }
 
 /// When and where a call came to its server.
@@ -277,6 +285,21 @@ impl TimingCounters {
         observer.judge_response(client, response_ns);
     }
 
+    /// Judges the response of a call that was deferred and ends now.
+    #[cold]
+    pub(crate) fn end_deferred(&self, call: DeferredCall, rt: &RtCore) {
+        let response_ns = monotonic_ns().saturating_sub(call.arrived_ns);
+        let OperationCounters { server, .. } = self.counts.entry(call.operation);
+        server.note_response(response_ns);
+        let observer = Observer {
+            watch: self,
+            rt,
+            operation: call.operation,
+            side: TimingSide::Server,
+        };
+        observer.judge_response(server, response_ns);
+    }
+
     fn call_hook(&self, violation: &TimingViolation) {
         let Some(hook) = &self.settings.hook else {
             return;
@@ -393,6 +416,30 @@ impl TimedUpcall {
     /// Returns the code point that the operation states for its packets.
     pub(crate) fn dscp(&self) -> Option<u8> {
         self.operation.dscp()
+    }
+
+    /// Returns the first time at which the call is later than the deadline of its operation; [`NONE_NS`](deadline::NONE_NS) if that has none.
+    #[cold]
+    pub(crate) fn late_from_ns(&self) -> u64 {
+        let late_from_ns = |deadline_ns| self.arrived_ns.saturating_add(deadline_ns + 1);
+        self.operation
+            .deadline_ns
+            .map_or(deadline::NONE_NS, late_from_ns)
+    }
+
+    /// Returns what judges the call if its reply is [deferred](Self::note_deferred).
+    #[cold]
+    pub(crate) fn deferred(&self) -> DeferredCall {
+        DeferredCall {
+            operation: self.operation,
+            arrived_ns: self.arrived_ns,
+        }
+    }
+
+    /// Notes that the reply is deferred: the return of the servant is no response, and so is never late.
+    #[cold]
+    pub(crate) fn note_deferred(&mut self) {
+        self.arrived_ns = deadline::NONE_NS;
     }
 
     /// Records that the servant has returned.

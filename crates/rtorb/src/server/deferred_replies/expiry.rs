@@ -4,26 +4,20 @@
 //! the client may take to receive any reply, the exception waits in the place of the reply; then the connection ends.
 
 use super::{
-    DeferredReplies, ReplyDemand, ReplyDestination, ReplyPlace, ReplyPlaces, TakenReply,
-    TimeoutReply, UnsentReply,
+    DeferredReplies, NOT_ANSWERED_IN_TIME, ReplyDemand, ReplyDestination, ReplyPlace, ReplyPlaces,
+    TakenReply, TimeoutReply, UnsentReply,
 };
 use crate::clock::nanoseconds;
 use crate::deadline::NONE_NS;
-use crate::exception::{CompletionStatus, SystemException, local};
 use crate::server::session::Session;
 use crate::thread_state::EndingCalls;
 use crate::wait::wake_tasks;
 use crate::wait::watchdog::WatchedReplies;
 use core::mem;
-use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
 /// How soon the watchdog tries again to send to a client that takes nothing, in nanoseconds.
 const AGAIN_NS: u64 = 10_000_000;
-
-/// The exception of a call that nobody has answered in time.
-const NOT_ANSWERED_IN_TIME: SystemException =
-    local::NOT_ANSWERED_IN_TIME.with_completion(CompletionStatus::Maybe);
 
 impl ReplyPlaces {
     /// Plans a look of the watchdog at that time, or none at [`NONE_NS`]. Returns true if it has to look earlier than it would.
@@ -93,7 +87,7 @@ impl TakenReply<'_> {
         };
         let session = Arc::clone(session);
         let timeout = *self.timeout.get_or_insert_with(|| {
-            self.table.expired.fetch_add(1, Ordering::Relaxed);
+            self.table.note_expired();
             let send_ns = nanoseconds(session.orb.limits.send_timeout);
             TimeoutReply {
                 bytes: reply.write(&mut self.memory, &session.orb, |_| {
