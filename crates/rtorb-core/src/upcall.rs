@@ -21,6 +21,12 @@ pub trait Upcall<'m> {
     /// Finds the object with this key.
     fn find(&mut self, key: &[u8]) -> Option<Self::Object>;
 
+    /// Returns the exception for a key that leads to no object.
+    #[cold]
+    fn missing(&self, _key: &[u8]) -> SystemException {
+        NO_SUCH_OBJECT
+    }
+
     /// Returns the servant of an object.
     fn servant<'o>(&self, object: &'o Self::Object) -> &'o dyn Described;
 
@@ -44,7 +50,7 @@ pub trait Upcall<'m> {
     ) -> Result<(), SystemException>;
 }
 
-/// The exception for a key that leads to no object.
+/// The exception for a key that leads to no object, although its adapter may exist.
 pub const NO_SUCH_OBJECT: SystemException = SystemException::omg(ExceptionKind::ObjectNotExist, 1);
 
 /// Serves a request: calls the operation of its object, which replies.
@@ -64,7 +70,18 @@ pub fn serve<'m, U: Upcall<'m>>(
     {
         return served;
     }
-    upcall.call(object.ok_or(NO_SUCH_OBJECT)?, request, call)
+    let Some(object) = object else {
+        return Err(missing(upcall, request));
+    };
+    upcall.call(object, request, call)
+}
+
+/// Returns the exception for a request whose key leads to no object.
+#[cold]
+#[inline(never)]
+fn missing<'m, U: Upcall<'m>>(upcall: &U, request: &RequestHeader<'m>) -> SystemException {
+    let key = request.target.object_key();
+    key.map_or_else(SystemException::from, |key| upcall.missing(key))
 }
 
 /// Returns true for an operation that every object has: [`serve`] serves it.
@@ -95,10 +112,12 @@ fn serve_implicit<'m, U: Upcall<'m>>(
         // The other object answers.
         _ if servant.is_some_and(Described::is_proxy) => None,
         operation if is_implicit(operation) => {
-            let present = object.ok_or(NO_SUCH_OBJECT.into()).and_then(|object| {
-                upcall.check_presence(object)?;
-                Ok(upcall.servant(object))
-            });
+            let present = match object {
+                Some(object) => upcall
+                    .check_presence(object)
+                    .map(|()| upcall.servant(object)),
+                None => Err(missing(upcall, request).into()),
+            };
             let answered = answer_implicit(present, operation, call);
             Some(answered.or_else(|intervention| call.intervene(intervention)))
         }

@@ -142,6 +142,17 @@ impl<T> Slab<T> {
         self.enter(self.slot(key.index)?, key)
     }
 
+    /// Returns true if threads use an entry, also one that was removed. A thread that looks the entry up later sees what the calling thread has
+    /// written before.
+    pub fn is_used(&self, key: Key) -> bool {
+        let Some(slot) = self.slot(key.index) else {
+            return false;
+        };
+        // A write, though of nothing new: a later lookup reads it, and so comes after this.
+        let state = slot.state.fetch_add(0, Ordering::AcqRel);
+        (state >> 32) as u32 == key.generation && state & USERS != 0
+    }
+
     /// Finds the place of an entry once, for many lookups; `None` if the table has never had such a place.
     pub fn handle(self: &Arc<Self>, key: Key) -> Option<SlabHandle<T>> {
         Some(SlabHandle {
@@ -484,6 +495,24 @@ mod tests {
         drop(inside);
         assert_eq!(Arc::strong_count(&value), 1);
         assert!(slab.is_empty());
+    }
+
+    #[test]
+    fn an_entry_is_used_until_its_last_user_leaves_also_if_it_is_removed() {
+        let slab = Slab::new(1);
+        let first = slab.insert("first").expect("room");
+        assert!(!slab.is_used(first));
+        let inside = slab.get(first).expect("there");
+        assert!(slab.is_used(first));
+        assert!(slab.remove(first));
+        assert!(slab.is_used(first));
+        drop(inside);
+        assert!(!slab.is_used(first));
+        let second = slab.insert("second").expect("room");
+        let inside = slab.get(second).expect("there");
+        assert!(slab.is_used(second) && !slab.is_used(first));
+        drop(inside);
+        assert!(!slab.is_used(second));
     }
 
     #[test]

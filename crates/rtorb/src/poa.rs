@@ -9,6 +9,7 @@ mod adapters;
 mod admission;
 mod changed_priority;
 mod chosen_policies;
+mod completion;
 mod dynamic;
 mod locator;
 mod manager;

@@ -63,7 +63,7 @@ pub(crate) use object_table::{ActiveObject, ObjectTable};
 pub(crate) use reading::{Next, Reading};
 pub(crate) use request::TakenRequest;
 pub use responder::{DeferReply, Deferring, Responder, WriteResult};
-pub(crate) use servant::{AdapterActivation, ObjectAdapter, Servant};
+pub(crate) use servant::{AdapterActivation, EnclosingAdapter, ObjectAdapter, Servant};
 pub(crate) use server_core::{ServerCore, ServerState, bind, next_upcall, not_opened};
 pub(crate) use session::Session;
 pub(crate) use stranger_turns::{StrangerTurns, await_turn};

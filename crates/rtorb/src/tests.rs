@@ -10,6 +10,7 @@ mod deadlines;
 mod deferred;
 mod expiry;
 mod faults;
+mod missing_objects;
 pub(crate) mod network;
 mod pages;
 mod random;

@@ -86,7 +86,7 @@ fn adapters_and_objects_are_made_when_they_are_called() -> Result<(), Box<dyn Er
             return false;
         };
         floor.set_servant_activator::<Greeter, _>(Hosts).is_ok()
-    });
+    })?;
     let object = format!("corbaloc:iiop:1.2@{}/First/ada", ours.address());
     let object = Orb::builder().build()?.string_to_object(&object)?;
     assert_eq!(

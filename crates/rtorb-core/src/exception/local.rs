@@ -104,7 +104,7 @@ local! {
         /// A thread would wait for itself (the standard's code 3).
         WOULD_DEADLOCK = OMG | 3,
             "a thread would wait for itself: a servant of a reactive server that calls its own server needs thread_per_connection; \
-             a servant leaves it to another thread to destroy its ORB or pool";
+             a servant leaves it to another thread to destroy its ORB or pool, or to wait for the calls of a manager";
         /// The ORB is shut down (the standard's code 4).
         SHUT_DOWN = OMG | 4, "the ORB is shut down: keep it until the last call, or build another";
         /// A locator is placed too late (the standard's code 6).
@@ -295,6 +295,9 @@ local! {
         NOT_ANSWERED_IN_TIME = RTORB | 0x13,
             "the servant has deferred its reply, and nobody answered by the deadline of the call: find out in the server what the answer \
              waits for, or allow more time";
+        /// The calls of the adapters of a manager have not ended in time.
+        CALLS_IN_PROGRESS = RTORB | 0x14,
+            "calls of the manager's adapters were in progress until the timeout: wait again, or find out what holds their servants";
         /// A servant has executed longer than its `@worst_case_time`, and stopped when it was asked to.
         STOPPED_BY_BUDGET = RTORB | 0x18,
             "the servant executed longer than its @worst_case_time, and was stopped: measure its execution and correct the annotation, \
@@ -326,6 +329,10 @@ local! {
         PULL_MODEL = RTORB | 0x10, "the pull model of events is not implemented: use the push model";
     }
     ObjectNotExist {
+        /// The server has no adapter of that name (the standard's code 2).
+        NO_ADAPTER = OMG | 2,
+            "the server has no object adapter for the key of the reference: see that it makes its adapters before it is called, or get a new \
+             reference";
         /// The reply of a poller was taken before (the standard's code 5).
         REPLY_TAKEN = OMG | 5, "the poller has given its reply before: keep what it returned";
         /// The server has no such object.

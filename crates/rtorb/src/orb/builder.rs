@@ -335,6 +335,7 @@ impl OrbBuilder {
                 epoch: epoch(),
                 upcall,
                 objects: ObjectTable::new(client.limits.objects_max, upcall),
+                root: SetOnce::new(),
                 activation: SetOnce::new(),
                 deferred: deferred_replies(&client),
                 held: HeldRequests::new(&client.limits),

@@ -2,6 +2,7 @@
 
 use super::adapter_activator::{AdapterActivator, PendingAdapter};
 use super::adapters::Adapters;
+use super::completion::AdapterStage;
 use super::manager::PoaManager;
 use super::published::{self, Published};
 use super::rt_poa::priority_is_settled;
@@ -14,9 +15,10 @@ use crate::interceptors::Interceptors;
 use crate::realtime::{CallPriority, Policy, Priority, ThreadpoolId};
 use crate::reference::{ObjectRef, routes};
 use crate::server::object_key::{self, ObjectKey};
-use crate::server::{ActiveObject, ManagerState, ObjectAdapter, Servant};
+use crate::server::{ActiveObject, EnclosingAdapter, ManagerState, ObjectAdapter, Servant};
 use crate::timing::{EarlyCalls, Enforcement, OperationTiming};
 use core::fmt;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use rtorb_core::{Interface, Tie};
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::slab::{Key, SlabGuard};
@@ -60,12 +62,14 @@ pub(crate) struct Adapter {
     /// The checked RT-CORBA policies.
     pub(crate) rt: RtPolicies,
     pub(crate) manager: Arc<ManagerState>,
-    children: Mutex<HashMap<String, Arc<Adapter>>>,
+    pub(super) children: Mutex<HashMap<String, Arc<Adapter>>>,
     /// The objects by id. Only activation and deactivation use this table; requests do not.
     pub(super) objects: Mutex<Objects>,
     pub(super) activator: Mutex<Option<Arc<AdapterActivator>>>,
     /// The children that the activator is making, by name.
     pub(super) pending: Mutex<HashMap<String, Arc<PendingAdapter>>>,
+    /// The objects whose servants have not ended, and what serves the others.
+    present: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -74,7 +78,7 @@ pub(super) struct Objects {
     /// Priorities published in references to objects that may not be active yet.
     pub(super) promised: HashMap<Vec<u8>, Priority>,
     next_id: u64,
-    pub(super) destroyed: bool,
+    pub(super) stage: AdapterStage,
     /// What serves the objects that are not active.
     pub(super) others: Option<ServantSource>,
 }
@@ -83,16 +87,15 @@ pub(super) struct Objects {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ServantSource {
     pub(super) place: Key,
-    retention: ServantRetention,
+    pub(super) kind: ServantSourceKind,
 }
 
-/// Whether an adapter whose servants come from elsewhere has active objects too (CORBA 3, 11.3.7.5).
+/// How servants come from elsewhere (CORBA 3, 11.3.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ServantRetention {
-    /// Active objects are served by their own servants.
-    Retain,
-    /// It has no active objects.
-    NonRetain,
+pub(super) enum ServantSourceKind {
+    ServantActivator,
+    DefaultServant,
+    ServantLocator,
 }
 
 /// An object that was activated.
@@ -254,9 +257,7 @@ impl Poa {
         let id = id.as_ref();
         let promised = {
             let objects = self.adapter.objects.lock();
-            if objects.destroyed {
-                return Err(destroyed().into());
-            }
+            objects.check_exists()?;
             objects.promised.get(id).copied()
         };
         Ok(self.named_reference(id, promised))
@@ -300,7 +301,7 @@ impl Poa {
         policies: PoaPolicies,
         manager: &PoaManager,
     ) -> Result<Self, PoaError> {
-        if !Arc::ptr_eq(&manager.server, &self.core.server) {
+        if !Arc::ptr_eq(&manager.core, &self.core) {
             return Err(local::FOREIGN_MANAGER.into());
         }
         let is_root = self.adapter.path == ROOT;
@@ -321,9 +322,7 @@ impl Poa {
         if children.contains_key(name) || self.core.server.objects.has_bound_in(&keys) {
             return Err(PoaError::AdapterAlreadyExists);
         }
-        if self.adapter.objects.lock().destroyed {
-            return Err(destroyed().into());
-        }
+        self.adapter.objects.lock().check_exists()?;
         self.core.count_adapter()?;
         // From here on the adapter uses its thread pool, if it has one, and releases it in `destroy`.
         let rt = RtPolicies::new(&self.core, &policies.rt)
@@ -341,6 +340,7 @@ impl Poa {
             objects: Mutex::default(),
             activator: Mutex::default(),
             pending: Mutex::default(),
+            present: AtomicUsize::new(0),
         });
         children.insert(name.to_owned(), Arc::clone(&adapter));
         Ok(self.with_adapter(adapter))
@@ -365,9 +365,9 @@ impl Poa {
     //= CORBA 3 §POA Interface
     //# All descendants of a POA are destroyed before its own objects are deactivated and etherealized.
     pub fn destroy(&self) {
-        let (by_id, others) = {
+        let (active, others) = {
             let mut objects = self.adapter.objects.lock();
-            if core::mem::replace(&mut objects.destroyed, true) {
+            if objects.note_destroyed() == AdapterStage::Destroyed {
                 return;
             }
             (core::mem::take(&mut objects.by_id), objects.others.take())
@@ -379,10 +379,7 @@ impl Poa {
         for adapter in children.into_values() {
             self.with_adapter(adapter).destroy();
         }
-        for (id, place) in by_id {
-            self.forget_name(&id);
-            self.core.server.objects.remove(place);
-        }
+        self.adapter.end_objects(&self.core, active);
         if let Some(ServantSource { place, .. }) = others {
             let adapter = ObjectKey::named(&self.adapter.path, b"");
             self.core.server.objects.remove_locator(&adapter, place);
@@ -497,7 +494,7 @@ impl Poa {
     pub(super) fn place_others<I: Interface<Object = ObjectRef>>(
         &self,
         servant: Box<dyn Servant>,
-        retention: ServantRetention,
+        kind: ServantSourceKind,
     ) -> Result<(), PoaError> {
         self.check_persistent()?;
         let core = &self.core;
@@ -505,10 +502,8 @@ impl Poa {
         let mut servant = Some(servant);
         let mut objects = self.adapter.objects.lock();
         let priority = self.adapter.rt.call_priority(core, None)?;
-        if objects.destroyed {
-            return Err(destroyed().into());
-        }
-        let is_alone = retention == ServantRetention::Retain || objects.by_id.is_empty();
+        objects.check_exists()?;
+        let is_alone = kind.retains() || objects.by_id.is_empty();
         if objects.others.is_some() || !is_alone {
             return Err(local::HAS_OBJECTS.into());
         }
@@ -519,7 +514,7 @@ impl Poa {
         let adapter = ObjectKey::named(&self.adapter.path, b"");
         let place = core.server.objects.insert_locator(adapter, others);
         let place = place.ok_or(local::OBJECTS_FULL)?;
-        objects.others = Some(ServantSource { place, retention });
+        objects.others = Some(ServantSource { place, kind });
         Ok(())
     }
 
@@ -540,8 +535,7 @@ impl Poa {
     //= CORBA 3 §Servant Retention Policy
     //# Operations on active objects raise WrongPolicy if the adapter does not retain them.
     fn check_retention(&self) -> Result<(), PoaError> {
-        let retention = self.adapter.objects.lock().retention();
-        PoaError::wrong_policy_unless(retention == ServantRetention::Retain)
+        PoaError::wrong_policy_unless(self.adapter.objects.lock().retains())
     }
 
     /// A reference to the object with that id of a persistent adapter.
@@ -582,21 +576,11 @@ impl Poa {
             }
             objects.by_id.remove(id);
             // Under the lock: once it is released, another thread may activate an object with this id.
-            self.forget_name(id);
+            self.adapter.forget_name(&self.core, id);
             place
         };
         self.core.server.objects.remove(place);
         Ok(())
-    }
-
-    /// Removes the readable key of an object, if its adapter gives it one.
-    fn forget_name(&self, id: &[u8]) {
-        if self.adapter.policies.lifespan == Lifespan::Persistent {
-            self.core
-                .server
-                .objects
-                .forget_name(&ObjectKey::named(&self.adapter.path, id));
-        }
     }
 
     /// The table entry of the object to which a reference of this adapter refers. The entry of a transient object may be of another adapter,
@@ -638,11 +622,13 @@ impl Adapter {
     }
 
     /// True if an adapter with that path exists below this one, the root.
-    pub(crate) fn has(self: &Arc<Self>, path: &str) -> bool {
-        let mut adapter = Arc::clone(self);
+    pub(crate) fn has(&self, path: &str) -> bool {
+        let mut below: Option<Arc<Self>> = None;
         path.split('/').all(|name| {
+            let adapter = below.as_deref().unwrap_or(self);
             let child = adapter.children.lock().get(name).cloned();
-            child.map(|child| adapter = child).is_some()
+            below = child;
+            below.is_some()
         })
     }
 
@@ -660,6 +646,7 @@ impl Adapter {
             objects: Mutex::default(),
             activator: Mutex::default(),
             pending: Mutex::default(),
+            present: AtomicUsize::new(0),
         }
     }
 
@@ -674,10 +661,8 @@ impl Adapter {
         // A refused servant is dropped after the lock is released: its destructor may call this adapter.
         let mut servant = Some(servant);
         let mut objects = self.objects.lock();
-        if objects.destroyed {
-            return Err(destroyed().into());
-        }
-        PoaError::wrong_policy_unless(objects.retention() == ServantRetention::Retain)?;
+        objects.check_activates()?;
+        PoaError::wrong_policy_unless(objects.retains())?;
         if id.is_some_and(|id| objects.by_id.contains_key(id)) {
             return Err(PoaError::ObjectAlreadyActive);
         }
@@ -719,12 +704,37 @@ impl Adapter {
         ActiveObject {
             traits: SetOnce::new(),
             servant,
-            adapter: Arc::clone(self) as Arc<dyn ObjectAdapter>,
+            adapter: EnclosingAdapter::new(Arc::clone(self) as Arc<dyn ObjectAdapter>),
             manager: Arc::clone(&self.manager),
             id,
             priority,
             pool: self.rt.pool_id(),
         }
+    }
+
+    /// Ends active objects, because the adapter or its manager ends.
+    pub(super) fn end_objects(&self, orb: &Adapters, active: HashMap<Vec<u8>, Key>) {
+        let table = &orb.server.objects;
+        for (id, place) in active {
+            self.forget_name(orb, &id);
+            if let Some(object) = table.get(place) {
+                object.servant.note_cleanup();
+            }
+            table.remove(place);
+        }
+    }
+
+    /// Removes the readable key of an object, if the adapter gives it one.
+    fn forget_name(&self, orb: &Adapters, id: &[u8]) {
+        if self.policies.lifespan == Lifespan::Persistent {
+            let key = ObjectKey::named(&self.path, id);
+            orb.server.objects.forget_name(&key);
+        }
+    }
+
+    /// Returns the number of objects whose servants have not ended, and of what serves the others.
+    pub(super) fn present_objects(&self) -> usize {
+        self.present.load(Ordering::Acquire)
     }
 
     /// Returns the ORB; `None` once it has ended.
@@ -745,9 +755,7 @@ impl Adapter {
         promises_max: usize,
     ) -> Result<(), PoaError> {
         let mut objects = self.objects.lock();
-        if objects.destroyed {
-            return Err(destroyed().into());
-        }
+        objects.check_exists()?;
         objects.settle(Some(id), Some(priority))?;
         if !objects.promised.contains_key(id) && objects.promised.len() >= promises_max {
             return Err(local::OBJECTS_FULL.into());
@@ -760,6 +768,20 @@ impl Adapter {
 impl ObjectAdapter for Adapter {
     fn path(&self) -> &str {
         &self.path
+    }
+
+    fn note_object(&self) {
+        self.present.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn note_object_ended(&self) {
+        self.present.fetch_sub(1, Ordering::Release);
+    }
+
+    #[cold]
+    fn leads_to(&self, path: &[u8]) -> bool {
+        let path = core::str::from_utf8(path).ok();
+        path.is_some_and(|path| path == self.path || self.has(path))
     }
 
     #[cold]
@@ -809,10 +831,9 @@ impl Objects {
         }
     }
 
-    /// Whether the adapter has active objects.
-    fn retention(&self) -> ServantRetention {
-        self.others
-            .map_or(ServantRetention::Retain, |others| others.retention)
+    /// Returns true if the adapter may have active objects.
+    fn retains(&self) -> bool {
+        self.others.is_none_or(|others| others.kind.retains())
     }
 
     /// The priority of an object to be activated: the given one, else the one published in its references.
@@ -841,7 +862,7 @@ mod tests {
     use crate::Orb;
     use crate::server::ServerCall;
     use crate::tests::servant::{Log, Worker};
-    use core::sync::atomic::{AtomicBool, Ordering};
+    use core::sync::atomic::AtomicBool;
     use core::time::Duration;
     use std::sync::mpsc;
     use std::thread;

@@ -1,6 +1,6 @@
 //! Adapter activators, which make the adapters of requests whose adapter does not exist yet.
 
-use super::adapter::{Adapter, Poa};
+use super::adapter::{Adapter, Poa, PoaError};
 use super::adapters::Adapters;
 use crate::server::AdapterActivation;
 use rtorb_os::sync::Mutex;
@@ -44,7 +44,7 @@ impl Poa {
     ///
     /// `unknown_adapter` gets this adapter and the name. It makes the adapter by [`create_poa`](Self::create_poa), and activates its
     /// objects or sets what serves them, before it returns true; it returns false for a name that has no adapter, and the client gets
-    /// OBJECT_NOT_EXIST. It runs on the thread that reads the request, before the request has a priority. Other requests for objects
+    /// OBJECT_NOT_EXIST 2. It runs on the thread that reads the request, before the request has a priority. Other requests for objects
     /// of the adapter that are not active yet, and calls of `find_poa`, wait until it has returned, with inheritance of priority; an object that it
     /// has activated is served at once. It must not wait for an adapter that another
     /// thread may be making.
@@ -52,18 +52,25 @@ impl Poa {
     /// Adapters under an adapter that does not exist are made from the root on, by the activator of each parent. A later activator
     /// replaces the earlier one. It is asked in each state of this adapter's [manager](super::PoaManager): the manager of the new adapter
     /// says what becomes of the request.
+    ///
+    /// # Errors
+    /// OBJ_ADAPTER `0x72746010` if the adapter is destroyed.
     pub fn set_adapter_activator(
         &self,
         unknown_adapter: impl Fn(&Self, &str) -> bool + Send + Sync + 'static,
-    ) {
-        let earlier = self
-            .adapter
-            .activator
-            .lock()
-            .replace(Arc::new(unknown_adapter));
+    ) -> Result<(), PoaError> {
+        let earlier = {
+            // `destroy` takes the activator afterwards.
+            let objects = self.adapter.objects.lock();
+            objects.check_exists()?;
+            let mut activator = self.adapter.activator.lock();
+            activator.replace(Arc::new(unknown_adapter))
+        };
+        // It may use the adapter as it is dropped.
         drop(earlier);
         let activation = || Box::new(Activators(Arc::downgrade(&self.core))) as _;
         self.core.server.activation.get_or_make(activation);
+        Ok(())
     }
 
     /// Returns the adapter with that name under this one, once its activator has returned. If there is none, asks this adapter's activator.

@@ -7,7 +7,7 @@ use crate::dispatch::{Dispatch, Pools};
 use crate::endpoint::Endpoint;
 use crate::exception::{SystemException, local};
 use crate::realtime::Priority;
-use crate::server::{Server, ServerCore};
+use crate::server::{ObjectAdapter, Server, ServerCore};
 use crate::transport::Listener;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -32,14 +32,18 @@ impl Adapters {
         admission: Option<Arc<dyn ServantAdmission>>,
     ) -> Arc<Self> {
         let client = Arc::clone(&server.client.core);
-        Arc::new_cyclic(|own| Self {
+        let adapters = Arc::new_cyclic(|own| Self {
             server,
             dispatch,
             pools,
             root: Arc::new(Adapter::root(own.clone(), &client.interceptors)),
             admission,
             count: AtomicUsize::new(1),
-        })
+        });
+        let root = Arc::clone(&adapters.root) as Arc<dyn ObjectAdapter>;
+        let server = &adapters.server;
+        server.root.get_or_make(|| Arc::downgrade(&root));
+        adapters
     }
 
     /// Opens the server: the ORB begins to listen.

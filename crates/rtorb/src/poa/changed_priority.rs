@@ -1,6 +1,6 @@
 //! Changes of the priorities of objects, while clients call them.
 
-use super::adapter::{Poa, PoaError, destroyed};
+use super::adapter::{Poa, PoaError};
 use crate::realtime::{CallPriority, Priority};
 use crate::reference::ObjectRef;
 
@@ -50,9 +50,7 @@ impl Poa {
         // Released after the lock, as in `change_priority`.
         let active: Vec<_>;
         let objects = adapter.objects.lock();
-        if objects.destroyed {
-            return Err(destroyed().into());
-        }
+        objects.check_exists()?;
         adapter.rt.change_server_priority(&self.core, priority)?;
         let new = adapter.rt.call_priority(&self.core, None)?;
         let table = &self.core.server.objects;

@@ -1,6 +1,6 @@
 //! Servant locators and default servants, which serve objects that are not active.
 
-use super::adapter::{Poa, ServantRetention};
+use super::adapter::{Poa, ServantSourceKind};
 use super::admission::AdmittedServant;
 use super::{PoaError, ServedBy, begin, timing_of};
 use crate::exception::{SystemException, local};
@@ -34,7 +34,7 @@ impl Poa {
         S: 'static,
         L: Fn(&[u8]) -> Result<S, Intervention> + Send + Sync + 'static,
     {
-        self.locate::<I, S, L>(locate, ServantRetention::NonRetain)
+        self.locate::<I, S, L>(locate, ServantSourceKind::ServantLocator)
     }
 
     /// Serves all objects of this adapter that are not active by one default servant (USE_DEFAULT_SERVANT of CORBA 3, 11.3.7.6).
@@ -53,10 +53,10 @@ impl Poa {
         S: 'static,
         L: Fn(&[u8]) -> Result<S, Intervention> + Send + Sync + 'static,
     {
-        self.locate::<I, S, L>(servant, ServantRetention::Retain)
+        self.locate::<I, S, L>(servant, ServantSourceKind::DefaultServant)
     }
 
-    fn locate<I, S, L>(&self, locate: L, retention: ServantRetention) -> Result<(), PoaError>
+    fn locate<I, S, L>(&self, locate: L, kind: ServantSourceKind) -> Result<(), PoaError>
     where
         I: ServedBy<S, Object = ObjectRef> + 'static,
         S: 'static,
@@ -68,7 +68,7 @@ impl Poa {
             timing: ServantTiming::new(I::timings().len(), self.enforcement()),
             servant: PhantomData,
         };
-        self.place_others::<I>(Box::new(Tie::<I, _>::new(locator)), retention)
+        self.place_others::<I>(Box::new(Tie::<I, _>::new(locator)), kind)
     }
 }
 

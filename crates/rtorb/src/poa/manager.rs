@@ -1,7 +1,8 @@
 //! Managers of adapters.
 
 use super::adapter::Poa;
-use crate::server::{ManagerState, PoaManagerState, ServerCore};
+use super::adapters::Adapters;
+use crate::server::{ManagerState, PoaManagerState};
 use core::fmt;
 use std::sync::Arc;
 
@@ -11,18 +12,17 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct PoaManager {
     pub(super) state: Arc<ManagerState>,
-    pub(super) server: Arc<ServerCore>,
+    pub(super) core: Arc<Adapters>,
 }
 
 impl Poa {
     /// Makes a manager for [`create_poa_with_manager`](Self::create_poa_with_manager). It holds requests until it is
     /// [activated](PoaManager::activate), as a new manager of the standard does.
     pub fn create_manager(&self) -> PoaManager {
-        let server = Arc::clone(&self.core.server);
-        server.held.note_use();
+        self.core.server.held.note_use();
         PoaManager {
             state: Arc::new(ManagerState::holding()),
-            server,
+            core: Arc::clone(&self.core),
         }
     }
 
@@ -30,7 +30,7 @@ impl Poa {
     pub fn manager(&self) -> PoaManager {
         PoaManager {
             state: Arc::clone(&self.adapter.manager),
-            server: Arc::clone(&self.core.server),
+            core: Arc::clone(&self.core),
         }
     }
 }
@@ -41,7 +41,7 @@ impl PoaManager {
         self.set(PoaManagerState::Active);
     }
 
-    /// Has requests wait until the state changes. Requests in progress go on.
+    /// Has requests wait until the state changes. Requests in progress go on; [`wait_for_completion`](Self::wait_for_completion) waits for them.
     ///
     /// The requests of an ORB that wait have the bounds of a queue: [`Limits::queued_requests_max`](crate::Limits::queued_requests_max), and
     /// four messages of `message_bytes_max`; one more gets TRANSIENT 1. A request leaves when its client cancels it, with its connection, and, if
@@ -52,7 +52,7 @@ impl PoaManager {
     /// ORB, wait until their deadlines. They do not count against the bounds, and the former reads nothing meanwhile: it notices neither that
     /// its client cancels the request nor that it has gone.
     pub fn hold_requests(&self) {
-        self.server.held.note_use();
+        self.core.server.held.note_use();
         self.set(PoaManagerState::Holding);
     }
 
@@ -63,7 +63,9 @@ impl PoaManager {
 
     /// Refuses requests with OBJ_ADAPTER 1, also those that were held. This state is final: the other operations have no effect any more.
     ///
-    /// Requests in progress go on, and objects stay active: [`Poa::destroy`] ends their servants.
+    /// Requests in progress go on, and objects stay active: [`Poa::destroy`] ends their servants, and
+    /// [`deactivate_and_etherealize`](Self::deactivate_and_etherealize) those that servant activators have made. No servant activator makes one
+    /// from now on: implicit operations of its objects that are not active get OBJ_ADAPTER 1 too.
     pub fn deactivate(&self) {
         self.set(PoaManagerState::Inactive);
     }
@@ -83,7 +85,7 @@ impl PoaManager {
     fn set(&self, state: PoaManagerState) {
         self.state.set(state);
         if state != PoaManagerState::Holding {
-            self.server.held.release(&self.state);
+            self.core.server.held.release(&self.state);
         }
     }
 }

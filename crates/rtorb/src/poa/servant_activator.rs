@@ -1,12 +1,13 @@
 //! Servant activators, which make the servant of an object when its first request comes.
 
-use super::adapter::{Activation, Adapter, Poa, ServantRetention, destroyed};
+use super::adapter::{Activation, Adapter, Poa, ServantSourceKind, destroyed};
 use super::admission::AdmittedServant;
 use super::{Adapters, PoaError, ServedBy, begin, timing_of};
 use crate::exception::{SystemException, local};
 use crate::reference::ObjectRef;
-use crate::server::{ActiveObject, LocatedId, Servant, ServerCall};
+use crate::server::{ActiveObject, LocatedId, PoaManagerState, Servant, ServerCall};
 use crate::timing::{Enforcement, OperationTiming, ServantTiming};
+use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_core::{Intervention, Tie};
 use rtorb_os::sync::Mutex;
 use std::collections::HashMap;
@@ -39,6 +40,13 @@ pub trait ServantActivator: Send + Sync + 'static {
         let _ = id;
         drop(servant);
     }
+
+    /// Ends a servant as [`etherealize`](Self::etherealize) does, because its adapter was destroyed, or the manager of that was
+    /// [deactivated](super::PoaManager::deactivate_and_etherealize): `etherealize` with `cleanup_in_progress` of the standard. Unless
+    /// overridden, it calls `etherealize`.
+    fn clean_up(&self, id: &[u8], servant: Self::Servant) {
+        self.etherealize(id, servant);
+    }
 }
 
 impl Poa {
@@ -64,7 +72,7 @@ impl Poa {
             _admitted: self.core.admit(I::timings())?,
         });
         let servant = Box::new(Tie::<I, _>::new(incarnations));
-        self.place_others::<I>(servant, ServantRetention::Retain)
+        self.place_others::<I>(servant, ServantSourceKind::ServantActivator)
     }
 }
 
@@ -97,6 +105,8 @@ struct Incarnation<A: ServantActivator> {
     /// `None` once it is etherealized.
     servant: Option<A::Servant>,
     timing: ServantTiming,
+    /// True once the object ends with its adapter, or with the manager of that.
+    is_cleaned_up: AtomicBool,
     /// Dropped after the servant.
     claim: Claim<A>,
 }
@@ -109,7 +119,7 @@ impl<A: ServantActivator> Incarnations<A> {
     ///
     /// # Errors
     /// Those of `incarnate` and `call`; UNKNOWN if the activator panics; TRANSIENT if the last servant of the object is being
-    /// etherealized; NO_RESOURCES if there are too many objects.
+    /// etherealized; NO_RESOURCES if there are too many objects; OBJ_ADAPTER 1 if the object is not active, and the manager inactive.
     //= CORBA 3 §ServantActivator Interface
     //# Calls of incarnate and etherealize for one object are serialized: neither begins before the other has ended.
     fn with_object<I>(
@@ -126,6 +136,10 @@ impl<A: ServantActivator> Incarnations<A> {
             let place = adapter.objects.lock().by_id.get(id).copied();
             if let Some(object) = place.and_then(|place| orb.server.objects.get(place)) {
                 return Ok(call(&object)?);
+            }
+            if adapter.manager.get() == PoaManagerState::Inactive {
+                // An implicit operation; all others are refused before.
+                return Err(local::INACTIVE.into());
             }
             if look < LOOKS {
                 self.incarnate::<I>(id, &adapter, &orb)?;
@@ -182,6 +196,7 @@ impl<A: ServantActivator> Incarnations<A> {
         let servant = Box::new(Tie::<I, _>::new(Incarnation {
             servant: Some(made.unwrap_or(Err(local::ACTIVATOR_PANICKED.into()))?),
             timing: ServantTiming::new(I::timings().len(), self.enforcement),
+            is_cleaned_up: AtomicBool::new(false),
             claim,
         }));
         let activation = Activation {
@@ -227,7 +242,11 @@ impl<A: ServantActivator> Drop for Incarnation<A> {
         //# etherealize is called once the requests of the object that were in progress have ended.
         if let Some(servant) = self.servant.take() {
             let Claim { id, of } = &self.claim;
-            of.activator.etherealize(id, servant);
+            if *self.is_cleaned_up.get_mut() {
+                of.activator.clean_up(id, servant);
+            } else {
+                of.activator.etherealize(id, servant);
+            }
         }
     }
 }
@@ -282,6 +301,10 @@ where
         let operation = begin::<A::Servant, I>(operation, call, &incarnation.timing)?;
         let servant = incarnation.servant.as_ref().ok_or(local::CONTRADICTION)?;
         I::dispatch(servant, operation, call)
+    }
+
+    fn note_cleanup(&self) {
+        self.servant().is_cleaned_up.store(true, Ordering::Relaxed);
     }
 
     fn timing(&self, operation: &[u8]) -> Option<&'static OperationTiming> {

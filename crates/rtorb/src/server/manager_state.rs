@@ -4,7 +4,7 @@ use crate::exception::{SystemException, local};
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 /// The state of a POA manager: whether its adapters admit requests. Implicit operations, such as `_is_a`, and LocateRequests are answered in
-/// each state.
+/// each state; but while it is inactive, no servant activator makes a servant for them: OBJ_ADAPTER 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum PoaManagerState {

@@ -135,6 +135,14 @@ impl Names {
         true
     }
 
+    /// Returns the key of which this one is an alias, if it is bound.
+    pub(super) fn bound_to(&self, key: &[u8]) -> Option<Box<[u8]>> {
+        match self.table.lock().leads.get(key) {
+            Some(NamedTarget::As(other)) => Some(other.clone()),
+            _ => None,
+        }
+    }
+
     /// Returns true if a bound key has the form of an adapter's keys. `adapter` is the path with the last `/`.
     pub(super) fn has_bound_in(&self, adapter: &[u8]) -> bool {
         let table = self.table.lock();

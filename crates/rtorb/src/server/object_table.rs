@@ -2,7 +2,7 @@
 
 use super::manager_state::ManagerState;
 use super::names::{LocatedId, NameCache, Names, Unbindable};
-use super::servant::{ObjectAdapter, Servant};
+use super::servant::{EnclosingAdapter, Servant};
 use super::upcall;
 use crate::realtime::{CallPriority, ThreadpoolId};
 use rtorb_core::codegen::ServantTraits;
@@ -22,7 +22,8 @@ pub(crate) struct ActiveObject {
     /// The servant traits, made by the first call that needs no request. They are dropped before the servant.
     pub(crate) traits: SetOnce<Option<ServantTraits>>,
     pub(crate) servant: Box<dyn Servant>,
-    pub(crate) adapter: Arc<dyn ObjectAdapter>,
+    /// Dropped after the servant.
+    pub(crate) adapter: EnclosingAdapter,
     /// The state of its adapter's manager.
     pub(crate) manager: Arc<ManagerState>,
     /// Its id in the adapter; empty for a locator.
@@ -120,6 +121,11 @@ impl ObjectTable {
         self.names.unbind(key)
     }
 
+    /// Returns the key of which this one is an alias, if it is bound.
+    pub(crate) fn bound_to(&self, key: &[u8]) -> Option<Box<[u8]>> {
+        self.names.bound_to(key)
+    }
+
     /// Returns true if a bound key has the form of an adapter's keys. `adapter` is the path with the last `/`.
     pub(crate) fn has_bound_in(&self, adapter: &[u8]) -> bool {
         self.names.has_bound_in(adapter)
@@ -133,6 +139,11 @@ impl ObjectTable {
     #[inline]
     pub(crate) fn get(&self, place: Key) -> Option<SlabGuard<'_, ActiveObject>> {
         self.objects.get(place)
+    }
+
+    /// Returns true if calls of the object at a place are in progress. A call that begins later sees what the calling thread has written before.
+    pub(crate) fn is_used(&self, place: Key) -> bool {
+        self.objects.is_used(place)
     }
 
     /// Returns a handle of the object at a place; `None` if the table has never had such a place.

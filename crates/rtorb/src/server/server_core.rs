@@ -6,7 +6,7 @@ use super::deferred_replies::DeferredReplies;
 use super::held_requests::HeldRequests;
 use super::listeners::Server;
 use super::object_table::ObjectTable;
-use super::servant::AdapterActivation;
+use super::servant::{AdapterActivation, ObjectAdapter};
 use crate::connection::WeakClient;
 use crate::endpoint::{Endpoint, InheritedSockets, ListenAddress, ListenEndpoint};
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
@@ -23,7 +23,7 @@ use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
 use rustix::io::Errno;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// The state that the sessions and serving threads of an ORB share.
 pub(crate) struct ServerCore {
@@ -40,6 +40,8 @@ pub(crate) struct ServerCore {
     /// The ORB's number in the process, in the upper half.
     pub(crate) upcall: u64,
     pub(crate) objects: ObjectTable,
+    /// The root adapter.
+    pub(crate) root: SetOnce<Weak<dyn ObjectAdapter>>,
     /// Set by the first adapter activator.
     pub(crate) activation: SetOnce<Box<dyn AdapterActivation>>,
     pub(crate) deferred: Arc<DeferredReplies>,

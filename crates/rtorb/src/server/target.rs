@@ -1,10 +1,13 @@
 //! Finds the object of a request, and checks whether this thread may serve it.
 
 use super::thread_priority::ThreadPriority;
+use crate::exception::{SystemException, local};
 use crate::realtime::{CallPriority, ThreadpoolId};
 use crate::server::object_key::{self, ObjectKey};
 use crate::server::{ActiveObject, NameCache, ServerCore};
+use rtorb_core::upcall::NO_SUCH_OBJECT;
 use rtorb_os::slab::SlabGuard;
+use std::sync::Weak;
 
 /// Returns the active object with that key.
 // Always: it is in the path of every call, and its other callers are rare.
@@ -50,6 +53,28 @@ fn find_activated<'o>(
         return None;
     }
     orb.objects.get_named(key, names)
+}
+
+/// Returns the exception for a key that leads to no object.
+//= CORBA 3 §AdapterActivator Interface
+//# A request whose adapter neither exists nor is made by an adapter activator raises OBJECT_NOT_EXIST with standard minor code 2.
+#[cold]
+pub(super) fn missing(orb: &ServerCore, key: &[u8]) -> SystemException {
+    let other = orb.objects.bound_to(key);
+    match ObjectKey::parse(other.as_deref().unwrap_or(key)) {
+        ObjectKey::Named(name) if is_of_no_adapter(orb, name) => local::NO_ADAPTER,
+        ObjectKey::Named(_) | ObjectKey::Transient { .. } => NO_SUCH_OBJECT,
+    }
+}
+
+/// Returns true if the adapter that a readable key names does not exist. A key without a `/` names none.
+fn is_of_no_adapter(orb: &ServerCore, key: &[u8]) -> bool {
+    let path = object_key::split(key).and_then(|(path, _)| path.strip_suffix(b"/"));
+    let root = orb.root.get().and_then(Weak::upgrade);
+    match (path, root) {
+        (Some(path), Some(root)) => !root.leads_to(path),
+        _ => false,
+    }
 }
 
 /// Returns true if threads of another pool or lane serve the object: the client called a wrong endpoint.

@@ -18,7 +18,7 @@ use crate::recorder::{
 };
 use crate::server::{ActiveObject, NameCache, ServerCore};
 use crate::thread_state::{self, NO_UPCALL, THREAD};
-use rtorb_core::upcall::{NO_SUCH_OBJECT, Upcall};
+use rtorb_core::upcall::Upcall;
 use rtorb_core::{Described, Intervention, Reply, ReplyEnding, ReplyState};
 use rtorb_os::slab::SlabGuard;
 use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, RequestHeader, Response, contexts};
@@ -356,6 +356,11 @@ impl<'m, const SITE: u8> Upcall<'m> for OrbUpcall<'m, '_, SITE> {
         target::find(self.orb, key, self.names)
     }
 
+    #[cold]
+    fn missing(&self, key: &[u8]) -> SystemException {
+        target::missing(self.orb, key)
+    }
+
     fn servant<'o>(&self, object: &'o Self::Object) -> &'o dyn Described {
         &*object.servant
     }
@@ -444,7 +449,7 @@ fn serve_admitted<'m>(
     let key = request.target.object_key()?;
     loop {
         let releases = orb.held.releases();
-        let object = target::find(orb, key, names).ok_or(NO_SUCH_OBJECT)?;
+        let object = target::find(orb, key, names).ok_or_else(|| target::missing(orb, key))?;
         if target::is_served_elsewhere(&object, pool, thread) {
             return forward(object, request, call);
         }

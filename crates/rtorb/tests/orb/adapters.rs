@@ -352,7 +352,7 @@ fn a_reference_of_another_adapter_is_told_from_one_whose_object_is_not_active() 
 }
 
 /// Each operation of a destroyed adapter: its name, what it gave, and what it has to give.
-fn operations_of_a_destroyed(poa: &Poa, own: &Relay) -> [(&'static str, Outcome, Outcome); 9] {
+fn operations_of_a_destroyed(poa: &Poa, own: &Relay) -> [(&'static str, Outcome, Outcome); 10] {
     let destroyed = || Err(PoaError::System(local::ADAPTER_DESTROYED));
     [
         ("activate_with_id", activate_x(poa), destroyed()),
@@ -379,6 +379,11 @@ fn operations_of_a_destroyed(poa: &Poa, own: &Relay) -> [(&'static str, Outcome,
         (
             "set_servant_activator",
             poa.set_servant_activator::<Relay, _>(Makes),
+            destroyed(),
+        ),
+        (
+            "set_adapter_activator",
+            poa.set_adapter_activator(|_, _| false),
             destroyed(),
         ),
         (

@@ -91,6 +91,7 @@ type Raised = (ExceptionKind, u32, CompletionStatus);
 const REFUSED: Raised = (ExceptionKind::Transient, OMG | 1, CompletionStatus::No);
 const INACTIVE: Raised = (ExceptionKind::ObjAdapter, OMG | 1, CompletionStatus::No);
 const GONE: Raised = (ExceptionKind::ObjectNotExist, OMG | 1, CompletionStatus::No);
+const NO_ADAPTER: Raised = (ExceptionKind::ObjectNotExist, OMG | 2, CompletionStatus::No);
 
 type ManagerOperation = fn(&PoaManager);
 
@@ -195,7 +196,7 @@ fn a_request_in_progress_ends_normally_whatever_its_manager_object_or_adapter_en
             |managed| managed.poa.deactivate_id("b").expect("it is active"),
             Some(GONE),
         ),
-        (|managed| managed.poa.destroy(), Some(GONE)),
+        (|managed| managed.poa.destroy(), Some(NO_ADAPTER)),
     ];
     for (row, (act, refused)) in rows.into_iter().enumerate() {
         let managed = Managed::serve(Orb::builder());

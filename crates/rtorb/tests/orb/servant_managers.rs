@@ -531,7 +531,7 @@ fn an_adapter_activator_is_asked_in_each_state_of_its_manager() {
 
 /// Has an adapter make each child that is asked for, with objects that are named as their ids, and so on. Notes the children's names.
 fn grow(poa: &Poa, asked: Events) {
-    poa.set_adapter_activator(move |parent, name| {
+    let set = poa.set_adapter_activator(move |parent, name| {
         let Ok(child) = parent.create_poa(name, PoaPolicies::PERSISTENT) else {
             return false;
         };
@@ -540,6 +540,7 @@ fn grow(poa: &Poa, asked: Events) {
         let named = |id: &[u8]| Ok(Names(String::from_utf8_lossy(id).into_owned()));
         child.set_servant_locator::<Relay, _, _>(named).is_ok()
     });
+    set.expect("the adapter exists");
 }
 
 //= CORBA 3 §AdapterActivator Interface
@@ -600,10 +601,11 @@ fn an_adapter_that_its_activator_does_not_make_does_not_exist() {
         let root = ours.orb.root_poa().expect("the ORB runs");
         let asked = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&asked);
-        root.set_adapter_activator(move |root, name| {
+        let set = root.set_adapter_activator(move |root, name| {
             counted.fetch_add(1, Ordering::SeqCst);
             activator(root, name)
         });
+        set.expect("the root exists");
         let orb = client_orb();
         let url = format!("corbaloc:iiop:1.2@{}/No/x", ours.address());
         let object = orb.string_to_object(&url).expect("a URL");
@@ -625,7 +627,7 @@ fn of_many_first_requests_for_an_adapter_one_makes_it_and_all_find_its_objects()
     let root = ours.orb.root_poa().expect("the ORB runs");
     let (orb, asked) = (client_orb(), Events::default());
     let noted = Arc::clone(&asked);
-    root.set_adapter_activator(move |root, name| {
+    let set = root.set_adapter_activator(move |root, name| {
         note(&noted, name.to_owned());
         let made = root.create_poa(name, PoaPolicies::PERSISTENT);
         let made = made.expect("no other thread makes it");
@@ -634,6 +636,7 @@ fn of_many_first_requests_for_an_adapter_one_makes_it_and_all_find_its_objects()
         let named = |id: &[u8]| Ok(Names(String::from_utf8_lossy(id).into_owned()));
         made.set_servant_locator::<Relay, _, _>(named).is_ok()
     });
+    set.expect("the root exists");
     for round in 0..20 {
         let name = format!("Made{round}");
         let url = format!("corbaloc:iiop:1.2@{}/{name}/x", ours.address());
@@ -959,22 +962,23 @@ fn an_adapter_activator_makes_the_adapters_that_requests_name() {
     let root = ours.orb.root_poa().expect("the ORB runs");
     let asked = Events::default();
     let of_root = Arc::clone(&asked);
-    root.set_adapter_activator(move |root, name| {
+    let set = root.set_adapter_activator(move |root, name| {
         note(&of_root, name.to_owned());
         if name != "Rooms" {
             return false;
         }
         let rooms = root.create_poa(name, PoaPolicies::PERSISTENT);
         let rooms = rooms.expect("it is free");
-        rooms.set_adapter_activator(|rooms, floor| {
+        let set = rooms.set_adapter_activator(|rooms, floor| {
             let Ok(poa) = rooms.create_poa(floor, PoaPolicies::PERSISTENT) else {
                 return false;
             };
             let named = |id: &[u8]| Ok(Names(String::from_utf8_lossy(id).into_owned()));
             poa.set_servant_locator::<Relay, _, _>(named).is_ok()
         });
-        true
+        set.is_ok()
     });
+    set.expect("the root exists");
     let orb = client_orb();
     let called = |key: &str| {
         let url = format!("corbaloc:iiop:1.2@{}/{key}", ours.address());
@@ -1002,7 +1006,8 @@ fn an_adapter_activator_makes_the_adapters_that_requests_name() {
 fn an_adapter_activator_that_panics_does_so_for_one_request() {
     let ours = Ours::serve();
     let root = ours.orb.root_poa().expect("the ORB runs");
-    root.set_adapter_activator(|_, _| panic!("as it shall"));
+    let set = root.set_adapter_activator(|_, _| panic!("as it shall"));
+    set.expect("the root exists");
     let own = persistent(&ours, "Made");
     let relay: Relay = own
         .activate_with_id("x", Names("x".to_owned()))
