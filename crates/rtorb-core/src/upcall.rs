@@ -21,9 +21,11 @@ pub trait Upcall<'m> {
     /// Finds the object with this key.
     fn find(&mut self, key: &[u8]) -> Option<Self::Object>;
 
-    /// Returns the exception for a key that leads to no object.
-    #[cold]
-    fn missing(&self, _key: &[u8]) -> SystemException {
+    /// Returns the exception for a request whose key leads to no object.
+    ///
+    /// Inline it, and do not lend `self` to another function: that would keep it in memory in each call.
+    #[inline(always)]
+    fn missing(&self, _request: &RequestHeader<'m>) -> SystemException {
         NO_SUCH_OBJECT
     }
 
@@ -71,17 +73,9 @@ pub fn serve<'m, U: Upcall<'m>>(
         return served;
     }
     let Some(object) = object else {
-        return Err(missing(upcall, request));
+        return Err(upcall.missing(request));
     };
     upcall.call(object, request, call)
-}
-
-/// Returns the exception for a request whose key leads to no object.
-#[cold]
-#[inline(never)]
-fn missing<'m, U: Upcall<'m>>(upcall: &U, request: &RequestHeader<'m>) -> SystemException {
-    let key = request.target.object_key();
-    key.map_or_else(SystemException::from, |key| upcall.missing(key))
 }
 
 /// Returns true for an operation that every object has: [`serve`] serves it.
@@ -116,7 +110,7 @@ fn serve_implicit<'m, U: Upcall<'m>>(
                 Some(object) => upcall
                     .check_presence(object)
                     .map(|()| upcall.servant(object)),
-                None => Err(missing(upcall, request).into()),
+                None => Err(upcall.missing(request).into()),
             };
             let answered = answer_implicit(present, operation, call);
             Some(answered.or_else(|intervention| call.intervene(intervention)))

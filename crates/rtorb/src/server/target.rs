@@ -7,6 +7,7 @@ use crate::server::object_key::{self, ObjectKey};
 use crate::server::{ActiveObject, NameCache, ServerCore};
 use rtorb_core::upcall::NO_SUCH_OBJECT;
 use rtorb_os::slab::SlabGuard;
+use rtorb_wire::giop::RequestHeader;
 use std::sync::Weak;
 
 /// Returns the active object with that key.
@@ -55,11 +56,16 @@ fn find_activated<'o>(
     orb.objects.get_named(key, names)
 }
 
-/// Returns the exception for a key that leads to no object.
-//= CORBA 3 §AdapterActivator Interface
-//# A request whose adapter neither exists nor is made by an adapter activator raises OBJECT_NOT_EXIST with standard minor code 2.
+/// Returns the exception for a request whose key leads to no object.
+//= CORBA 3 §Exception Codes
+//# A request whose POA can neither be found nor created gets OBJECT_NOT_EXIST with standard minor code 2.
 #[cold]
-pub(super) fn missing(orb: &ServerCore, key: &[u8]) -> SystemException {
+#[inline(never)]
+pub(super) fn missing(orb: &ServerCore, request: &RequestHeader<'_>) -> SystemException {
+    let key = match request.target.object_key() {
+        Ok(key) => key,
+        Err(error) => return error.into(),
+    };
     let other = orb.objects.bound_to(key);
     match ObjectKey::parse(other.as_deref().unwrap_or(key)) {
         ObjectKey::Named(name) if is_of_no_adapter(orb, name) => local::NO_ADAPTER,

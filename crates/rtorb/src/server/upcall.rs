@@ -356,9 +356,9 @@ impl<'m, const SITE: u8> Upcall<'m> for OrbUpcall<'m, '_, SITE> {
         target::find(self.orb, key, self.names)
     }
 
-    #[cold]
-    fn missing(&self, key: &[u8]) -> SystemException {
-        target::missing(self.orb, key)
+    #[inline(always)]
+    fn missing(&self, request: &RequestHeader<'m>) -> SystemException {
+        target::missing(self.orb, request)
     }
 
     fn servant<'o>(&self, object: &'o Self::Object) -> &'o dyn Described {
@@ -449,7 +449,7 @@ fn serve_admitted<'m>(
     let key = request.target.object_key()?;
     loop {
         let releases = orb.held.releases();
-        let object = target::find(orb, key, names).ok_or_else(|| target::missing(orb, key))?;
+        let object = target::find(orb, key, names).ok_or_else(|| target::missing(orb, request))?;
         if target::is_served_elsewhere(&object, pool, thread) {
             return forward(object, request, call);
         }

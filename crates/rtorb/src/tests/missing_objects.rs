@@ -74,7 +74,7 @@ fn assert_missing(object: &ObjectRef, code: u32, label: &str) {
     assert_eq!(object.non_existent(), Ok(true), "{label}");
 }
 
-//= CORBA 3 §AdapterActivator Interface
+//= CORBA 3 §Exception Codes
 //% test
 #[test]
 fn the_minor_code_says_whether_the_adapter_of_a_missing_object_exists() {
