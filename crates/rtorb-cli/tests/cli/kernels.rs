@@ -96,23 +96,17 @@ fn a_check_without_an_emulator_fetches_no_kernel() {
 #[test]
 fn the_gate_holds_a_program_of_ones_own_to_its_baseline() {
     let folder = TempDir::new().unwrap();
-    let Some(own) = own_program(folder.path()) else {
+    let path = |name: &str| folder.path().join(name);
+    let source = std::fs::read_to_string(own_source()).unwrap();
+    let Some(own) = own_program(&path("periodic"), &source) else {
         return;
     };
-    let (campaign, bounds) = (
-        folder.path().join("campaign"),
-        folder.path().join("bounds.json"),
-    );
+    let (campaign, bounds) = (path("campaign"), path("bounds.json"));
     rtorb()
         .args([
             "lab", "kernel", "run", "--kernel", KERNEL, "--loads", "none", "--seeds", "2",
         ])
-        .args(["--explain", "none"])
-        .args([
-            "--own-program",
-            &format!("periodic={}", own.display()),
-            "--out",
-        ])
+        .args(["--own-program", &named(&own), "--out"])
         .arg(&campaign)
         .timeout(BOOTS_MAX)
         .assert()
@@ -132,24 +126,11 @@ fn the_gate_holds_a_program_of_ones_own_to_its_baseline() {
     };
     check().assert().success();
     let text = std::fs::read_to_string(&bounds).unwrap();
-    let written = json(text.as_bytes());
-    let (system, of_system) = written["bounds"]
-        .as_object()
-        .unwrap()
-        .iter()
-        .next()
-        .unwrap();
-    let (series, bound) = of_system["program/periodic"]
-        .as_object()
-        .unwrap()
-        .iter()
-        .next()
-        .unwrap();
+    let (bound, functions) = bound_of(&text);
     assert!(
-        series.contains("series=wakeup") && system.starts_with(KERNEL),
+        !functions.is_empty() && !functions.contains_key(SLOW_FUNCTION),
         "{text}"
     );
-    let bound = bound.as_u64().unwrap();
     std::fs::write(
         &bounds,
         text.replace(&format!(": {bound}"), &format!(": {}", bound - 1)),
@@ -163,16 +144,86 @@ fn the_gate_holds_a_program_of_ones_own_to_its_baseline() {
     );
     check().arg("--update").assert().success();
     assert_eq!(std::fs::read_to_string(&bounds).unwrap(), text);
+
+    let slow = own_program(&path("slow"), &slowed(&source)).unwrap();
+    let named_function = gate(&bounds, &slow);
+    assert!(
+        named_function.contains(&format!("function {SLOW_FUNCTION}: was 0, is ")),
+        "{named_function}"
+    );
+    let stripped = path("stripped");
+    let ended = Command::new("strip")
+        .arg("-o")
+        .args([&stripped, &slow])
+        .status();
+    assert!(ended.unwrap().success());
+    let said = gate(&bounds, &stripped);
+    assert!(
+        said.contains("no function can be named") && said.contains("do not strip it"),
+        "{said}"
+    );
 }
 
-/// The example, linked statically; `None`, with the reason printed, where a guest cannot be booted with it.
-fn own_program(folder: &Path) -> Option<PathBuf> {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let own = folder.join("periodic");
+/// The largest sample of the program's one series in a baseline, and the functions that it was spent in.
+fn bound_of(text: &str) -> (u64, serde_json::Map<String, serde_json::Value>) {
+    let written = json(text.as_bytes());
+    let systems = written["bounds"].as_object().unwrap();
+    let (system, of_system) = systems.iter().next().unwrap();
+    let of_program = of_system["program/periodic"].as_object().unwrap();
+    let (series, bound) = of_program.iter().next().unwrap();
+    assert!(
+        series.contains("series=wakeup") && system.starts_with(KERNEL),
+        "{text}"
+    );
+    let functions = &written["functions"][system]["program/periodic"][series];
+    (
+        bound.as_u64().unwrap(),
+        functions.as_object().cloned().unwrap_or_default(),
+    )
+}
+
+/// What the gate says of a program that is too slow.
+fn gate(bounds: &Path, own: &Path) -> String {
+    let failed = rtorb()
+        .args(["lab", "kernel", "check", "--baseline"])
+        .arg(bounds)
+        .args(["--own-program", &named(own)])
+        .timeout(BOOTS_MAX)
+        .assert()
+        .code(1);
+    let said = String::from_utf8_lossy(&failed.get_output().stdout).into_owned();
+    assert!(said.contains("WORSE"), "{said}");
+    said
+}
+
+fn named(own: &Path) -> String {
+    format!("periodic={}", own.display())
+}
+
+fn own_source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/own-program/periodic.c")
+}
+
+/// The program as it is after somebody has put a slow function between the wake-up and its clock reading.
+fn slowed(source: &str) -> String {
+    let function = format!(
+        "__attribute__((noinline)) static void {SLOW_FUNCTION}(void) {{ for (volatile int n = 0; n < 20000; n++); }}\n\nint main("
+    );
+    let call = format!("    {SLOW_FUNCTION}();\n{READS_CLOCK}");
+    let slow = source
+        .replacen("int main(", &function, 1)
+        .replacen(READS_CLOCK, &call, 1);
+    assert_eq!(slow.matches(SLOW_FUNCTION).count(), 2, "{slow}");
+    slow
+}
+
+/// The program of this source, linked statically; `None`, with the reason printed, where a guest cannot be booted with it.
+fn own_program(own: &Path, source: &str) -> Option<PathBuf> {
+    let file = own.with_extension("c");
+    std::fs::write(&file, source).unwrap();
     let compiled = Command::new("cc")
-        .args(["-O2", "-static", "-o"])
-        .arg(&own)
-        .arg(workspace.join("examples/own-program/periodic.c"))
+        .args(["-O2", "-static", "-no-pie", "-o"])
+        .args([own, &file])
         .status();
     let has = |program: &str| {
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -198,7 +249,7 @@ fn own_program(folder: &Path) -> Option<PathBuf> {
         .map(|(_, what)| *what)
         .collect();
     if missing.is_empty() {
-        return Some(own);
+        return Some(own.to_owned());
     }
     skip(&format!("there is no {}", missing.join(", ")));
     None
@@ -219,5 +270,8 @@ fn is_cached() -> bool {
 }
 
 const KERNEL: &str = "6.12-rt";
-/// Two, of some ten seconds on a quiet host each.
-const BOOTS_MAX: Duration = Duration::from_secs(240);
+/// The statement behind which `periodic.c` has taken a sample.
+const READS_CLOCK: &str = "    clock_gettime(CLOCK_MONOTONIC, &now);\n";
+const SLOW_FUNCTION: &str = "compute_setpoint";
+/// Four at most, of some ten seconds on a quiet host each.
+const BOOTS_MAX: Duration = Duration::from_secs(480);

@@ -1,13 +1,17 @@
 //! `rtorb lab kernel check` and `baseline`: compare a campaign with a baseline, for continuous integration.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
-use rtorb_kernels::baseline::{self, Baseline, Change, Checked, Measured, Sort};
+use rtorb_kernels::baseline::{
+    self, Baseline, BoundKey, Cause, Change, Checked, Growth, Measured, Sort,
+};
 use rtorb_kernels::campaign::{self, Request, Selection};
 use rtorb_kernels::catalogue::{self, Kernel};
+use rtorb_kernels::explain::BoundsRequest;
 use rtorb_kernels::initramfs::OwnFile;
 use rtorb_lab::LabError;
 use rtorb_lab::experiments::own_program;
@@ -15,6 +19,7 @@ use rtorb_lab::processes::interrupt::Interrupt;
 use serde_json::json;
 use tempfile::TempDir;
 
+use super::explain;
 use super::run::{Fetching, Progress, cpus};
 use crate::colour::Tone;
 use crate::executable;
@@ -25,7 +30,8 @@ use crate::output::{line, line_in, print_json, warn};
 ///
 /// Runs the baseline's campaign again, or takes an existing one, and compares the largest sample of every series over all seeds
 /// with the baseline's. With the same kernels, emulator and programs, the numbers are the same to the last instruction, and any
-/// difference fails. If one of these differs, the command says so, and a bound may be longer by the tolerance.
+/// difference fails. If one of these differs, the command says so, and a bound may be longer by the tolerance. For a worse bound
+/// of your own program, it names the functions that take more instructions.
 #[derive(Debug, Args)]
 pub(super) struct Check {
     /// Campaign that `rtorb lab kernel run` wrote. Without it, the baseline's campaign is run.
@@ -73,14 +79,16 @@ pub(super) struct WriteBaseline {
 
 impl WriteBaseline {
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
-        let measured = Measured::read(&self.folder)?.baseline;
-        measured.write(&self.baseline)?;
+        let measured = Measured::read(&self.folder)?;
+        let baseline = &measured.baseline;
+        baseline.write(&self.baseline)?;
         line(format!(
             "{}: {} bounds of {} kernels",
             self.baseline.display(),
-            measured.count(),
-            measured.plan.kernels.len()
+            baseline.count(),
+            baseline.plan.kernels.len()
         ))?;
+        warn_without_functions(&measured);
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -90,18 +98,18 @@ impl Check {
         let baseline = Baseline::read(&self.baseline)?;
         let temporary =
             TempDir::with_prefix("rtorb-check-").context("cannot make a temporary folder")?;
-        let folder = match (&self.folder, &self.out) {
-            (Some(folder), _) => folder.clone(),
+        let (folder, measured) = match (&self.folder, &self.out) {
+            (Some(folder), _) => (folder.clone(), Measured::read(folder)?),
             (None, out) => {
                 let folder = out.clone().unwrap_or_else(|| temporary.path().to_owned());
-                self.measure(&baseline, &folder)?;
-                folder
+                let measured = self.measure(&baseline, &folder)?;
+                (folder, measured)
             }
         };
-        let measured = Measured::read(&folder)?;
         let checked = baseline::check(&baseline, &measured, self.tolerance);
         if self.update {
             measured.baseline.write(&self.baseline)?;
+            warn_without_functions(&measured);
         }
         if self.json {
             print_json(&json!({
@@ -124,7 +132,8 @@ impl Check {
         self.folder.is_some() || self.out.is_some()
     }
 
-    fn measure(&self, baseline: &Baseline, folder: &Path) -> anyhow::Result<()> {
+    /// Runs the campaign, and explains the bounds of the user's own programs that are worse; all of them for a new baseline.
+    fn measure(&self, baseline: &Baseline, folder: &Path) -> anyhow::Result<Measured> {
         let interrupt = Interrupt::on_signals().context("cannot listen to signals")?;
         let executable = executable::own()?;
         let selection = Selection {
@@ -160,7 +169,52 @@ impl Check {
                 one.kernel, one.preempt, one.load, one.experiment, one.why
             ));
         }
-        Ok(())
+        let measured = Measured::read(folder)?;
+        self.with_functions(baseline, folder, measured, &interrupt)
+    }
+
+    fn with_functions(
+        &self,
+        baseline: &Baseline,
+        folder: &Path,
+        measured: Measured,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<Measured> {
+        let mut wanted = measured.without_functions();
+        if !self.update {
+            let checked = baseline::check(baseline, &measured, self.tolerance);
+            let worse = checked.changes.iter();
+            let worse = worse.filter(|change| change.sort == Sort::Worse);
+            let worse: BTreeSet<BoundKey> = worse.map(Change::bound).collect();
+            wanted.retain(|bound| worse.contains(bound));
+        }
+        if wanted.is_empty() {
+            return Ok(measured);
+        }
+        let request = BoundsRequest {
+            folder: folder.to_owned(),
+            program: self.program.clone(),
+            own_programs: self.own_program.clone(),
+            only: Some(wanted.clone()),
+        };
+        let explained = explain::bounds(&request, interrupt);
+        let mut measured = Measured::read(folder)?;
+        let unexplained = match explained.map_err(anyhow::Error::downcast::<LabError>) {
+            Ok(explained) => explained
+                .into_iter()
+                .filter_map(|(bound, found)| Some((bound, found.err()?.to_string())))
+                .collect(),
+            Err(Ok(LabError::Incomplete { what })) => {
+                let each = wanted.into_iter();
+                each.map(|bound| (bound, what.clone())).collect::<Vec<_>>()
+            }
+            Err(Ok(error)) => return Err(error.into()),
+            Err(Err(error)) => return Err(error),
+        };
+        for (bound, why) in unexplained {
+            measured.note_unexplained(bound, why);
+        }
+        Ok(measured)
     }
 
     /// Returns the names of the kernels. Those of a baseline may be of images that this host does not have.
@@ -218,6 +272,7 @@ impl Check {
         }
         for change in &checked.changes {
             line(change_line(change))?;
+            cause_lines(change).into_iter().try_for_each(line)?;
         }
         line(format!(
             "{} bounds are unchanged, {} are not.",
@@ -238,6 +293,16 @@ impl Check {
         line(format!(
             "  To accept: `rtorb lab kernel check --baseline {file} --update` with the same options, and commit the file."
         ))
+    }
+}
+
+fn warn_without_functions(measured: &Measured) {
+    let unexplained = measured.without_functions().len();
+    if unexplained > 0 {
+        warn(format!(
+            "{unexplained} bounds of your own programs have no explanation: a check cannot name the functions of a longer one. \
+             `rtorb lab kernel run`, without `--explain none`, says why"
+        ));
     }
 }
 
@@ -288,6 +353,21 @@ fn change_line(change: &Change) -> String {
     )
 }
 
+/// Formats `function compute_setpoint: was 0, is 120004`, one line for each function that grew; or why none can be named.
+fn cause_lines(change: &Change) -> Vec<String> {
+    let lines: Vec<String> = match &change.cause {
+        None => Vec::new(),
+        Some(Cause::Functions(grown)) if grown.is_empty() => vec![SLEPT.to_owned()],
+        Some(Cause::Functions(grown)) => grown
+            .iter()
+            .map(|Growth { function, was, is }| format!("function {function}: was {was}, is {is}"))
+            .collect(),
+        Some(Cause::Unknown(why)) => vec![format!("no function can be named: {why}")],
+    };
+    let indented = lines.iter().map(|line| format!("{:>10}{line}", ""));
+    indented.collect()
+}
+
 fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').trim().parse::<f64>() {
         Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
@@ -295,5 +375,7 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
+const SLEPT: &str =
+    "no function takes more instructions than in the baseline: the CPU slept longer";
 /// The worst wake-up over four seeds was up to 29 % longer than in another variant of the same program: docs/how-to/kernels.md.
 const TOLERANCE_PERCENT: f64 = 50.0;

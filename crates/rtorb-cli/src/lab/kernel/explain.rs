@@ -5,11 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use rtorb_kernels::explain::{self, ExplanationRequest};
+use rtorb_kernels::explain::{self, BoundsRequest, ExplainedBound, ExplanationRequest};
 use rtorb_kernels::initramfs::OwnFile;
 use rtorb_lab::LabError;
 use rtorb_lab::experiments;
 use rtorb_lab::processes::interrupt::Interrupt;
+use rtorb_results::distinct;
 use rtorb_results::explanation::{Explanation, Sample};
 use rtorb_results::table::Table;
 
@@ -17,7 +18,7 @@ use crate::executable;
 use crate::exit_status::FAILED;
 use crate::output::{columns, indented, line, note, print_json, print_table, warn};
 
-/// Show in which functions of the kernel a sample of a campaign spent its time.
+/// Show in which functions a sample of a campaign spent its time.
 ///
 /// The command repeats the sample's boot with an instruction trace. The trace does not change the boot: the guest must print
 /// the same bytes again. The slowest sample of each system is explained: tables are printed, and a flame graph is written to
@@ -39,6 +40,9 @@ pub(super) struct Explain {
     /// Only samples of this service of os/services.
     #[arg(long, value_name = "NAME")]
     service: Option<String>,
+    /// Only samples of this series of your own program.
+    #[arg(long, value_name = "NAME")]
+    series: Option<String>,
     /// Sample to explain: the slowest one, or a typical one if the experiment marks it.
     #[arg(long, value_name = "WHICH", default_value = "worst")]
     sample: SampleChoice,
@@ -62,7 +66,11 @@ enum SampleChoice {
 impl Explain {
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
         let interrupt = Interrupt::on_signals().context("cannot listen to signals")?;
-        let labels = [("load", &self.load), ("service", &self.service)];
+        let labels = [
+            ("load", &self.load),
+            ("service", &self.service),
+            ("series", &self.series),
+        ];
         let labels = labels.into_iter().filter_map(|(name, value)| {
             let value = value.clone()?;
             Some((name.to_owned(), value))
@@ -143,10 +151,60 @@ pub(super) fn worst_of_each(
     }
 }
 
+/// Explains bounds of the user's own programs, and rewrites the report, which shows the samples. Returns for each bound why it is
+/// not explained, if it is not.
+pub(super) fn bounds(
+    request: &BoundsRequest,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Vec<ExplainedBound>> {
+    let mut note = |text: &str| note!("{text}");
+    let explained = explain::explain_bounds(request, &executable::own()?, interrupt, &mut note)?;
+    if explained.iter().any(|(_, found)| found.is_ok()) {
+        rtorb_report::write(&request.folder, &experiments::names())
+            .context("cannot write the report")?;
+    }
+    Ok(explained)
+}
+
+/// Explains all bounds of the user's own programs. It is no error if some cannot be explained, or after an interrupt.
+pub(super) fn all_bounds(
+    request: &BoundsRequest,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Vec<Explanation>> {
+    let explained = match bounds(request, interrupt) {
+        Err(error) => match error.downcast() {
+            Ok(LabError::Interrupted) => return Ok(Vec::new()),
+            Ok(LabError::Incomplete { what }) => {
+                note!("{}", unexplained(&what));
+                return Ok(Vec::new());
+            }
+            Ok(error) => return Err(error.into()),
+            Err(error) => return Err(error),
+        },
+        Ok(explained) => explained,
+    };
+    let reasons = explained
+        .iter()
+        .filter_map(|(_, found)| found.as_ref().err());
+    for reason in distinct(reasons.map(LabError::to_string)) {
+        note!("{}", unexplained(&reason));
+    }
+    let explained = explained.into_iter().filter_map(|(_, found)| found.ok());
+    Ok(explained.collect())
+}
+
+fn unexplained(why: &str) -> String {
+    format!("a check against these bounds cannot name functions: {why}")
+}
+
 /// Formats one sentence: the sample, and what dominates it.
 pub(super) fn brief(explanation: &Explanation) -> String {
+    let experiment = match explanation.experiment.as_str() {
+        WAKEUP => String::new(),
+        other => format!(", {other}"),
+    };
     format!(
-        "{}, load {}, {}: {}.",
+        "{}{experiment}, load {}, {}: {}.",
         explanation.system,
         explanation.load,
         explanation.shown_value(),
@@ -191,4 +249,4 @@ fn table(explanation: &Explanation) -> Table {
 }
 
 const ROWS: usize = 20;
-const WAKEUP: &str = "os/wakeup";
+pub(super) const WAKEUP: &str = "os/wakeup";

@@ -9,8 +9,11 @@ use anyhow::Context as _;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use rtorb_kernels::campaign::{self, Absent, Finished, Request, Selection, Standing, Watch};
+use rtorb_kernels::campaign::{
+    self, Absent, Finished, Identity, Request, Selection, Standing, Watch,
+};
 use rtorb_kernels::catalogue;
+use rtorb_kernels::explain::BoundsRequest;
 use rtorb_kernels::initramfs::OwnFile;
 use rtorb_kernels::machine::Machine;
 use rtorb_lab::LabError;
@@ -78,8 +81,8 @@ pub(super) struct RunCampaign {
     /// Folder of the campaign.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Samples to explain: the slowest os/wakeup of each system, which takes one more boot for each and one for a kernel's
-    /// symbols; or none.
+    /// Samples to explain: the slowest os/wakeup of each system and the bounds of your own programs, which takes one more boot
+    /// for each and one for a kernel's symbols; or none.
     #[arg(long, value_name = "WHICH", default_value = "worst")]
     explain: ExplainChoice,
     /// Print the campaign and its results as one JSON object instead of tables.
@@ -128,12 +131,7 @@ impl RunCampaign {
         let has_linux = systems.iter().any(|system| system.kernel.board.is_none());
         // A sample that does not repeat cannot be explained, and guests of boards mark none.
         let explanations = if is_good && has_linux && self.explain == ExplainChoice::Worst {
-            explain::worst_of_each(
-                &self.out,
-                self.program.as_deref(),
-                &self.own_program,
-                &interrupt,
-            )?
+            self.explain(&record.identity, &interrupt)?
         } else {
             Vec::new()
         };
@@ -156,6 +154,35 @@ impl RunCampaign {
 }
 
 impl RunCampaign {
+    /// Explains the slowest wake-up of each system, and each bound of the user's own programs.
+    fn explain(
+        &self,
+        identity: &Identity,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<Vec<Explanation>> {
+        let mut explanations = Vec::new();
+        if identity
+            .experiments
+            .iter()
+            .any(|name| name == explain::WAKEUP)
+        {
+            explanations.extend(explain::worst_of_each(
+                &self.out,
+                self.program.as_deref(),
+                &self.own_program,
+                interrupt,
+            )?);
+        }
+        let bounds = BoundsRequest {
+            folder: self.out.clone(),
+            program: self.program.clone(),
+            own_programs: self.own_program.clone(),
+            only: None,
+        };
+        explanations.extend(explain::all_bounds(&bounds, interrupt)?);
+        Ok(explanations)
+    }
+
     fn selection(&self) -> Selection {
         Selection {
             experiments: self.experiments(),
