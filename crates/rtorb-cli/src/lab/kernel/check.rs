@@ -306,13 +306,13 @@ fn warn_without_functions(measured: &Measured) {
     }
 }
 
-/// Returns the command that explains the first worse bound whose samples are marked. Samples of a user's own program are not
-/// marked.
+/// Returns the command that explains the first worse bound of the laboratory's own experiments. Those of a user's own program are
+/// explained already.
 fn how_to_explain(checked: &Checked, kept: Option<&Path>) -> Option<String> {
-    let is_marked = |change: &&Change| {
+    let is_ours = |change: &&Change| {
         change.sort == Sort::Worse && !change.experiment.starts_with(own_program::PREFIX)
     };
-    let change = checked.changes.iter().find(is_marked)?;
+    let change = checked.changes.iter().find(is_ours)?;
     let of = format!(
         "--system {} --experiment {}",
         change.system, change.experiment
@@ -379,3 +379,47 @@ const SLEPT: &str =
     "no function takes more instructions than in the baseline: the CPU slept longer";
 /// The worst wake-up over four seeds was up to 29 % longer than in another variant of the same program: docs/how-to/kernels.md.
 const TOLERANCE_PERCENT: f64 = 50.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn below_a_worse_bound_stand_its_functions_or_why_none_is_named() {
+        let change = |cause| Change {
+            sort: Sort::Worse,
+            system: "6.12-rt-lazy".to_owned(),
+            experiment: "program/loop".to_owned(),
+            series: "load=none".to_owned(),
+            was: Some(6_259),
+            is: Some(126_941),
+            seed: Some(4),
+            cause,
+        };
+        let grown = |function: &str, was, is| Growth {
+            function: function.to_owned(),
+            was,
+            is,
+        };
+        let lines = |cause| {
+            let lines = cause_lines(&change(cause));
+            let within = lines.iter().map(|line| line.trim_start().to_owned());
+            within.collect::<Vec<_>>()
+        };
+        let both = vec![grown("step", 0, 120_006), grown("log", 5, 90_000)];
+        assert_eq!(
+            lines(Some(Cause::Functions(both))),
+            [
+                "function step: was 0, is 120006",
+                "function log: was 5, is 90000"
+            ]
+        );
+        let unknown = Cause::Unknown("it is stripped".to_owned());
+        assert_eq!(
+            lines(Some(unknown)),
+            ["no function can be named: it is stripped"]
+        );
+        assert_eq!(lines(Some(Cause::Functions(Vec::new()))), [SLEPT]);
+        assert!(lines(None).is_empty());
+    }
+}
