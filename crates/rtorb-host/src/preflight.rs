@@ -103,13 +103,20 @@ impl Topic {
 /// Every finding about a host, the gravest first, and those of a topic together.
 #[must_use]
 pub fn findings(host: &Host) -> Vec<Finding> {
-    let mut findings = kernel::findings(host);
-    findings.extend(permissions::findings(host));
-    findings.extend(memory::findings(host));
-    findings.extend(cpus::findings(host));
-    findings.extend(clocks::findings(host));
-    findings.extend(interference::findings(host));
-    findings.extend(network::findings(host));
+    let topics = [
+        (Topic::Kernel, kernel::findings(host)),
+        (Topic::Permissions, permissions::findings(host)),
+        (Topic::Memory, memory::findings(host)),
+        (Topic::Cpus, cpus::findings(host)),
+        (Topic::Clocks, clocks::findings(host)),
+        (Topic::Interference, interference::findings(host)),
+        (Topic::Network, network::findings(host)),
+    ];
+    let findings = topics.into_iter().flat_map(|(topic, found)| {
+        let found = found.into_iter();
+        found.map(move |finding| Finding { topic, ..finding })
+    });
+    let mut findings: Vec<Finding> = findings.collect();
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.topic));
     findings
 }
@@ -126,11 +133,14 @@ pub fn is_fit(findings: &[Finding]) -> bool {
 #[derive(Clone, Copy, Debug)]
 struct Subject {
     id: &'static str,
-    topic: Topic,
     why: &'static str,
 }
 
 impl Subject {
+    const fn new(id: &'static str, why: &'static str) -> Self {
+        Self { id, why }
+    }
+
     fn good(self, what: impl Into<String>) -> Finding {
         self.finding(Severity::Good, what.into(), "")
     }
@@ -151,7 +161,8 @@ impl Subject {
     fn finding(self, severity: Severity, what: String, how: impl Into<String>) -> Finding {
         Finding {
             id: self.id.to_owned(),
-            topic: self.topic,
+            // `findings` knows it.
+            topic: Topic::default(),
             severity,
             what,
             why: self.why.to_owned(),

@@ -1,6 +1,6 @@
 //! Clocks and timers.
 
-use super::{Finding, Subject, Topic};
+use super::{Finding, Subject};
 use crate::description::Host;
 
 pub(super) fn findings(host: &Host) -> Vec<Finding> {
@@ -10,11 +10,10 @@ pub(super) fn findings(host: &Host) -> Vec<Finding> {
 }
 
 fn clock(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "clock",
-        topic: Topic::Clocks,
-        why: "a slow clock source makes every timestamp and timer a system call or an exit to the hypervisor",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "clock",
+        "a slow clock source makes every timestamp and timer a system call or an exit to the hypervisor",
+    );
     let Some(name) = host.clock_source.as_deref() else {
         return SUBJECT.unknown(
             "the clock source is not visible",
@@ -37,11 +36,10 @@ fn clock(host: &Host) -> Finding {
 }
 
 fn high_resolution(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "high-resolution-timers",
-        topic: Topic::Clocks,
-        why: "without them a timer waits for the next tick: 1 to 10 ms late",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "high-resolution-timers",
+        "without them a timer waits for the next tick: 1 to 10 ms late",
+    );
     let resolution = host.clock_resolution_ns;
     if resolution <= CLOCK_RESOLUTION_NS_MAX {
         return SUBJECT.good(format!("timers are exact to {resolution} ns"));
@@ -53,11 +51,10 @@ fn high_resolution(host: &Host) -> Finding {
 }
 
 fn timer_migration(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "timer-migration",
-        topic: Topic::Clocks,
-        why: "a timer that an idle CPU sets is moved to a busy one: it comes later, and disturbs who works there",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "timer-migration",
+        "a timer that an idle CPU sets is moved to a busy one: it comes later, and disturbs who works there",
+    );
     match host.kernel_options.timer_migration {
         Some(true) if host.cpus_online > 1 => SUBJECT.advice(
             "timers may be moved to other CPUs",
@@ -73,11 +70,10 @@ fn timer_migration(host: &Host) -> Finding {
 
 /// Only x86 has a counter that the kernel may come to distrust.
 fn tsc(host: &Host) -> Option<Finding> {
-    const SUBJECT: Subject = Subject {
-        id: "tsc",
-        topic: Topic::Clocks,
-        why: "a CPU's counter that stops, or differs from CPU to CPU, makes time jump; without it clocks are slow",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "tsc",
+        "a CPU's counter that stops, or differs from CPU to CPU, makes time jump; without it clocks are slow",
+    );
     Some(if host.tsc_trusted? {
         SUBJECT.good("the kernel trusts the CPU's counter (tsc)")
     } else {

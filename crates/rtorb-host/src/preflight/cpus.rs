@@ -1,6 +1,6 @@
 //! Who uses the CPUs, how fast they are, and how deep they sleep.
 
-use super::{Finding, Subject, Topic};
+use super::{Finding, Subject};
 use crate::description::Host;
 use crate::system::cpu_list;
 
@@ -19,11 +19,10 @@ pub(super) fn findings(host: &Host) -> Vec<Finding> {
 }
 
 fn isolation(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "isolation",
-        topic: Topic::Cpus,
-        why: "a CPU that others use too runs their interrupts and kernel work between ours",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "isolation",
+        "a CPU that others use too runs their interrupts and kernel work between ours",
+    );
     let isolated = cpu_list(&host.cpus_isolated);
     if host.cpu_measured.is_some_and(|cpu| isolated.contains(&cpu)) {
         return SUBJECT.good(format!("isolated CPUs: {}", host.cpus_isolated));
@@ -52,12 +51,11 @@ fn isolation(host: &Host) -> Finding {
 }
 
 fn quota(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "cpu-quota",
-        topic: Topic::Cpus,
-        why: "a control group that has used up its quota stands still until its next period begins; only threads with a real-time \
+    const SUBJECT: Subject = Subject::new(
+        "cpu-quota",
+        "a control group that has used up its quota stands still until its next period begins; only threads with a real-time \
               policy go on",
-    };
+    );
     let Some(quota) = &host.cpu_quota else {
         if host.cpu_groups_visible {
             return SUBJECT.good("no CPU quota limits this process");
@@ -96,11 +94,10 @@ fn quota(host: &Host) -> Finding {
 }
 
 fn nohz(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "nohz",
-        topic: Topic::Cpus,
-        why: "the tick interrupts each busy CPU 100 to 1000 times a second, for some microseconds",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "nohz",
+        "the tick interrupts each busy CPU 100 to 1000 times a second, for some microseconds",
+    );
     if includes_measured(host, &host.cpus_nohz_full) {
         return SUBJECT.good(format!(
             "CPUs without tick while one thread runs: {}",
@@ -115,11 +112,10 @@ fn nohz(host: &Host) -> Finding {
 }
 
 fn rcu_callbacks(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "rcu-callbacks",
-        topic: Topic::Cpus,
-        why: "the kernel frees memory later, in batches, on the CPU that let go of it: between the steps of a call",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "rcu-callbacks",
+        "the kernel frees memory later, in batches, on the CPU that let go of it: between the steps of a call",
+    );
     // Without a tick a CPU leaves them to others too.
     let list = host.cpus_rcu_nocbs.as_deref();
     let elsewhere = includes_measured(host, &host.cpus_nohz_full)
@@ -138,11 +134,10 @@ fn rcu_callbacks(host: &Host) -> Finding {
 }
 
 fn governor(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "governor",
-        topic: Topic::Cpus,
-        why: "a CPU that changes its frequency needs time to come back to speed when work arrives",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "governor",
+        "a CPU that changes its frequency needs time to come back to speed when work arrives",
+    );
     match host.governor.as_deref() {
         Some("performance") => SUBJECT.good("the frequency governor is performance"),
         Some(other) => SUBJECT.advice(
@@ -157,11 +152,10 @@ fn governor(host: &Host) -> Finding {
 }
 
 fn boost(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "boost",
-        topic: Topic::Cpus,
-        why: "how fast a boosted CPU is depends on its heat and on what the other cores do: a deadline must hold without",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "boost",
+        "how fast a boosted CPU is depends on its heat and on what the other cores do: a deadline must hold without",
+    );
     match host.boost {
         Some(false) => SUBJECT.good("CPUs run no faster than they always can"),
         Some(true) => SUBJECT.advice(
@@ -177,11 +171,10 @@ fn boost(host: &Host) -> Finding {
 }
 
 fn idle_states(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "idle-states",
-        topic: Topic::Cpus,
-        why: "work that comes to a sleeping CPU waits until it is awake, and its caches are cold",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "idle-states",
+        "work that comes to a sleeping CPU waits until it is awake, and its caches are cold",
+    );
     const HOW: &str = "hold /dev/cpu_dma_latency open with a 0 in it as long as deadlines count, as the laboratory does \
                        while it measures; or boot with processor.max_cstate=1 (x86) or cpuidle.off=1";
     let idling = &host.idling;
@@ -213,11 +206,10 @@ fn idle_states(host: &Host) -> Finding {
 }
 
 fn dma_latency(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "cpu-dma-latency",
-        topic: Topic::Cpus,
-        why: "only who may open /dev/cpu_dma_latency can keep CPUs from deep sleep for as long as it runs",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "cpu-dma-latency",
+        "only who may open /dev/cpu_dma_latency can keep CPUs from deep sleep for as long as it runs",
+    );
     match &host.cpu_dma_latency_refused {
         None if host.cpu_dma_latency_held => {
             SUBJECT.good("/dev/cpu_dma_latency is held at 0 while it is measured")
@@ -232,11 +224,10 @@ fn dma_latency(host: &Host) -> Finding {
 }
 
 fn smt(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "smt",
-        topic: Topic::Cpus,
-        why: "two CPUs that share a core slow each other down unpredictably",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "smt",
+        "two CPUs that share a core slow each other down unpredictably",
+    );
     match host.smt_active {
         Some(false) => SUBJECT.good("no two CPUs share a core, as far as the kernel sees"),
         Some(true) => SUBJECT.advice(

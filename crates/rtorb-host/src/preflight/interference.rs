@@ -1,6 +1,6 @@
 //! Who takes time from a program without being asked: devices, the hypervisor, the firmware.
 
-use super::{Finding, Subject, Topic};
+use super::{Finding, Subject};
 use crate::description::Host;
 
 pub(super) fn findings(host: &Host) -> Vec<Finding> {
@@ -15,11 +15,10 @@ pub(super) fn findings(host: &Host) -> Vec<Finding> {
 }
 
 fn irq_affinity(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "irq-affinity",
-        topic: Topic::Interference,
-        why: "each interrupt of a device takes its CPU for some microseconds, whoever runs there",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "irq-affinity",
+        "each interrupt of a device takes its CPU for some microseconds, whoever runs there",
+    );
     let interrupts = &host.interrupts;
     let (Some(devices), Some(allowed), Some(cpu)) =
         (interrupts.devices, interrupts.allowed, host.cpu_measured)
@@ -57,11 +56,10 @@ fn irq_affinity(host: &Host) -> Finding {
 }
 
 fn shared_interrupts(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "shared-interrupts",
-        topic: Topic::Interference,
-        why: "an interrupt of one device runs the handlers of all devices on its line, and its threads have one CPU and priority",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "shared-interrupts",
+        "an interrupt of one device runs the handlers of all devices on its line, and its threads have one CPU and priority",
+    );
     match host.interrupts.shared.as_deref() {
         Some([]) => SUBJECT.good("no devices share an interrupt line"),
         Some(lines) => SUBJECT.advice(
@@ -77,11 +75,10 @@ fn shared_interrupts(host: &Host) -> Finding {
 }
 
 fn irqbalance(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "irqbalance",
-        topic: Topic::Interference,
-        why: "irqbalance moves interrupts to CPUs that seem idle, such as those kept for real-time work",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "irqbalance",
+        "irqbalance moves interrupts to CPUs that seem idle, such as those kept for real-time work",
+    );
     match host.interrupts.balanced {
         Some(false) => SUBJECT.good("irqbalance does not run"),
         Some(true) => SUBJECT.advice(
@@ -96,11 +93,10 @@ fn irqbalance(host: &Host) -> Finding {
 }
 
 fn virtualisation(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "virtualisation",
-        topic: Topic::Interference,
-        why: "the hypervisor takes the CPU away without telling: no setting inside bounds that",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "virtualisation",
+        "the hypervisor takes the CPU away without telling: no setting inside bounds that",
+    );
     if !is_virtual(host) {
         return SUBJECT.good("no hypervisor is seen");
     }
@@ -112,11 +108,10 @@ fn virtualisation(host: &Host) -> Finding {
 }
 
 fn steal(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "steal",
-        topic: Topic::Interference,
-        why: "while the hypervisor gives the CPU to others, nothing here runs, and every deadline passes",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "steal",
+        "while the hypervisor gives the CPU to others, nothing here runs, and every deadline passes",
+    );
     let stolen = &host.stolen;
     let (Some(boot), Some(watched)) = (stolen.since_boot_ppm, stolen.watched_ppm) else {
         return SUBJECT.unknown(
@@ -141,11 +136,10 @@ fn steal(host: &Host) -> Finding {
 }
 
 fn smi(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "smi",
-        topic: Topic::Interference,
-        why: "the firmware stops all CPUs for its own work (SMI), up to milliseconds, and no kernel can prevent it",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "smi",
+        "the firmware stops all CPUs for its own work (SMI), up to milliseconds, and no kernel can prevent it",
+    );
     let stolen = &host.stolen;
     if let (Some(boot), Some(watched)) = (stolen.smi_since_boot, stolen.smi_watched) {
         let what = format!(

@@ -1,6 +1,6 @@
 //! How the kernel preempts and schedules.
 
-use super::{Finding, Subject, Topic};
+use super::{Finding, Subject};
 use crate::description::Host;
 
 pub(super) fn findings(host: &Host) -> Vec<Finding> {
@@ -14,12 +14,11 @@ pub(super) fn findings(host: &Host) -> Vec<Finding> {
 }
 
 fn preempt_rt(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "preempt-rt",
-        topic: Topic::Kernel,
-        why: "without PREEMPT_RT the kernel finishes interrupt work and its own locks before an urgent thread runs: \
+    const SUBJECT: Subject = Subject::new(
+        "preempt-rt",
+        "without PREEMPT_RT the kernel finishes interrupt work and its own locks before an urgent thread runs: \
               mostly microseconds, now and then milliseconds",
-    };
+    );
     if host.preempt_rt {
         return SUBJECT.good("the kernel is PREEMPT_RT");
     }
@@ -31,11 +30,10 @@ fn preempt_rt(host: &Host) -> Finding {
 }
 
 fn throttling(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "rt-throttling",
-        topic: Topic::Kernel,
-        why: "when real-time tasks have used their share of a period, the kernel stops them until the next",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "rt-throttling",
+        "when real-time tasks have used their share of a period, the kernel stops them until the next",
+    );
     let (Some(runtime), Some(period)) = (host.rt_runtime_us, host.rt_period_us) else {
         return SUBJECT.unknown(
             "the share of real-time tasks is not visible",
@@ -86,11 +84,10 @@ fn has_fair_server(release: &str) -> bool {
 }
 
 fn interrupt_threads(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "interrupt-threads",
-        topic: Topic::Kernel,
-        why: "an interrupt handler that is no thread runs before every thread, however urgent, and for as long as it likes",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "interrupt-threads",
+        "an interrupt handler that is no thread runs before every thread, however urgent, and for as long as it likes",
+    );
     match host.kernel_options.interrupt_threads {
         Some(true) => SUBJECT.good("interrupt handlers run in threads, which have priorities"),
         Some(false) => SUBJECT.advice(
@@ -106,12 +103,11 @@ fn interrupt_threads(host: &Host) -> Finding {
 }
 
 fn kernel_threads(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "kernel-threads",
-        topic: Topic::Kernel,
-        why: "a program's threads above those of the kernel keep its devices waiting, those below wait for them: choose \
+    const SUBJECT: Subject = Subject::new(
+        "kernel-threads",
+        "a program's threads above those of the kernel keep its devices waiting, those below wait for them: choose \
               which",
-    };
+    );
     let Some(threads) = &host.kernel_threads else {
         return SUBJECT.unknown(
             "the priorities of kernel threads are not visible",
@@ -132,11 +128,10 @@ fn kernel_threads(host: &Host) -> Finding {
 }
 
 fn debugging(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "kernel-debugging",
-        topic: Topic::Kernel,
-        why: "options for finding defects check every lock or memory access: the kernel takes several times as long",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "kernel-debugging",
+        "options for finding defects check every lock or memory access: the kernel takes several times as long",
+    );
     let options = &host.kernel_options;
     if !options.configuration_visible {
         return SUBJECT.unknown(

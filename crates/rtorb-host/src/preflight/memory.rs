@@ -1,6 +1,6 @@
 //! Memory that stays where it is.
 
-use super::{Finding, Subject, Topic};
+use super::{Finding, Subject};
 use crate::description::Host;
 
 pub(super) fn findings(host: &Host) -> Vec<Finding> {
@@ -8,11 +8,10 @@ pub(super) fn findings(host: &Host) -> Vec<Finding> {
 }
 
 fn swap(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "swap",
-        topic: Topic::Memory,
-        why: "memory that is not locked may be on the disk when a call needs it",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "swap",
+        "memory that is not locked may be on the disk when a call needs it",
+    );
     let moves = &host.memory_moves;
     match moves.swap_bytes {
         Some(0) => SUBJECT.good("there is no swap"),
@@ -38,11 +37,10 @@ fn swap(host: &Host) -> Finding {
 }
 
 fn huge_pages(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "huge-pages",
-        topic: Topic::Memory,
-        why: "the kernel stops a program while it makes huge pages of its small ones, at a time of its own choice",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "huge-pages",
+        "the kernel stops a program while it makes huge pages of its small ones, at a time of its own choice",
+    );
     match host.memory_moves.huge_pages.as_deref() {
         Some("always") => SUBJECT.advice(
             "transparent huge pages: always",

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finding, Subject, Topic};
+use super::{Finding, Subject};
 use crate::description::{Host, Interface};
 use crate::system::cpu_list;
 
@@ -20,11 +20,10 @@ pub(super) fn findings(host: &Host) -> Vec<Finding> {
 }
 
 fn interfaces(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "network-interfaces",
-        topic: Topic::Network,
-        why: "calls to other hosts wait in the queues of a network interface, on both hosts",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "network-interfaces",
+        "calls to other hosts wait in the queues of a network interface, on both hosts",
+    );
     let Some(interfaces) = &host.network.interfaces else {
         return SUBJECT.unknown(
             "which network interfaces the host has is not visible",
@@ -47,12 +46,11 @@ fn interfaces(host: &Host) -> Finding {
 
 /// Interfaces without a device have nothing to poll.
 fn busy_polling(host: &Host) -> Option<Finding> {
-    const SUBJECT: Subject = Subject {
-        id: "busy-polling",
-        topic: Topic::Network,
-        why: "a thread that looks for its packet itself needs neither interrupt nor wake-up, and keeps its CPU busy as \
+    const SUBJECT: Subject = Subject::new(
+        "busy-polling",
+        "a thread that looks for its packet itself needs neither interrupt nor wake-up, and keeps its CPU busy as \
               long as it looks",
-    };
+    );
     of_devices(host).next()?;
     let network = &host.network;
     let (Some(poll), Some(read)) = (network.busy_poll_us, network.busy_read_us) else {

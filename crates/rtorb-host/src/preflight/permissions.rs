@@ -1,6 +1,6 @@
 //! What this process may do.
 
-use super::{Finding, Subject, Topic};
+use super::{Finding, Subject};
 use crate::description::Host;
 use crate::system::FIFO_PRIORITY;
 use rtorb_os::CpuGroup;
@@ -18,11 +18,10 @@ pub(super) fn findings(host: &Host) -> Vec<Finding> {
 }
 
 fn fifo(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "fifo",
-        topic: Topic::Permissions,
-        why: "a call keeps its priority only if its threads are scheduled by priority",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "fifo",
+        "a call keeps its priority only if its threads are scheduled by priority",
+    );
     if host.fifo_granted {
         return SUBJECT.good("SCHED_FIFO is granted");
     }
@@ -60,12 +59,11 @@ fn cause_in_group(host: &Host) -> Option<(String, String)> {
 }
 
 fn groups(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "rt-groups",
-        topic: Topic::Permissions,
-        why: "a kernel with CONFIG_RT_GROUP_SCHED gives real-time time to control groups, and a new group has none: \
+    const SUBJECT: Subject = Subject::new(
+        "rt-groups",
+        "a kernel with CONFIG_RT_GROUP_SCHED gives real-time time to control groups, and a new group has none: \
               SCHED_FIFO is refused in it whatever the limits allow",
-    };
+    );
     if let Some((cause, remedy)) = cause_in_group(host) {
         return if host.fifo_granted {
             SUBJECT.advice(
@@ -97,11 +95,10 @@ fn groups(host: &Host) -> Finding {
 }
 
 fn rtprio(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "rtprio",
-        topic: Topic::Permissions,
-        why: "a thread that asks for a priority above the limit is refused, and with it the priority of its calls",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "rtprio",
+        "a thread that asks for a priority above the limit is refused, and with it the priority of its calls",
+    );
     if holds(host, "CAP_SYS_NICE") {
         return SUBJECT.good("every real-time priority may be asked for (CAP_SYS_NICE)");
     }
@@ -118,11 +115,10 @@ fn rtprio(host: &Host) -> Finding {
 }
 
 fn rttime(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "rttime",
-        topic: Topic::Permissions,
-        why: "a real-time thread that does not block for so long is ended by a signal (RLIMIT_RTTIME)",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "rttime",
+        "a real-time thread that does not block for so long is ended by a signal (RLIMIT_RTTIME)",
+    );
     match host.rttime_limit_us {
         None => SUBJECT.good("a real-time thread may run as long as it needs"),
         Some(limit) => SUBJECT.advice(
@@ -133,11 +129,10 @@ fn rttime(host: &Host) -> Finding {
 }
 
 fn memory_lock(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "memory-lock",
-        topic: Topic::Permissions,
-        why: "a page fault inside a call takes as long as the disk does",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "memory-lock",
+        "a page fault inside a call takes as long as the disk does",
+    );
     let enough = host
         .memory_lock_bytes
         .is_none_or(|bytes| bytes >= MEMORY_LOCK_BYTES_MIN);
@@ -155,12 +150,11 @@ fn memory_lock(host: &Host) -> Finding {
 }
 
 fn capabilities(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "capabilities",
-        topic: Topic::Permissions,
-        why: "packets of urgent calls go first in this host's queues only as far as SO_PRIORITY may be set: up to 6 for \
+    const SUBJECT: Subject = Subject::new(
+        "capabilities",
+        "packets of urgent calls go first in this host's queues only as far as SO_PRIORITY may be set: up to 6 for \
               everybody, above with CAP_NET_ADMIN",
-    };
+    );
     let Some(held) = &host.capabilities else {
         return SUBJECT.unknown(
             "the capabilities of this process are not visible",
@@ -183,11 +177,10 @@ fn capabilities(host: &Host) -> Finding {
 }
 
 fn open_files(host: &Host) -> Finding {
-    const SUBJECT: Subject = Subject {
-        id: "open-files",
-        topic: Topic::Permissions,
-        why: "each connection of a server is an open file: beyond the limit new clients are turned away",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "open-files",
+        "each connection of a server is an open file: beyond the limit new clients are turned away",
+    );
     match host.open_files_limit {
         Some(limit) if limit < OPEN_FILES_MIN => SUBJECT.advice(
             format!("only {limit} files and connections can be open"),

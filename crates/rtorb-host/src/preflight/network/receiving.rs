@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finding, Subject, Topic, kept_cpus, listed, of_devices};
+use super::{Finding, Subject, kept_cpus, listed, of_devices};
 use crate::description::{Coalescing, Host, Interface, InterfaceInterrupt};
 use crate::system::cpu_list;
 
@@ -18,11 +18,10 @@ pub(super) fn findings(host: &Host) -> impl Iterator<Item = Finding> {
 }
 
 fn interrupt_coalescing(host: &Host) -> Option<Finding> {
-    const SUBJECT: Subject = Subject {
-        id: "interrupt-coalescing",
-        topic: Topic::Network,
-        why: "a device that waits for more packets before it interrupts delays each packet by that time",
-    };
+    const SUBJECT: Subject = Subject::new(
+        "interrupt-coalescing",
+        "a device that waits for more packets before it interrupts delays each packet by that time",
+    );
     let judge = |name: &str, interface: &Interface| {
         if !host.network.coalescing_visible {
             return SUBJECT.unknown(
@@ -45,12 +44,11 @@ fn interrupt_coalescing(host: &Host) -> Option<Finding> {
 }
 
 fn network_queues(host: &Host) -> Option<Finding> {
-    const SUBJECT: Subject = Subject {
-        id: "network-queues",
-        topic: Topic::Network,
-        why: "where a network device interrupts, the kernel also works through its packets: any host that sends takes time \
+    const SUBJECT: Subject = Subject::new(
+        "network-queues",
+        "where a network device interrupts, the kernel also works through its packets: any host that sends takes time \
               from the threads of that CPU",
-    };
+    );
     let kept = kept_cpus(host);
     let judge = |name: &str, interface: &Interface| {
         let cpus = |interrupt: &InterfaceInterrupt| Some(cpu_list(interrupt.cpus.as_deref()?));
@@ -91,12 +89,11 @@ fn network_queues(host: &Host) -> Option<Finding> {
     SUBJECT.of_interfaces(of_devices(host).map(|(name, interface)| judge(name, interface)))
 }
 
-const NAPI: Subject = Subject {
-    id: "threaded-napi",
-    topic: Topic::Network,
-    why: "without a thread the kernel receives packets before every thread, or under load behind all real-time \
+const NAPI: Subject = Subject::new(
+    "threaded-napi",
+    "without a thread the kernel receives packets before every thread, or under load behind all real-time \
           threads: only a thread has a priority to choose",
-};
+);
 
 fn threaded_napi(host: &Host) -> Option<Finding> {
     NAPI.of_interfaces(
@@ -151,12 +148,11 @@ fn without_napi_threads(host: &Host, name: &str, interface: &Interface) -> Findi
 
 /// Where no handler is a thread, `interrupt-threads` says so for all devices.
 fn network_interrupt_threads(host: &Host) -> Option<Finding> {
-    const SUBJECT: Subject = Subject {
-        id: "network-interrupt-threads",
-        topic: Topic::Network,
-        why: "threads of the ORB above the thread of an interrupt keep packets waiting, those below wait for packets of \
+    const SUBJECT: Subject = Subject::new(
+        "network-interrupt-threads",
+        "threads of the ORB above the thread of an interrupt keep packets waiting, those below wait for packets of \
               others",
-    };
+    );
     let judge = |name: &str, interface: &Interface| {
         let interrupts = interface.interrupts.iter();
         let threads = interrupts.filter_map(|one| Some((one.number, one.thread_priority?)));

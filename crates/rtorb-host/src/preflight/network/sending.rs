@@ -1,15 +1,14 @@
 //! In which order packets leave an interface.
 
-use super::{Finding, Subject, Topic, listed};
+use super::{Finding, Subject, listed};
 use crate::description::{Host, Interface};
 
 pub(super) fn queueing_discipline(host: &Host) -> Option<Finding> {
-    const SUBJECT: Subject = Subject {
-        id: "queueing-discipline",
-        topic: Topic::Network,
-        why: "a packet of an urgent call waits until all earlier packets are sent, unless the interface sends by priority \
+    const SUBJECT: Subject = Subject::new(
+        "queueing-discipline",
+        "a packet of an urgent call waits until all earlier packets are sent, unless the interface sends by priority \
               (SO_PRIORITY, which `enable_network_priority` sets)",
-    };
+    );
     let judge = |name: &str, interface: &Interface| {
         let kinds = &interface.disciplines;
         let all_in = |known: &[&str]| kinds.iter().all(|kind| known.contains(&kind.as_str()));
