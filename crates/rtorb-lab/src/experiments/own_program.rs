@@ -17,7 +17,6 @@ use rtorb_results::cells::Cells;
 
 use crate::experiment::{Experiment, Progress, is_complete};
 use crate::experiments::prelude::*;
-use crate::processes::Launcher;
 use crate::processes::child::{Role, arguments};
 
 /// A program that the user gave a name.
@@ -49,10 +48,7 @@ impl OwnProgram {
         measured: &mut Cells,
     ) -> Result<u64, LabError> {
         context.begin_round(round);
-        let launcher = Launcher {
-            placement: Placement::default(),
-            ..context.launcher.clone()
-        };
+        let launcher = context.launcher.placed(Placement::default());
         let file = self.file();
         let seed = context.seed(round).unwrap_or_default().to_string();
         let role = [ROLE.name, &file.to_string_lossy(), &seed];

@@ -188,9 +188,8 @@ fn start(
 /// Starts processes on that CPU, whose threads take their priorities themselves.
 fn on(context: &Context, cpu: Option<usize>) -> Launcher {
     Launcher {
-        placement: Placement { cpu, fifo: None },
         agents: Vec::new(),
-        ..context.launcher.clone()
+        ..context.launcher.placed(Placement { cpu, fifo: None })
     }
 }
 

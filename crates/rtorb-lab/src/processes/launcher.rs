@@ -27,6 +27,15 @@ pub struct Launcher {
 }
 
 impl Launcher {
+    /// The same, whose processes run at that place.
+    #[must_use]
+    pub fn placed(&self, placement: Placement) -> Self {
+        Self {
+            placement,
+            ..self.clone()
+        }
+    }
+
     /// Starts a child in one of the [`crate::roles`], and waits until it is ready.
     ///
     /// # Errors

@@ -106,10 +106,7 @@ impl Load {
         folder: &Path,
         generator: &Generator,
     ) -> Result<RunningLoad, LabError> {
-        let launcher = Launcher {
-            placement: Placement::default(),
-            ..launcher.clone()
-        };
+        let launcher = launcher.placed(Placement::default());
         let hosts = (0..launcher.agents.len()).map(|number| launcher.at_host(number));
         let hosts: Vec<Launcher> = hosts.collect();
         let mut running = RunningLoad::default();

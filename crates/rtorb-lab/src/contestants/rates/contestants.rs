@@ -137,10 +137,7 @@ impl RateContestant {
                 (Orb::OmniOrb, server, clients.to_vec())
             }
         };
-        let there = Launcher {
-            placement: entrant.server,
-            ..launcher.clone()
-        };
+        let there = launcher.placed(entrant.server);
         let name = format!("{entrant} server");
         let server = match orb {
             Orb::Rtorb => start_server(&there, entrant.transport, &name, &server),

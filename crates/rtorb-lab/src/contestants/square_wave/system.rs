@@ -302,10 +302,7 @@ fn start_screen(
         .chain(peers.map(|peer| peer.to_string()));
     let words: Vec<String> = words.collect();
     // The kernel stamps what arrives: the process may run late, and must not take the supplier's CPU.
-    let launcher = Launcher {
-        placement: Placement::default(),
-        ..context.launcher.clone()
-    };
+    let launcher = context.launcher.placed(Placement::default());
     let (screen, ports) = Screen::of(launcher.start("oscilloscope", &words)?)?;
     Ok((Some(screen), ports.into_iter()))
 }

@@ -150,10 +150,7 @@ impl Perf {
         options: &[&str],
     ) -> Result<Self, LabError> {
         // It shall not take the CPU from whom it looks at.
-        let launcher = Launcher {
-            placement: Placement::default(),
-            ..launcher.clone()
-        };
+        let launcher = launcher.placed(Placement::default());
         let output = folder.join(format!("perf-{}-{process}", options[0]));
         let (file, id) = (output.display().to_string(), process.to_string());
         // It tells every command on standard error too.

@@ -69,10 +69,7 @@ impl Cyclictest {
     /// What it said went wrong, or the interrupt.
     pub(super) fn run(&self, launcher: &Launcher, samples: usize) -> Result<Run, LabError> {
         // It gives its measuring thread priority and CPU itself; the one that prints shall have neither.
-        let launcher = Launcher {
-            placement: Placement::default(),
-            ..launcher.clone()
-        };
+        let launcher = launcher.placed(Placement::default());
         let arguments = self.arguments(samples);
         let role: Vec<&str> = ["tool", PROGRAM]
             .into_iter()
