@@ -138,7 +138,7 @@ fn an_agent_that_is_not_there_or_is_none_is_told_of() {
     });
     let error = refused(&address);
     assert!(error.contains("does not speak as an agent"), "{error}");
-    assert_eq!(answer.join().unwrap(), "rtorb-agent 2 hello\n");
+    assert_eq!(answer.join().unwrap(), "rtorb-agent 3 hello\n");
     // The listener is gone.
     let error = refused(&address);
     let command = ["rtorb lab agent --listen", "--insecure", "--tls-ca"];
@@ -151,16 +151,16 @@ fn an_agent_that_is_not_there_or_is_none_is_told_of() {
 fn another_version_and_a_second_laboratory_are_refused() {
     let agent = Agent::start(&[], "127.0.0.1:0");
     let (_, answer) = agent.say("rtorb-agent 9 hello");
-    assert!(answer.starts_with("rtorb-agent 2 error "), "{answer}");
+    assert!(answer.starts_with("rtorb-agent 3 error "), "{answer}");
     assert!(answer.contains("version 9"), "{answer}");
-    let (first, answer) = agent.say("rtorb-agent 2 hello");
-    assert!(answer.starts_with("rtorb-agent 2 welcome {"), "{answer}");
+    let (first, answer) = agent.say("rtorb-agent 3 hello");
+    assert!(answer.starts_with("rtorb-agent 3 welcome {"), "{answer}");
     let error = refused(&agent.address);
     assert!(error.contains("serves the laboratory"), "{error}");
     drop(first);
     // When the first has gone, the next is served.
     let served = || {
-        let (_, answer) = agent.say("rtorb-agent 2 hello");
+        let (_, answer) = agent.say("rtorb-agent 3 hello");
         answer.contains(" welcome ").then_some(())
     };
     within(Duration::from_secs(60), served).expect("the agent goes on");
@@ -169,14 +169,14 @@ fn another_version_and_a_second_laboratory_are_refused() {
 #[test]
 fn an_agent_starts_its_servers_alone_and_for_its_laboratory_alone() {
     let agent = Agent::start(&[], "127.0.0.1:0");
-    let (_control, answer) = agent.say("rtorb-agent 2 hello");
-    let json = answer.strip_prefix("rtorb-agent 2 welcome ").unwrap();
+    let (_control, answer) = agent.say("rtorb-agent 3 hello");
+    let json = answer.strip_prefix("rtorb-agent 3 welcome ").unwrap();
     let welcome: serde_json::Value = serde_json::from_str(json).unwrap();
     let session = welcome["session"].as_u64().unwrap();
     let file = tempfile::tempdir().unwrap();
     let touched = file.path().join("touched");
     let exec = format!(
-        "rtorb-agent 2 server {session} 1 exec touch {}",
+        "rtorb-agent 3 server {session} 1 exec touch {}",
         touched.display()
     );
     let (_, answer) = agent.say(&exec);
@@ -186,10 +186,10 @@ fn an_agent_starts_its_servers_alone_and_for_its_laboratory_alone() {
     );
     assert!(!touched.exists());
     let role = "raw-server tcp 127.0.0.1:0";
-    let (_, answer) = agent.say(&format!("rtorb-agent 2 server {} 1 {role}", session + 1));
+    let (_, answer) = agent.say(&format!("rtorb-agent 3 server {} 1 {role}", session + 1));
     assert!(answer.starts_with("error "), "{answer}");
     assert!(children(agent.running.0.id()).is_empty());
-    let (server, answer) = agent.say(&format!("rtorb-agent 2 server {session} 1 {role}"));
+    let (server, answer) = agent.say(&format!("rtorb-agent 3 server {session} 1 {role}"));
     assert!(answer.starts_with("ready 127.0.0.1:"), "{answer}");
     let servers = agent.servers(1);
     // The server ends with its own connection.
@@ -289,7 +289,7 @@ fn servers_of_a_killed_laboratory_end_and_the_next_one_is_served() {
     lab.ended();
     gone_within(Duration::from_secs(60), &servers);
     let welcomed = || {
-        let (_, answer) = agent.say("rtorb-agent 2 hello");
+        let (_, answer) = agent.say("rtorb-agent 3 hello");
         answer.contains(" welcome ").then_some(())
     };
     within(Duration::from_secs(60), welcomed).expect("the agent goes on");

@@ -164,8 +164,9 @@ impl Agent {
             return Err(LabError::agent(&self.address, why.clone()));
         }
         let lines = &mut control.lines;
-        let answer = lines
-            .write(&question.to_string())
+        let answer = serde_json::to_string(question)
+            .map_err(std::io::Error::from)
+            .and_then(|line| lines.write(&line))
             .map_err(|error| error.to_string())
             .and_then(|()| read(lines));
         match answer {

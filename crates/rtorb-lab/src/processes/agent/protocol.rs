@@ -2,20 +2,19 @@
 //!
 //! ```text
 //! laboratory, first connection        agent
-//! rtorb-agent 2 hello                 rtorb-agent 2 welcome {"session":..,"host":{..},"placement":{..},..}
-//! obtained KEY NAME                   [{"process":..,..}]        what the server's threads have
-//! obtained-by-priority KEY NAME       [..]
-//! end KEY                             ended TEXT
+//! rtorb-agent 3 hello                 rtorb-agent 3 welcome {"session":..,"host":{..},"placement":{..},..}
+//! {"Obtained":[KEY,NAME]}             [{"process":..,..}]        what the server's threads have
+//! {"ObtainedByPriority":[KEY,NAME]}   [..]
+//! {"End":KEY}                         ended TEXT
 //!
 //! one connection for each server
-//! rtorb-agent 2 server SESSION KEY ROLE ARGUMENT...
+//! rtorb-agent 3 server SESSION KEY ROLE ARGUMENT...
 //!                                     from here on it is the server's standard input and output
 //! ```
 //!
-//! What cannot be done is answered by `error TEXT`; a greeting that is refused, by `rtorb-agent 2 error TEXT`. The end of
+//! What cannot be done is answered by `error TEXT`; a greeting that is refused, by `rtorb-agent 3 error TEXT`. The end of
 //! the first connection ends the session and all of its servers.
 
-use std::fmt;
 use std::net::{IpAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::str::FromStr;
@@ -65,7 +64,7 @@ pub enum Greeting {
 }
 
 /// What a laboratory asks while it is served.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AgentQuestion {
     /// End the server of this key.
     End(u32),
@@ -73,6 +72,13 @@ pub enum AgentQuestion {
     Obtained(u32, String),
     /// The same for each priority.
     ObtainedByPriority(u32, String),
+}
+
+impl AgentQuestion {
+    /// The question of this line.
+    pub(super) fn read(line: &str) -> Result<Self, String> {
+        serde_json::from_str(line).map_err(|error| format!("not understood: {error}: {line:?}"))
+    }
 }
 
 /// A line with the protocol's name and version before it.
@@ -134,34 +140,6 @@ impl FromStr for Greeting {
                 role: role.iter().map(|word| (*word).to_owned()).collect(),
             }),
             _ => Err(format!("not understood: {words:?}")),
-        }
-    }
-}
-
-impl fmt::Display for AgentQuestion {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::End(key) => write!(formatter, "end {key}"),
-            Self::Obtained(key, name) => write!(formatter, "obtained {key} {name}"),
-            Self::ObtainedByPriority(key, name) => {
-                write!(formatter, "obtained-by-priority {key} {name}")
-            }
-        }
-    }
-}
-
-impl FromStr for AgentQuestion {
-    type Err = String;
-
-    fn from_str(line: &str) -> Result<Self, String> {
-        let words: Vec<&str> = line.splitn(3, ' ').collect();
-        match words[..] {
-            ["end", key] => Ok(Self::End(number(key)?)),
-            ["obtained", key, name] => Ok(Self::Obtained(number(key)?, name.to_owned())),
-            ["obtained-by-priority", key, name] => {
-                Ok(Self::ObtainedByPriority(number(key)?, name.to_owned()))
-            }
-            _ => Err(format!("not understood: {line:?}")),
         }
     }
 }
@@ -297,7 +275,7 @@ pub const SILENCE_MAX: Duration = Duration::from_secs(8);
 /// The first bytes of an alert and of a handshake.
 const TLS_RECORDS: [u8; 2] = [0x15, 0x16];
 const NAME: &str = "rtorb-agent";
-const VERSION: &str = "2";
+const VERSION: &str = "3";
 const PROBE_AFTER: Duration = Duration::from_secs(3);
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 const PROBES: u32 = 5;
@@ -331,9 +309,9 @@ mod tests {
             ("GET / HTTP/1.1", "as an agent"),
             ("\u{15}\u{3}\u{3}", "TLS"),
             ("rtorb-agent 9 hello", "version 9"),
-            ("rtorb-agent 2 dance", "not understood"),
-            ("rtorb-agent 2 server 7 2", "not understood"),
-            ("rtorb-agent 2 server x 2 raw-server", "not a number"),
+            ("rtorb-agent 3 dance", "not understood"),
+            ("rtorb-agent 3 server 7 2", "not understood"),
+            ("rtorb-agent 3 server x 2 raw-server", "not a number"),
         ] {
             let error = line.parse::<Greeting>().unwrap_err();
             assert!(error.contains(word), "{line}: {error}");
@@ -347,15 +325,19 @@ mod tests {
             AgentQuestion::Obtained(3, "rtorb tcp server".to_owned()),
             AgentQuestion::ObtainedByPriority(4, "tao server".to_owned()),
         ] {
-            assert_eq!(question.to_string().parse(), Ok(question));
+            let line = serde_json::to_string(&question).unwrap();
+            assert!(!line.contains('\n'), "{line}");
+            assert_eq!(AgentQuestion::read(&line), Ok(question));
         }
-        assert!("end all".parse::<AgentQuestion>().is_err());
-        assert!("exec 1 sh".parse::<AgentQuestion>().is_err());
+        for other in [r#"{"End":"all"}"#, r#"{"Exec":[1,"sh"]}"#, "end 3"] {
+            let error = AgentQuestion::read(other).unwrap_err();
+            assert!(error.contains("not understood"), "{error}");
+        }
     }
 
     #[test]
     fn an_answer_that_is_no_welcome_says_what_it_is() {
-        let error = welcome("rtorb-agent 2 error somebody else is served").unwrap_err();
+        let error = welcome("rtorb-agent 3 error somebody else is served").unwrap_err();
         assert_eq!(error, "somebody else is served");
         assert!(welcome("SSH-2.0-OpenSSH").unwrap_err().contains("SSH-2.0"));
         assert!(
@@ -363,7 +345,7 @@ mod tests {
                 .unwrap_err()
                 .contains("version 1")
         );
-        assert!(welcome("rtorb-agent 2 welcome {}").is_err());
+        assert!(welcome("rtorb-agent 3 welcome {}").is_err());
     }
 
     #[test]

@@ -225,10 +225,8 @@ impl Server {
                 Reading::Nothing => return,
                 Reading::Ended(why) => break why,
                 Reading::Line(line) => {
-                    let answer = match line.parse() {
-                        Ok(question) => session.answer(&question),
-                        Err(what) => Err(what),
-                    };
+                    let question = AgentQuestion::read(&line);
+                    let answer = question.and_then(|question| session.answer(&question));
                     let line = answer.unwrap_or_else(|what| format!("error {what}"));
                     if let Err(error) = session.control.write(&line) {
                         break format!("takes no answers: {error}");
