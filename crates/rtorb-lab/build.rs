@@ -8,6 +8,9 @@ fn main() {
     rtorb_idl::Compiler::new().start_calls(true).compile(&cubit);
     // The programs of omniORB are compiled with the same file.
     println!("cargo::rustc-env=CUBIT_IDL={}", cubit.display());
+    // A constant pattern of labels has it.
+    let architecture = std::env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it");
+    println!("cargo::rustc-env=TARGET_ARCH={architecture}");
     rtorb_idl::compile("idl/demux.idl");
     idle_operations();
     rtorb_idl::compile("idl/model.idl");

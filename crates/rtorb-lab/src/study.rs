@@ -31,8 +31,8 @@ pub struct Study<S> {
     pub(crate) amounts: Amounts,
     /// What is varied. The last factor varies fastest.
     pub(crate) factors: &'static [Factor],
-    /// Labels that all cells have.
-    pub(crate) fixed: &'static [(&'static str, Value)],
+    /// Labels that all cells have: `orb=rtorb, transport=tcp`.
+    pub(crate) fixed: &'static str,
     /// What a reader of the results must know beside factors and amounts.
     pub(crate) parameters: &'static [(&'static str, Value)],
     /// The labels whose values name the columns of the table.
@@ -197,7 +197,7 @@ impl<S> Study<S> {
                 samples: "samples_per_round",
             },
             factors: &[],
-            fixed: &[],
+            fixed: "",
             parameters: &[],
             columns: &[],
             labels_of_run: |_| Labels::new(),

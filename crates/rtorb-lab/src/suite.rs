@@ -234,9 +234,7 @@ mod tests {
     const BROKEN: Study<Toy> = Study {
         start: |_, _| Err(LabError::process("toy", "it broke")),
         says: Statements {
-            claims: &[
-                Declaration::at_most("short", Metric::of(P50), 1.0, "us").of("", "it is short")
-            ],
+            claims: &[Declaration::at_most("short", Metric::of(P50), 1.0).of("", "it is short")],
             ..Statements::NONE
         },
         ..study("broken", 1)

@@ -239,29 +239,25 @@ pub(crate) fn essential(gathered: &Gathered<'_>, what: &'static str, of: &Labels
     let rows = gathered.with_load(&[SYSTEM]);
     let mut columns = gathered.telling(of);
     columns.retain(|name| !rows.contains(name));
-    let table = |id: &str, title: String, value: CellValue| TableView {
-        id: id.to_owned(),
-        title,
-        of: of.clone(),
-        rows: rows.clone(),
-        columns: columns.clone(),
-        values: vec![value],
-        ..TableView::default()
+    let table = |id: &str, title: &str, value: CellValue| {
+        TableView::new(id, title)
+            .of(of.clone())
+            .rows(rows.clone())
+            .columns(columns.clone())
+            .values([value])
     };
-    let ratio = TableView {
-        caption: "The median divided by that of the most real-time system.".to_owned(),
-        derived: RATIO_OF_MEDIANS.to_owned(),
-        ..table(
-            "ratio",
-            "How many times that of the most real-time system".to_owned(),
-            CellValue::Median,
-        )
-    };
+    let ratio = table(
+        "ratio",
+        "How many times that of the most real-time system",
+        CellValue::Median,
+    )
+    .caption("The median divided by that of the most real-time system.")
+    .derived(RATIO_OF_MEDIANS);
     let tables = vec![
-        table("median", format!("{what}: median"), CellValue::Median),
+        table("median", &format!("{what}: median"), CellValue::Median),
         table(
             "worst",
-            format!("{what}: worst over all seeds"),
+            &format!("{what}: worst over all seeds"),
             CellValue::Worst,
         ),
         ratio,

@@ -6,7 +6,7 @@ use rtorb_sched::times::text_of_ns;
 use crate::judgement::{Judgement, Observed, ObservedChain, ObservedStanding};
 use crate::summary::TitledTable;
 use crate::table::Table;
-use crate::{Derived, Labels, Plot, PlotKind, labels};
+use crate::{Derived, Labels, Plot, labels};
 
 impl Observed {
     /// The behaviour, or the chain; with its root where that is another one.
@@ -298,31 +298,20 @@ fn worst_of(judgement: &Judgement, end: &str, bound_ns: u64) -> Vec<Derived> {
 /// The plots of a run: its responses with bounds and deadlines, and its bounds by layer with what was observed.
 #[must_use]
 pub fn plots() -> Vec<Plot> {
-    let bars = |id: &str, title: &str, caption: &str, derived: &str, marks: &[&str]| Plot {
-        id: id.to_owned(),
-        title: title.to_owned(),
-        caption: caption.to_owned(),
-        kind: PlotKind::Bars,
-        lines: vec!["layer".to_owned()],
-        x: END.to_owned(),
-        derived: derived.to_owned(),
-        stacked: true,
-        marks: owned(marks),
-        ..Plot::default()
+    let bars = |id: &str, title: &str, caption: &str, derived: &str, marks: [&str; 2]| {
+        Plot::bars(id, title)
+            .caption(caption)
+            .lines(["layer"])
+            .x(END)
+            .derived(derived)
+            .stacked()
+            .marks(marks)
     };
-    let responses = |id: &str, title: &str, caption: &str, kind| Plot {
-        id: id.to_owned(),
-        title: title.to_owned(),
-        caption: caption.to_owned(),
-        kind,
-        choose: owned(&[END]),
-        marks: owned(&[BOUND, DEADLINE]),
-        log_x: true,
-        x_title: match kind {
-            PlotKind::Histogram => "us from the arrival of what begins it".to_owned(),
-            _ => String::new(),
-        },
-        ..Plot::default()
+    let responses = |plot: Plot, caption: &str| {
+        plot.caption(caption)
+            .choose([END])
+            .marks([BOUND, DEADLINE])
+            .log_x()
     };
     vec![
         bars(
@@ -332,26 +321,26 @@ pub fn plots() -> Vec<Plot> {
              calls and events take, what the operating system takes, and the network. A diamond is the longest response that was \
              observed, a triangle the longest of the jobs during which the host took no CPU away: it must be below 100 %.",
             SHARE_OF_BOUND,
-            &[WORST_OF_BOUND, QUIET_OF_BOUND],
+            [WORST_OF_BOUND, QUIET_OF_BOUND],
         ),
         bars(
             "bounds",
             "The same in time",
             "Bounds by layer, and the longest responses that were observed.",
             SHARE,
-            &[WORST, QUIET],
+            [WORST, QUIET],
         ),
         responses(
-            "responses",
-            "Responses, with bound and deadline",
+            Plot::histogram("responses", "Responses, with bound and deadline"),
             "How many jobs took how long, from the arrival of what began them until they were done.",
-            PlotKind::Histogram,
-        ),
+        )
+        .x_title("us from the arrival of what begins it"),
         responses(
-            "response-tails",
-            "How rare long responses are, with bound and deadline",
+            Plot::percentiles(
+                "response-tails",
+                "How rare long responses are, with bound and deadline",
+            ),
             "From the arrival of what began them until they were done.",
-            PlotKind::Percentiles,
         ),
     ]
 }
@@ -371,10 +360,6 @@ fn percent(name: &str, labels: Labels, part: f64, whole: u64) -> Derived {
         unit: "percent".to_owned(),
         ..number(name, labels, part * 100.0 / whole as f64)
     }
-}
-
-fn owned(names: &[&str]) -> Vec<String> {
-    names.iter().map(|name| (*name).to_owned()).collect()
 }
 
 const BOUND: &str = "bound";

@@ -67,25 +67,20 @@ pub mod table;
 pub mod table_view;
 #[cfg(feature = "experiments")]
 pub mod timestamp;
+#[cfg(feature = "experiments")]
+mod view_setters;
 
-#[cfg(feature = "experiments")]
-pub use claim::{Claim, SAMPLES_BEYOND, Verdict, Verdicts};
-#[cfg(feature = "experiments")]
-pub use emulation::{EmulatedSystem, Emulation};
-#[cfg(feature = "experiments")]
-pub use error::Error;
 pub use file::{is_wrong_path, write_atomically};
 #[cfg(feature = "experiments")]
-pub use json::{read_json, read_text, write_json};
-#[cfg(feature = "experiments")]
-pub use labels::{LabelValue, Labels, distinct, is_part, labels, labels_with, labels_without};
-#[cfg(feature = "experiments")]
-pub use plot::{Plot, PlotKind, PublishedPoints, StatisticName};
-#[cfg(feature = "experiments")]
-pub use results::{EMULATED, ExperimentFailure, Results, SCHEMA, TimeUnit};
-#[cfg(feature = "experiments")]
-pub use rtorb_host::placement::{ObtainedScheduling, all_real_time};
-#[cfg(feature = "experiments")]
-pub use series::{Derived, Highlight, LostRound, Published, Series, WorstSample};
-#[cfg(feature = "experiments")]
-pub use table_view::{CellValue, PublishedRow, TableView};
+pub use {
+    claim::{Claim, SAMPLES_BEYOND, Verdict, Verdicts},
+    emulation::{EmulatedSystem, Emulation},
+    error::Error,
+    json::{read_json, read_text, write_json},
+    labels::{LabelValue, Labels, distinct, is_part, labels, labels_with, labels_without},
+    plot::{Plot, PlotKind, PublishedPoints, StatisticName},
+    results::{EMULATED, ExperimentFailure, Results, SCHEMA, TimeUnit},
+    rtorb_host::placement::{ObtainedScheduling, all_real_time},
+    series::{Derived, Highlight, LostRound, Published, Series, WorstSample},
+    table_view::{CellValue, PublishedRow, TableView},
+};

@@ -15,6 +15,8 @@ pub struct Metric {
     pub of: &'static str,
     /// What is made of it, in order.
     pub steps: &'static [Step],
+    /// Its unit: `ns`, unless it is a quotient or says another.
+    pub unit: &'static str,
 }
 
 /// What is made of a number by that of another cell in the same round. A round that either has lost is lost.
@@ -69,13 +71,32 @@ impl Metric {
             statistic,
             of: "",
             steps: &[],
+            unit: "ns",
         }
     }
 
-    /// The number that these steps make of it, such as the quotient by that of another cell.
+    /// The number that these steps make of it, such as the quotient by that of another cell, which is a `ratio`.
     #[must_use]
     pub const fn with(self, steps: &'static [Step]) -> Self {
-        Self { steps, ..self }
+        let mut unit = self.unit;
+        let mut place = 0;
+        while place < steps.len() {
+            if let Step::Over(..) = steps[place] {
+                unit = "ratio";
+            }
+            place += 1;
+        }
+        Self {
+            steps,
+            unit,
+            ..self
+        }
+    }
+
+    /// The same number, whose unit is another one than its steps tell.
+    #[must_use]
+    pub const fn in_unit(self, unit: &'static str) -> Self {
+        Self { unit, ..self }
     }
 
     /// Of a cell whose labels differ so from the subject's.

@@ -34,7 +34,8 @@ fn level_of(terms: &str, labels: &Labels) -> Option<Labels> {
 }
 
 /// The values that every label of the pattern must equal; of the first alternative.
-pub(crate) fn wanted(pattern: &str) -> Labels {
+#[must_use]
+pub fn wanted(pattern: &str) -> Labels {
     let first = pattern.split('|').next().unwrap_or_default();
     let equal = terms(first).filter_map(|term| match term {
         Term::Equal(name, value) => Some((name.to_owned(), value)),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::view_setters::{owned, view_setters};
 use crate::{LabelValue, Labels};
 
 /// One plot, or one for each value of the labels that the reader chooses from.
@@ -48,13 +49,55 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// A plot of that name and title; lines of all series.
-    pub fn named(id: &str, title: &str) -> Self {
-        Self {
-            id: id.to_owned(),
-            title: title.to_owned(),
-            ..Self::default()
-        }
+    /// Lines against a label.
+    pub fn line_chart(id: &str, title: &str) -> Self {
+        Self::default().named(id, title)
+    }
+
+    /// Bars for the values of a label.
+    pub fn bars(id: &str, title: &str) -> Self {
+        Self::line_chart(id, title).kind(PlotKind::Bars)
+    }
+
+    /// How many samples were how large.
+    pub fn histogram(id: &str, title: &str) -> Self {
+        Self::line_chart(id, title).kind(PlotKind::Histogram)
+    }
+
+    /// How large the samples are that all but one in so many do not exceed.
+    pub fn percentiles(id: &str, title: &str) -> Self {
+        Self::line_chart(id, title).kind(PlotKind::Percentiles)
+    }
+
+    view_setters! {
+        /// How it is drawn.
+        kind(kind: PlotKind) => kind;
+        /// What a reader must know to read it.
+        caption(value: impl Into<String>) => value.into();
+        /// Only series that have all of these labels.
+        of(of: Labels) => of;
+        /// The labels whose values the reader chooses from.
+        choose(names: impl IntoIterator<Item = impl Into<String>>) => owned(names);
+        /// The labels whose values name a line, a group of bars or a histogram.
+        lines(names: impl IntoIterator<Item = impl Into<String>>) => owned(names);
+        /// The label on the horizontal axis of lines and bars.
+        x(value: impl Into<String>) => value.into();
+        /// What the horizontal axis is called.
+        x_title(value: impl Into<String>) => value.into();
+        /// The statistics that are shown.
+        values(value: impl Into<Vec<StatisticName>>) => value.into();
+        /// The derived numbers that bars are of.
+        derived(value: impl Into<String>) => value.into();
+        /// Derived numbers that are marked.
+        marks(names: impl IntoIterator<Item = impl Into<String>>) => owned(names);
+        /// Figures that somebody published.
+        published(published: Vec<PublishedPoints>) => published;
+        /// A logarithmic horizontal axis.
+        log_x() => true;
+        /// A logarithmic vertical axis.
+        log_y() => true;
+        /// Bars that stand on each other.
+        stacked() => true;
     }
 }
 

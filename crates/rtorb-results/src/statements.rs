@@ -33,8 +33,6 @@ pub struct HighlightOf {
     pub of: &'static str,
     /// The number: the median of the rounds.
     pub metric: Metric,
-    /// Its unit.
-    pub unit: &'static str,
     /// What stands beside it.
     pub beside: Words,
 }
@@ -50,8 +48,6 @@ pub struct DerivedOf {
     pub without: &'static [&'static str],
     /// The number of each round.
     pub metric: Metric,
-    /// Its unit.
-    pub unit: &'static str,
 }
 
 /// A published figure, and what is measured here, of every cell that a pattern selects.
@@ -84,8 +80,8 @@ pub struct Sentence {
 pub struct Words {
     /// The words.
     pub text: &'static str,
-    /// The numbers with their units.
-    pub numbers: &'static [(Metric, &'static str)],
+    /// The numbers.
+    pub numbers: &'static [Metric],
 }
 
 impl Statements {
@@ -138,7 +134,7 @@ impl HighlightOf {
         Some(Highlight {
             what: pattern::filled(self.what, labels),
             value: self.metric.rounds(cells, labels).ok()?.median()?,
-            unit: self.unit.to_owned(),
+            unit: self.metric.unit.to_owned(),
             beside: self.beside.evaluate(cells, labels).unwrap_or_default(),
         })
     }
@@ -148,7 +144,7 @@ impl DerivedOf {
     fn evaluate(&self, cells: &Cells, labels: &Labels) -> Option<Derived> {
         let rounds = self.metric.rounds(cells, labels).ok()?;
         let labels = labels_without(labels, self.without);
-        Derived::of_rounds(self.name, labels, self.unit, &rounds)
+        Derived::of_rounds(self.name, labels, self.metric.unit, &rounds)
     }
 }
 
@@ -172,16 +168,16 @@ impl Words {
 
     /// The text with numbers.
     #[must_use]
-    pub const fn with(text: &'static str, numbers: &'static [(Metric, &'static str)]) -> Self {
+    pub const fn with(text: &'static str, numbers: &'static [Metric]) -> Self {
         Self { text, numbers }
     }
 
     /// The words about a cell; `None` if a number has no samples.
     fn evaluate(&self, cells: &Cells, labels: &Labels) -> Option<String> {
         let mut values = labels.clone();
-        for (place, (metric, unit)) in self.numbers.iter().enumerate() {
+        for (place, metric) in self.numbers.iter().enumerate() {
             let value = metric.rounds(cells, labels).ok()?.median()?;
-            values.insert(place.to_string(), with_unit(value, unit).into());
+            values.insert(place.to_string(), with_unit(value, metric.unit).into());
         }
         Some(pattern::filled(self.text, &values))
     }
@@ -194,24 +190,19 @@ mod tests {
     use crate::metric::Statistic::P50;
     use crate::metric::Step::{Over, Times};
 
-    const US: Metric = Metric::of(P50).with(&[Times(1e-3)]);
+    const US: Metric = Metric::of(P50).with(&[Times(1e-3)]).in_unit("us");
     const ALL: Statements = Statements {
         highlights: &[HighlightOf {
             what: "the wait, {mutex}",
             of: "mutex=plain",
             metric: US,
-            unit: "us",
-            beside: Words::with(
-                "{0} with inheritance",
-                &[(US.at("mutex=inheritance"), "us")],
-            ),
+            beside: Words::with("{0} with inheritance", &[US.at("mutex=inheritance")]),
         }],
         derived: &[DerivedOf {
             name: "to_inheritance",
             of: "mutex!=inheritance",
             without: &["orb"],
             metric: Metric::of(P50).with(&[Over(P50, "mutex=inheritance")]),
-            unit: "ratio",
         }],
         published: &[PublishedOf {
             source: "P1 section 2.3",
@@ -222,10 +213,7 @@ mod tests {
         }],
         conclusions: &[Sentence {
             of: "mutex=plain",
-            says: Words::with(
-                "The wait is {0}, {1}.",
-                &[(US, "us"), (US.at("mutex=none"), "us")],
-            ),
+            says: Words::with("The wait is {0}, {1}.", &[US, US.at("mutex=none")]),
         }],
         ..Statements::NONE
     };

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Labels;
+use crate::view_setters::{owned, view_setters};
 
 /// A table whose rows and columns are values of labels.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,31 @@ pub struct TableView {
     /// Rows that somebody published, below ours.
     #[serde(default)]
     pub published: Vec<PublishedRow>,
+}
+
+impl TableView {
+    /// A table of that name and title.
+    #[must_use]
+    pub fn new(id: &str, title: &str) -> Self {
+        Self::default().named(id, title)
+    }
+
+    view_setters! {
+        /// What a reader must know to read it.
+        caption(value: impl Into<String>) => value.into();
+        /// Only series, or derived numbers, that have all of these labels.
+        of(of: Labels) => of;
+        /// The derived number that is shown.
+        derived(value: impl Into<String>) => value.into();
+        /// The labels whose values name the rows.
+        rows(names: impl IntoIterator<Item = impl Into<String>>) => owned(names);
+        /// The labels whose values name the columns.
+        columns(names: impl IntoIterator<Item = impl Into<String>>) => owned(names);
+        /// What is shown of each series.
+        values(value: impl Into<Vec<CellValue>>) => value.into();
+        /// Rows that somebody published.
+        published(published: Vec<PublishedRow>) => published;
+    }
 }
 
 /// What a cell shows of a series.

@@ -10,6 +10,7 @@
 //! up in the first, and wait at a barrier until the second.
 
 use serde::{Deserialize, Serialize};
+use strum::VariantNames;
 
 pub mod clocks;
 pub mod gpio;
@@ -116,7 +117,8 @@ pub struct Latencies {
 }
 
 /// From which moment to which one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum Part {
     /// From the edge until the output was set: all that P4's oscilloscope sees.
     Call,
@@ -135,12 +137,7 @@ impl Part {
     /// The value of the label `part`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Call => "call",
-            Self::Wakeup => "wakeup",
-            Self::Request => "request",
-            Self::RoundTrip => "round_trip",
-        }
+        Self::VARIANTS[self as usize]
     }
 
     fn of(self, called: &Called, set: &Edge) -> u64 {

@@ -287,9 +287,9 @@ mod tests {
     fn outcome(complete: bool, real_time: bool) -> Results {
         let value = Metric::of(Statistic::P50);
         let declared = [
-            Declaration::at_most("time", value, 2.0, "us"),
-            Declaration::at_most("quotient", value, 1.0, "ratio"),
-            Declaration::count("count", value, 2.0, "events"),
+            Declaration::at_most("time", value.in_unit("us"), 2.0),
+            Declaration::at_most("quotient", value.in_unit("ratio"), 1.0),
+            Declaration::count("count", value.in_unit("events"), 2.0),
         ];
         let cells = declared[0].made_up(&Labels::new(), &[1.0; 6], 0);
         let claims = declared.map(|declared| judged(&declared, &cells));
@@ -342,9 +342,9 @@ mod tests {
 
     #[test]
     fn stolen_time_that_makes_a_percentile_unjudges_it() {
-        let p99 = Declaration::at_most("p99", Metric::of(Statistic::P99), 2.0, "us");
-        let p50 = Declaration::at_most("p50", Metric::of(Statistic::P50), 2.0, "us");
-        let spread = Declaration::at_most("spread", Metric::of(Statistic::Deviation), 2.0, "us");
+        let p99 = Declaration::at_most("p99", Metric::of(Statistic::P99), 2.0);
+        let p50 = Declaration::at_most("p50", Metric::of(Statistic::P50), 2.0);
+        let spread = Declaration::at_most("spread", Metric::of(Statistic::Deviation), 2.0);
         let cells = p99.made_up(&Labels::new(), &[0.5; 6], 0);
         let verdicts = |stolen: f64| {
             let mut outcome = Results {

@@ -4,7 +4,7 @@ use crate::experiments::prelude::*;
 use crate::processes::load::{Load, RunningLoad};
 
 /// The levels of the factor `load`: without load, and with the one of the run.
-pub(super) const LOADS: [Value; 2] = [Value::Text(NONE), Value::Text("chosen")];
+pub(super) const LOADS: Factor = Factor::texts("load", &[NONE, "chosen"]);
 
 /// The load of a study that measures without and with load in one run. It runs while cells with load are measured.
 #[derive(Debug)]

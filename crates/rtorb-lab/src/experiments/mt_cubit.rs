@@ -23,7 +23,7 @@ pub(super) const fn study(
     start: fn(&Context, &[Cell<'_>]) -> Result<LineUp, LabError>,
 ) -> Study<LineUp> {
     Study {
-        fixed: &[("transport", Text("tcp")), ("operation", Text("octet"))],
+        fixed: "transport=tcp, operation=octet",
         agents_max: 1,
         plots,
         says: says::SAYS,
@@ -32,26 +32,14 @@ pub(super) const fn study(
 }
 
 /// What the low-priority clients do.
-pub(super) const LOADS: Factor = Factor::of(LOAD, &[Absent, Text(TEN_HERTZ), Text(SATURATING)]);
+pub(super) const LOADS: Factor = Factor::texts(LOAD, &[TEN_HERTZ, SATURATING]).or_absent();
 
 /// Processor time that a request of a low-priority client takes of its servant.
-pub(super) const WORKS: Factor = Factor::of(WORK, &[Absent, Number(0), Number(500)]);
+pub(super) const WORKS: Factor = Factor::numbers(WORK, &[0, 500]).or_absent();
 
 /// How many low-priority clients there are.
-pub(super) const NUMBERS: Factor = Factor::of(
-    LOW_CLIENTS,
-    &[
-        Absent,
-        Number(0),
-        Number(1),
-        Number(5),
-        Number(10),
-        Number(20),
-        Number(30),
-        Number(40),
-        Number(50),
-    ],
-);
+pub(super) const NUMBERS: Factor =
+    Factor::numbers(LOW_CLIENTS, &[0, 1, 5, 10, 20, 30, 40, 50]).or_absent();
 
 /// What is the same in all runs.
 pub(super) const fn parameters(
@@ -152,20 +140,18 @@ pub(super) fn is_on(cell: &Cell<'_>, placement: &str, urgency: &str) -> bool {
 /// The median, the tail and the jitter of both roles over the number of low-priority clients.
 pub(super) fn plots() -> Vec<Plot> {
     let plot = |(id, title, value): (&str, &str, StatisticName)| {
-        Plot {
-        kind: PlotKind::Lines,
-        caption: "From the planned release to having the reply. A flat line of the role high is an ORB that keeps its priorities; one that rises with \
-                  the role low inverts them."
-            .to_owned(),
-        of: labels([("part", CALL.into())]),
-        choose: words(&[LOAD, WORK]),
-        lines: words(&[PRESET, TRANSPORT, "role"]),
-        x: LOW_CLIENTS.to_owned(),
-        x_title: "low-priority clients".to_owned(),
-        values: vec![value],
-        log_y: true,
-        ..Plot::named(id, title)
-    }
+        Plot::line_chart(id, title)
+            .caption(
+                "From the planned release to having the reply. A flat line of the role high is an ORB that keeps its priorities; one that rises with \
+                 the role low inverts them.",
+            )
+            .of(labels([("part", CALL.into())]))
+            .choose([LOAD, WORK])
+            .lines([PRESET, TRANSPORT, "role"])
+            .x(LOW_CLIENTS)
+            .x_title("low-priority clients")
+            .values([value])
+            .log_y()
     };
     [
         ("latency", "Median latency of a call", StatisticName::P50),

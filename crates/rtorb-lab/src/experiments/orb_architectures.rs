@@ -41,18 +41,18 @@ const KIND: Study<LineUp> = Study {
         LOADS,
         WORKS,
         NUMBERS,
-        Factor::of(
+        Factor::texts(
             PRESET,
             &[
-                Absent,
-                Text("default"),
-                Text("tao"),
-                Text("mt_orbix"),
-                Text("minicool"),
-                Text("corbaplus"),
-                Text(OMNIORB),
+                "default",
+                "tao",
+                "mt_orbix",
+                "minicool",
+                "corbaplus",
+                OMNIORB,
             ],
-        ),
+        )
+        .or_absent(),
     ],
     parameters: &mt_cubit::parameters(HIGH_HZ, RUN_OF_OTHERS_MS, Servants::One),
     run_ms: |cell, effort| run_ms(cell, effort, (&KIND.amounts, RUN_OF_OTHERS_MS)),

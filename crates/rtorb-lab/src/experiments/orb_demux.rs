@@ -24,7 +24,7 @@ pub const STUDY: Study<Pairs> = Study {
         Factor::numbers("operations", &[1, 300]),
         Factor::numbers("objects", &[1, 1_000, 1_000_000]),
     ],
-    fixed: &[("orb", Text("rtorb")), ("part", Text("call"))],
+    fixed: "orb=rtorb, part=call",
     labels_of_run: |context| labels([("transport", transport(context).label().into())]),
     agents_max: 1,
     leaves_out: |cell, effort| {
@@ -37,15 +37,13 @@ pub const STUDY: Study<Pairs> = Study {
 };
 
 fn plots() -> Vec<Plot> {
-    vec![Plot {
-        caption:
-            "Medians, from zero up. A flat line means that the time does not grow with the number."
-                .to_owned(),
-        x: "objects".to_owned(),
-        lines: words(&["operations"]),
-        log_x: true,
-        ..Plot::named("objects", "Time against the number of objects")
-    }]
+    vec![Plot::line_chart("objects", "Time against the number of objects")
+        .caption(
+            "Medians, from zero up. A flat line means that the time does not grow with the number.",
+        )
+        .x("objects")
+        .lines(["operations"])
+        .log_x()]
 }
 
 /// A client and its server for each cell. The client is ended first.
@@ -121,8 +119,7 @@ const SAYS: Statements = Statements {
     highlights: &[HighlightOf {
         what: "{objects} objects with {operations} operations, to one of each",
         of: OTHERS,
-        metric: TO_SMALLEST,
-        unit: "×",
+        metric: TO_SMALLEST.in_unit("×"),
         beside: Words::text("1.0 is flat"),
     }],
     derived: &[DerivedOf {
@@ -130,19 +127,14 @@ const SAYS: Statements = Statements {
         of: OTHERS,
         without: &["orb", "part"],
         metric: TO_SMALLEST,
-        unit: "ratio",
     }],
     // Medians of rounds of one and the same call differ by as much from run to run.
-    claims: &[Declaration::at_most(
-        "to-smallest.{objects}.{operations}",
-        TO_SMALLEST,
-        1.05,
-        "ratio",
-    )
-    .of(
-        OTHERS,
-        "{objects} objects with {operations} operations: the median, to that with one of each",
-    )],
+    claims: &[
+        Declaration::at_most("to-smallest.{objects}.{operations}", TO_SMALLEST, 1.05).of(
+            OTHERS,
+            "{objects} objects with {operations} operations: the median, to that with one of each",
+        ),
+    ],
     ..Statements::NONE
 };
 

@@ -31,14 +31,14 @@ pub const STUDY: Study<Systems> = Study {
     },
     // The load varies slowest: to start it takes long.
     factors: &[
-        Factor::of("load", &LOADS),
+        LOADS,
         TRANSPORTS,
         Factor::texts(PATH, &["call", EVENT]),
         Factor::numbers(RECEIVERS, &[1, 2]),
         // P4's example is an image of 1 KiB.
         Factor::numbers(SIZE, &[0, 64, 256, 1_024, 4_096, 16_384, 65_536]),
     ],
-    fixed: &[("orb", Text("rtorb")), ("preset", Text("tao"))],
+    fixed: "orb=rtorb, preset=tao",
     parameters: &[
         ("edges_hz", Number((1_000_000_000 / PERIOD_NS) as i64)),
         ("low_leads_us_max", Number((LEAD_NS_MAX / 1_000) as i64)),

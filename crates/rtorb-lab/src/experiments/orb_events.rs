@@ -63,20 +63,16 @@ pub(super) fn served(context: &Context, roles: &[Role]) -> Served {
 
 /// A table of medians of a part, without rows and columns.
 fn table_of_part(id: &str, title: &str, part: &str) -> TableView {
-    TableView {
-        of: labels([("part", part.into())]),
-        values: vec![CellValue::Median, CellValue::P99],
-        ..table(id, title)
-    }
+    TableView::new(id, title)
+        .of(labels([("part", part.into())]))
+        .values([CellValue::Median, CellValue::P99])
 }
 
 /// A table of a derived number, without rows and columns.
 fn table_of(derived: &str, id: &str, title: &str) -> TableView {
-    TableView {
-        derived: derived.to_owned(),
-        of: Labels::new(),
-        ..table_of_part(id, title, "")
-    }
+    table_of_part(id, title, "")
+        .derived(derived)
+        .of(Labels::new())
 }
 
 /// As many as the channel has by default.

@@ -32,10 +32,7 @@ pub const STUDY: Study<Footprint> = Study {
         samples: "readings_per_round",
     },
     // A thread for each connection; and one for all of them, in a lane. Without a preset, it is the program.
-    factors: &[Factor::of(
-        PRESET,
-        &[Absent, Text(PRESETS[0]), Text(PRESETS[1])],
-    )],
+    factors: &[Factor::texts(PRESET, &PRESETS).or_absent()],
     parameters: &[("memory_locked", Flag(false)), ("build", Text(BUILD))],
     columns: &["counted"],
     plots,
@@ -190,16 +187,14 @@ fn connections(effort: Effort) -> &'static [usize] {
 }
 
 fn plots() -> Vec<Plot> {
-    vec![Plot {
-        caption: "Bytes that a process has written and shares with no other process. No client calls meanwhile."
-            .to_owned(),
-        kind: PlotKind::Lines,
-        of: labels([("counted", PRIVATE_DIRTY.into())]),
-        lines: words(&["what", PRESET]),
-        x: "connections".to_owned(),
-        values: vec![StatisticName::P50],
-        ..Plot::named("memory-against-connections", "Memory against connections")
-    }]
+    vec![Plot::line_chart("memory-against-connections", "Memory against connections")
+        .caption(
+            "Bytes that a process has written and shares with no other process. No client calls meanwhile.",
+        )
+        .of(labels([("counted", PRIVATE_DIRTY.into())]))
+        .lines(["what", PRESET])
+        .x("connections")
+        .values([StatisticName::P50])]
 }
 
 const PRESET: &str = "preset";

@@ -26,10 +26,10 @@ pub const STUDY: Study<LineUp> = Study {
         WORKS,
         NUMBERS,
         // In emulated machines two presets: what a kernel does to a call depends on how threads share a connection.
-        Factor::of(PRESET, &[Absent, Text("tao"), Text("default")]),
+        Factor::texts(PRESET, &["tao", "default"]).or_absent(),
         TRANSPORTS,
     ],
-    fixed: &[("operation", Text("octet"))],
+    fixed: "operation=octet",
     parameters: &mt_cubit::parameters(HIGH_HZ, RUN_OF_OTHERS_MS, Servants::Each),
     run_ms: |cell, effort| run_ms(cell, effort, (&STUDY.amounts, RUN_OF_OTHERS_MS)),
     leaves_out,

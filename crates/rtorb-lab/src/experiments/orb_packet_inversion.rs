@@ -22,19 +22,11 @@ pub const STUDY: Study<SlowLink> = Study {
         samples: "run_ms",
     },
     factors: &[
-        Factor::texts(
-            DISCIPLINE,
-            &[Discipline::ALL[0].name(), Discipline::ALL[1].name()],
-        ),
+        Factor::texts(DISCIPLINE, Discipline::VARIANTS),
         Factor::texts(NETWORK_PRIORITY, &[OFF, ON]),
         Factor::texts(BULK_DATA, &[NONE, BESIDE]),
     ],
-    fixed: &[
-        ("orb", Text("rtorb")),
-        ("preset", Text("tao")),
-        ("transport", Text("tcp")),
-        ("operation", Text("octet")),
-    ],
+    fixed: "orb=rtorb, preset=tao, transport=tcp, operation=octet",
     parameters: &[
         ("link_mbit", Number(RATE_MBIT as i64)),
         ("urgent_hz", Number((1_000_000_000 / PERIOD_NS) as i64)),
@@ -164,20 +156,18 @@ impl Subject for SlowLink {
 }
 
 fn plots() -> Vec<Plot> {
-    vec![Plot {
-        caption: "From the planned release to having the reply. With marks a call waits for the rest of one packet in each direction, without them for \
-                  all packets that came before it."
-            .to_owned(),
-        kind: PlotKind::Bars,
-        of: labels([("part", CALL.into())]),
-        x: NETWORK_PRIORITY.to_owned(),
-        x_title: "marks of packets by priority".to_owned(),
-        choose: words(&[DISCIPLINE]),
-        lines: words(&[BULK_DATA]),
-        values: vec![StatisticName::P50, StatisticName::P90],
-        log_y: true,
-        ..Plot::named("packets", "Urgent calls alone and beside bulk data")
-    }]
+    vec![Plot::bars("packets", "Urgent calls alone and beside bulk data")
+        .caption(
+            "From the planned release to having the reply. With marks a call waits for the rest of one packet in each direction, without them for \
+             all packets that came before it.",
+        )
+        .of(labels([("part", CALL.into())]))
+        .x(NETWORK_PRIORITY)
+        .x_title("marks of packets by priority")
+        .choose([DISCIPLINE])
+        .lines([BULK_DATA])
+        .values([StatisticName::P50, StatisticName::P90])
+        .log_y()]
 }
 
 const TO_ALONE: Metric = Metric::of(P90).with(&[Over(P90, "bulk=none")]);
@@ -188,13 +178,9 @@ const SAYS: Statements = Statements {
         what: "an urgent call beside bulk data, {discipline}, packets marked by priority, 90 %",
         of: MARKED,
         metric: P90_US,
-        unit: "us",
         beside: Words::with(
             "without marks {0}; alone {1}",
-            &[
-                (P90_US.at("network_priority=off"), "us"),
-                (P90_US.at("bulk=none"), "us"),
-            ],
+            &[P90_US.at("network_priority=off"), P90_US.at("bulk=none")],
         ),
     }],
     claims: &[
@@ -202,9 +188,8 @@ const SAYS: Statements = Statements {
         // reply. The third is for timers and threads that are late.
         Declaration::at_most(
             "packets-ahead-{discipline}-p90",
-            Metric::of(P90).with(&[Less(P90, "bulk=none"), Times(1.0 / PACKET_NS as f64)]),
+            Metric::of(P90).with(&[Less(P90, "bulk=none"), Times(1.0 / PACKET_NS as f64)]).in_unit("packets"),
             3.0,
-            "packets",
         )
         .of(
             MARKED,
@@ -216,7 +201,6 @@ const SAYS: Statements = Statements {
             "marked-to-unmarked-{discipline}-p90",
             Metric::of(P90).with(&[Over(P90, "network_priority=off")]),
             0.5,
-            "ratio",
         )
         .of(
             MARKED,
@@ -231,15 +215,10 @@ const SAYS: Statements = Statements {
         ours: Words::with(
             "{discipline}: beside bulk data an urgent call takes (90 %) {0} without marks, {1} as long as alone; with marks {2}, {3}",
             &[
-                (P90_US.at("network_priority=off"), "us"),
-                (
-                    Metric::of(P90)
-                        .at("network_priority=off")
-                        .with(&[Over(P90, "network_priority=off, bulk=none")]),
-                    "ratio",
-                ),
-                (P90_US, "us"),
-                (TO_ALONE, "ratio"),
+                P90_US.at("network_priority=off"),
+                Metric::of(P90).at("network_priority=off").with(&[Over(P90, "network_priority=off, bulk=none")]),
+                P90_US,
+                TO_ALONE,
             ],
         ),
     }],

@@ -30,7 +30,7 @@ pub const STUDY: Study<LineUp> = Study {
         Factor::numbers(WORK, &[0, 500]),
         TRANSPORTS,
     ],
-    fixed: &[("operation", Text("octet"))],
+    fixed: "operation=octet",
     parameters: &[("run_with_work_ms", Value::ByEffort(RUN_WITH_WORK_MS))],
     run_ms: |cell, effort| match cell.number(WORK) {
         0 => STUDY.amounts.of(effort).1,
@@ -61,17 +61,15 @@ pub const STUDY: Study<LineUp> = Study {
 };
 
 fn plots() -> Vec<Plot> {
-    vec![Plot {
-        caption: "Medians. The client that calls most often has the highest priority and stands right. If priorities are kept, the bars \
-                  of a colour fall from left to right, or are even. With work it shows most."
-            .to_owned(),
-        kind: PlotKind::Bars,
-        x: "rate_hz".to_owned(),
-        x_title: "calls a second".to_owned(),
-        choose: words(&[WORK, "part"]),
-        lines: words(&["preset", TRANSPORT]),
-        ..Plot::named("staircase", "Latency by rate")
-    }]
+    vec![Plot::bars("staircase", "Latency by rate")
+        .caption(
+            "Medians. The client that calls most often has the highest priority and stands right. If priorities are kept, the bars \
+             of a colour fall from left to right, or are even. With work it shows most.",
+        )
+        .x("rate_hz")
+        .x_title("calls a second")
+        .choose([WORK, "part"])
+        .lines(["preset", TRANSPORT])]
 }
 
 /// The preset of which a staircase is claimed.

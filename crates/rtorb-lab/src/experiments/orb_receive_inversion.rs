@@ -9,7 +9,6 @@ use crate::contestants::packets::flood::{DATAGRAM_BYTES, DATAGRAMS_HZ, Flood};
 use crate::contestants::packets::link::{FLOOD_QUEUE, Link, Receiving, URGENT_QUEUE};
 use crate::contestants::packets::{Pair, Run, URGENT};
 use crate::experiments::prelude::*;
-use crate::processes::Launcher;
 use crate::processes::awake::{AWAKE_AT_MOST, Awake};
 
 /// The experiment.
@@ -25,24 +24,10 @@ pub const STUDY: Study<Receiver> = Study {
         samples: "run_ms",
     },
     factors: &[
-        Factor::texts(
-            RECEIVING,
-            &[
-                Receiving::ALL[0].name(),
-                Receiving::ALL[1].name(),
-                Receiving::ALL[2].name(),
-                Receiving::ALL[3].name(),
-                Receiving::ALL[4].name(),
-            ],
-        ),
+        Factor::texts(RECEIVING, Receiving::VARIANTS),
         Factor::texts(FLOOD, &[NONE, BESIDE]),
     ],
-    fixed: &[
-        ("orb", Text("rtorb")),
-        ("preset", Text("tao")),
-        ("transport", Text("tcp")),
-        ("operation", Text("octet")),
-    ],
+    fixed: "orb=rtorb, preset=tao, transport=tcp, operation=octet",
     parameters: &[
         ("urgent_hz", Number((1_000_000_000 / PERIOD_NS) as i64)),
         ("urgent_priority", Number(URGENT as i64)),
@@ -63,19 +48,17 @@ pub const STUDY: Study<Receiver> = Study {
 };
 
 fn plots() -> Vec<Plot> {
-    vec![Plot {
-        caption: "From the planned release to having the reply. Work of the kernel that comes before all threads, or in the order of arrival, \
-                  makes an urgent call wait for the packets of others."
-            .to_owned(),
-        kind: PlotKind::Bars,
-        of: labels([("part", CALL.into())]),
-        x: RECEIVING.to_owned(),
-        x_title: "how the kernel receives".to_owned(),
-        lines: words(&[FLOOD]),
-        values: vec![StatisticName::P50, StatisticName::P90],
-        log_y: true,
-        ..Plot::named("receiving", "Urgent calls alone and beside a flood")
-    }]
+    vec![Plot::bars("receiving", "Urgent calls alone and beside a flood")
+        .caption(
+            "From the planned release to having the reply. Work of the kernel that comes before all threads, or in the order of arrival, \
+             makes an urgent call wait for the packets of others.",
+        )
+        .of(labels([("part", CALL.into())]))
+        .x(RECEIVING)
+        .x_title("how the kernel receives")
+        .lines([FLOOD])
+        .values([StatisticName::P50, StatisticName::P90])
+        .log_y()]
 }
 
 const SAYS: Statements = Statements {
@@ -83,19 +66,15 @@ const SAYS: Statements = Statements {
         what: "an urgent call beside a flood of packets, received by {receiving}, 90 %",
         of: "flood=beside, part=call",
         metric: P90_US,
-        unit: "us",
-        beside: Words::with("alone {0}", &[(P90_US.at("flood=none"), "us")]),
+        beside: Words::with("alone {0}", &[P90_US.at("flood=none")]),
     }],
     claims: &[
         // The thread of the urgent queue preempts that of the flood, between two of its turns of at most 64 packets. The interrupt comes
         // first, and its queue has up to a thousand.
         Declaration::at_most(
             "priority-to-{receiving}-p90",
-            Metric::of(P90)
-                .at("receiving=threads_by_priority")
-                .with(&[Over(P90, "")]),
+            Metric::of(P90).at("receiving=threads_by_priority").with(&[Over(P90, "")]),
             1.0,
-            "ratio",
         )
         .of(
             "flood=beside, part=call, receiving=softirq",
@@ -110,10 +89,7 @@ const SAYS: Statements = Statements {
         of: "flood=beside, part=call",
         ours: Words::with(
             "{receiving}: beside a flood an urgent call takes (90 %) {0}, {1} as long as alone",
-            &[
-                (P90_US, "us"),
-                (Metric::of(P90).with(&[Over(P90, "flood=none")]), "ratio"),
-            ],
+            &[P90_US, Metric::of(P90).with(&[Over(P90, "flood=none")])],
         ),
     }],
     ..Statements::NONE
@@ -183,13 +159,10 @@ impl Receiver {
                 (of, format!("{name} was left out: {why}."))
             }));
         }
-        let there = Launcher {
-            placement: Placement {
-                cpu: Some(other),
-                fifo: None,
-            },
-            ..context.launcher.clone()
-        };
+        let there = context.launcher.placed(Placement {
+            cpu: Some(other),
+            fifo: None,
+        });
         let flood = Flood::start(&there, &link)?;
         let pair = Pair::start(&context.launcher, &link, false)?;
         self.used = Some((pair, flood, link));

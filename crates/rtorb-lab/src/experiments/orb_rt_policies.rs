@@ -32,7 +32,7 @@ pub const STUDY: Study<Systems> = Study {
         Factor::texts(SETTING, &[OFF, ON]),
         Factor::texts(OTHER_CALLS, &[NONE, IN_PROGRESS]),
     ],
-    fixed: &[("orb", Text("rtorb")), ("transport", Text("tcp"))],
+    fixed: "orb=rtorb, transport=tcp",
     parameters: &[
         ("urgent_priority", Number(rt_policies::URGENT as i64)),
         ("low_priority", Number(LOW as i64)),
@@ -129,39 +129,34 @@ fn setting(cell: &Cell<'_>) -> Setting {
 }
 
 fn plots() -> Vec<Plot> {
-    let of_calls = |id: &str, title: &str, caption: &str, x: &str| Plot {
-        caption: caption.to_owned(),
-        kind: PlotKind::Bars,
-        x: x.to_owned(),
-        values: vec![StatisticName::P50, StatisticName::P99],
-        log_y: true,
-        ..Plot::named(id, title)
+    let of_calls = |id: &str, title: &str, caption: &str, x: &str| {
+        Plot::bars(id, title)
+            .caption(caption)
+            .x(x)
+            .values([StatisticName::P50, StatisticName::P99])
+            .log_y()
     };
     vec![
-        Plot {
-            of: labels([(CALL, URGENT.into())]),
-            lines: words(&[OTHER_CALLS, SETTING]),
-            ..of_calls(
-                "urgent",
-                "An urgent call by policy",
-                "From sending to having the reply, alone and while the others' calls are in progress.",
-                POLICY,
-            )
-        },
-        Plot {
-            of: labels([
-                (POLICY, RtPolicy::Buffering.word().into()),
-                (OTHER_CALLS, IN_PROGRESS.into()),
-            ]),
-            lines: words(&[SETTING]),
-            ..of_calls(
-                "burst",
-                "Calls of a burst to a lane of one thread, and urgent calls to another lane",
-                "Without buffering, requests wait in their connections until the thread has time. With it, a request without room is \
-                 refused at once.",
-                CALL,
-            )
-        },
+        of_calls(
+            "urgent",
+            "An urgent call by policy",
+            "From sending to having the reply, alone and while the others' calls are in progress.",
+            POLICY,
+        )
+        .of(labels([(CALL, URGENT.into())]))
+        .lines([OTHER_CALLS, SETTING]),
+        of_calls(
+            "burst",
+            "Calls of a burst to a lane of one thread, and urgent calls to another lane",
+            "Without buffering, requests wait in their connections until the thread has time. With it, a request without room is \
+             refused at once.",
+            CALL,
+        )
+        .of(labels([
+            (POLICY, RtPolicy::Buffering.word().into()),
+            (OTHER_CALLS, IN_PROGRESS.into()),
+        ]))
+        .lines([SETTING]),
     ]
 }
 

@@ -31,12 +31,7 @@ pub const STUDY: Study<Processes> = Study {
         Factor::texts(PROCESSES, &[ONE, "two"]),
         Factor::numbers(LOW_CLIENTS, &[1, 5, 10, 20, 30, 40, MOST as i64]),
     ],
-    fixed: &[
-        ("orb", Text("rtorb")),
-        ("preset", Text("tao")),
-        ("transport", Text("tcp")),
-        ("operation", Text("octet")),
-    ],
+    fixed: "orb=rtorb, preset=tao, transport=tcp, operation=octet",
     parameters: &[
         (
             "priorities",
@@ -56,16 +51,14 @@ pub const STUDY: Study<Processes> = Study {
 };
 
 fn plots() -> Vec<Plot> {
-    vec![Plot {
-        caption: "Of client and server together, voluntary and involuntary. P2 expects two."
-            .to_owned(),
-        kind: PlotKind::Lines,
-        lines: words(&[PROCESSES]),
-        x: LOW_CLIENTS.to_owned(),
-        x_title: "low-priority clients".to_owned(),
-        values: vec![StatisticName::P50],
-        ..Plot::named("switches", "Context switches of a call")
-    }]
+    vec![
+        Plot::line_chart("switches", "Context switches of a call")
+            .caption("Of client and server together, voluntary and involuntary. P2 expects two.")
+            .lines([PROCESSES])
+            .x(LOW_CLIENTS)
+            .x_title("low-priority clients")
+            .values([StatisticName::P50]),
+    ]
 }
 
 /// The clients in a probe, which may have the server too, and a server of its own.
@@ -141,13 +134,12 @@ const SAYS: Statements = Statements {
     highlights: &[HighlightOf {
         what: "context switches a call, {processes} process(es), 50 low-priority clients",
         of: WITH_MOST,
-        metric: A_CALL,
-        unit: "",
+        metric: A_CALL.in_unit(""),
         beside: Words::text("P2: 2"),
     }],
     // Two, and what the beginning and the end of a client's thread add.
     claims: &[
-        Declaration::count("per-call.{processes}.{low_clients}", A_CALL, 2.1, "switches").of(
+        Declaration::count("per-call.{processes}.{low_clients}", A_CALL.in_unit("switches"), 2.1).of(
             "what=switches",
             "client and server in {processes} process(es), low-priority clients: {low_clients}: context switches a call, in every round",
         ),
@@ -159,7 +151,7 @@ const SAYS: Statements = Statements {
         of: WITH_MOST,
         ours: Words::with(
             "{0} in {processes} process(es), 50 low-priority clients",
-            &[(A_CALL, "")],
+            &[A_CALL.in_unit("")],
         ),
     }],
     ..Statements::NONE

@@ -52,7 +52,7 @@ pub const STUDY: Study<LineUp> = Study {
             ],
         ),
         Factor::texts("orb", &["rtorb", "omniorb", "iceoryx2", "raw"]),
-        Factor::of("preset", &[Absent, Text("tao"), Text("tao_propagated")]),
+        Factor::texts("preset", &["tao", "tao_propagated"]).or_absent(),
         Factor::texts(
             "transport",
             &[
@@ -117,64 +117,52 @@ pub const STUDY: Study<LineUp> = Study {
 };
 
 fn plots() -> Vec<Plot> {
-    let plot = |id: &str, title: &str| Plot {
-        kind: PlotKind::Bars,
-        x: "operation".to_owned(),
-        ..Plot::named(id, title)
-    };
+    let plot = |id: &str, title: &str| Plot::bars(id, title).x("operation");
     let above_raw = |id: &str, title: &str| {
-        Plot {
-        derived: "time_above_raw".to_owned(),
-        caption: "The call less the raw exchange of the same octets on the same transport, median over rounds. What the servant does \
-                  is in it too, and is the larger part for long sequences. Below zero, the host disturbed the raw exchange more than the \
-                  call."
-            .to_owned(),
-        choose: words(&["transport"]),
-        lines: words(&["orb"]),
-        ..plot(id, title)
-    }
+        plot(id, title)
+            .derived("time_above_raw")
+            .caption(
+                "The call less the raw exchange of the same octets on the same transport, median over rounds. What the servant does \
+                 is in it too, and is the larger part for long sequences. Below zero, the host disturbed the raw exchange more than the \
+                 call.",
+            )
+            .choose(["transport"])
+            .lines(["orb"])
     };
     let mut plots = vec![
-        Plot {
-            of: labels([("len", 0usize.into())]),
-            ..above_raw("above-raw", "What the ORB adds to the octets")
-        },
-        Plot {
-            caption: "The bars without an ORB are two processes that send each other the same octets and do nothing else. A call that stands \
-                      below them was measured when the host was quieter. Choose a name in the legend to hide or show it."
-                .to_owned(),
-            of: labels([("len", 0usize.into())]),
-            lines: words(&["orb", "transport"]),
-            ..plot("medians", "Medians, side by side")
-        },
-        Plot {
-            kind: PlotKind::Lines,
-            caption: "Medians of sequences against the octets that each message carries, both scales logarithmic.".to_owned(),
-            x: "payload_bytes".to_owned(),
-            x_title: "octets of payload".to_owned(),
-            choose: words(&["operation"]),
-            lines: words(&["orb", "transport"]),
-            log_x: true,
-            log_y: true,
-            ..plot("sizes", "Time against size")
-        },
-        Plot {
-            kind: PlotKind::Percentiles,
-            choose: words(&["operation", "len"]),
-            lines: words(&["orb", "transport", "preset"]),
-            ..plot("tails", "The tail: how slow is one call in a thousand")
-        },
+        above_raw("above-raw", "What the ORB adds to the octets")
+            .of(labels([("len", 0usize.into())])),
+        plot("medians", "Medians, side by side")
+            .caption(
+                "The bars without an ORB are two processes that send each other the same octets and do nothing else. A call that stands \
+                 below them was measured when the host was quieter. Choose a name in the legend to hide or show it.",
+            )
+            .of(labels([("len", 0usize.into())]))
+            .lines(["orb", "transport"]),
+        plot("sizes", "Time against size")
+            .kind(PlotKind::Lines)
+            .caption(
+                "Medians of sequences against the octets that each message carries, both scales logarithmic.",
+            )
+            .x("payload_bytes")
+            .x_title("octets of payload")
+            .choose(["operation"])
+            .lines(["orb", "transport"])
+            .log_x()
+            .log_y(),
+        plot("tails", "The tail: how slow is one call in a thousand")
+            .kind(PlotKind::Percentiles)
+            .choose(["operation", "len"])
+            .lines(["orb", "transport", "preset"]),
     ];
     let sequences = Operation::ALL.iter().filter(|one| one.is_sequence());
     plots.extend(sequences.map(|operation| {
         let operation = operation.name();
         let title = format!("What the ORB adds to the octets of {operation}");
-        Plot {
-            x: "payload_bytes".to_owned(),
-            x_title: "octets of payload".to_owned(),
-            of: labels([("operation", operation.into())]),
-            ..above_raw(&format!("above-raw-{operation}"), &title)
-        }
+        above_raw(&format!("above-raw-{operation}"), &title)
+            .x("payload_bytes")
+            .x_title("octets of payload")
+            .of(labels([("operation", operation.into())]))
     }));
     plots
 }

@@ -48,9 +48,9 @@ pub const STUDY: Study<LineUp> = Study {
         Factor::numbers(CLIENTS, &[1, TEN as i64]),
         Factor::texts(CALLS, &[BACK_TO_BACK, AT_RATES]),
         // Without a level, it is TCP.
-        Factor::of(TRANSPORT, &[Absent, Text("unix"), Text("shm")]),
+        Factor::texts(TRANSPORT, &["unix", "shm"]).or_absent(),
     ],
-    fixed: &[("part", Text("count"))],
+    fixed: "part=count",
     parameters: &[
         ("low_clients", Number(LOW_CLIENTS as i64)),
         ("high_clients", Number(1)),
@@ -77,29 +77,28 @@ pub const STUDY: Study<LineUp> = Study {
 
 /// Counts and processor time of a request, by preset and side.
 fn plots() -> Vec<Plot> {
-    let plot = |id: &str, title: &str| Plot {
-        kind: PlotKind::Bars,
-        of: labels([("part", "count".into()), (CLIENTS, TEN.into())]),
-        x: PRESET.to_owned(),
-        ..Plot::named(id, title)
+    let plot = |id: &str, title: &str| {
+        Plot::bars(id, title)
+            .of(labels([("part", "count".into()), (CLIENTS, TEN.into())]))
+            .x(PRESET)
     };
     let phases = plot("phases", "Where the processor time of a request goes");
+    let of_phases = labels_with(&phases.of, [("what", "cpu_time_of".into())]);
     vec![
-        Plot {
-            caption: "Ten concurrent clients, one of them of high priority. A preset without a bar needs none of it.".to_owned(),
-            choose: words(&[CALLS, "what"]),
-            lines: words(&["side", TRANSPORT]),
-            ..plot("counts-a-request", "What a request costs besides time")
-        },
-        Plot {
-            caption: "Ten concurrent clients. The pauses that clients make between calls are a part of their own."
-                .to_owned(),
-            of: labels_with(&phases.of, [("what", "cpu_time_of".into())]),
-            choose: words(&[CALLS, "side", TRANSPORT]),
-            lines: words(&["phase"]),
-            stacked: true,
-            ..phases
-        },
+        plot("counts-a-request", "What a request costs besides time")
+            .caption(
+                "Ten concurrent clients, one of them of high priority. A preset without a bar needs none of it.",
+            )
+            .choose([CALLS, "what"])
+            .lines(["side", TRANSPORT]),
+        phases
+            .caption(
+                "Ten concurrent clients. The pauses that clients make between calls are a part of their own.",
+            )
+            .of(of_phases)
+            .choose([CALLS, "side", TRANSPORT])
+            .lines(["phase"])
+            .stacked(),
     ]
 }
 
@@ -381,6 +380,7 @@ mod tests {
     fn every_preset_is_counted() {
         let levels = STUDY.factors[0].levels().into_iter();
         let presets = Strategies::PRESETS.iter().map(|(name, _)| *name);
-        assert!(levels.eq(presets.chain([OMNIORB]).map(Text)));
+        let presets = presets.chain([OMNIORB]);
+        assert!(levels.eq(presets.map(|preset| Some(LabelValue::from(preset)))));
     }
 }

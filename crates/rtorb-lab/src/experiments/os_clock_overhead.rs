@@ -216,54 +216,50 @@ fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
 }
 
 fn plots() -> Vec<Plot> {
-    let against_resolution = |id, title| Plot {
-        kind: PlotKind::Lines,
-        x: "resolution_us".to_owned(),
-        x_title: "from tick to tick (us)".to_owned(),
-        values: vec![
-            StatisticName::Min,
-            StatisticName::P50,
-            StatisticName::Mean,
-            StatisticName::Max,
-        ],
-        log_x: true,
-        log_y: true,
-        ..Plot::named(id, title)
+    let against_resolution = |id, title| {
+        Plot::line_chart(id, title)
+            .x("resolution_us")
+            .x_title("from tick to tick (us)")
+            .values([
+                StatisticName::Min,
+                StatisticName::P50,
+                StatisticName::Mean,
+                StatisticName::Max,
+            ])
+            .log_x()
+            .log_y()
     };
     vec![
-        Plot {
-            caption: "Minimum, median, mean and maximum of Eq. (5) over all executions. What else delays the program is divided by the number \
-                      of ticks and counted as theirs: the fewer ticks, the more of it. The published levels are from the text, \
-                      which names no resolution but 0.1 ms."
-                .to_owned(),
-            of: labels([("what", "overhead".into())]),
-            choose: words(&["tick"]),
-            published: published_levels(),
-            ..against_resolution(
-                "overhead-against-resolution",
-                "What a tick costs, against the distance of ticks",
+        against_resolution(
+            "overhead-against-resolution",
+            "What a tick costs, against the distance of ticks",
+        )
+        .caption(
+            "Minimum, median, mean and maximum of Eq. (5) over all executions. What else delays the program is divided by the number \
+             of ticks and counted as theirs: the fewer ticks, the more of it. The published levels are from the text, \
+             which names no resolution but 0.1 ms.",
+        )
+        .of(labels([("what", "overhead".into())]))
+        .choose(["tick"])
+        .published(published_levels()),
+        against_resolution("overhead-and-noise", "What of that is the tick")
+            .caption(
+                "Medians of the rounds. `overhead` is Eq. (5) over the shortest execution without ticks, as P3 has it; \
+                 `overhead_of_no_tick` what it says of executions without any tick; `overhead_from_medians` Eq. (5) over their \
+                 median, in which what else delays the program cancels.",
             )
-        },
+            .choose(["tick"])
+            .lines(["what"])
+            .values([StatisticName::P50]),
         Plot {
-            caption: "Medians of the rounds. `overhead` is Eq. (5) over the shortest execution without ticks, as P3 has it; \
-                      `overhead_of_no_tick` what it says of executions without any tick; `overhead_from_medians` Eq. (5) over their \
-                      median, in which what else delays the program cancels."
-                .to_owned(),
-            choose: words(&["tick"]),
-            lines: words(&["what"]),
-            values: vec![StatisticName::P50],
-            ..against_resolution("overhead-and-noise", "What of that is the tick")
-        },
-        Plot {
-            caption: "What was measured: e_m of Eq. (1). The point without ticks stands at 100 ms."
-                .to_owned(),
-            of: labels([("what", "execution".into()), ("part", "execution".into())]),
-            lines: words(&["tick"]),
             log_y: false,
             ..against_resolution(
                 "execution-against-resolution",
                 "How long the program takes, against the distance of ticks",
             )
+            .caption("What was measured: e_m of Eq. (1). The point without ticks stands at 100 ms.")
+            .of(labels([("what", "execution".into()), ("part", "execution".into())]))
+            .lines(["tick"])
         },
     ]
 }

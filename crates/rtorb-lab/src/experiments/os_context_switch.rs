@@ -32,15 +32,7 @@ pub const STUDY: Study<TwoThreads> = Study {
         full: [RUNS * rounds_of_run(Effort::Full), 1_000],
         samples: "samples_per_round",
     },
-    factors: &[Factor::texts(
-        "test",
-        &[
-            Test::SuspendResume.label(),
-            Test::Yield.label(),
-            Test::Synchronized.label(),
-            Test::SynchronizedPlain.label(),
-        ],
-    )],
+    factors: &[Factor::texts("test", Test::VARIANTS)],
     parameters: &[
         ("warm_up", Number(WARM_UP as i64)),
         ("yields_per_sample", Number(2 * YIELDS as i64)),
@@ -124,26 +116,23 @@ impl Subject for TwoThreads {
 /// The table of P0 and P2: a row that has one name for each test.
 fn switches() -> TableView {
     let tables = [&P0, &P2].into_iter();
-    TableView {
-        caption: "As the papers' tables; their rows are in microseconds of their machines. Suspend-resume is by futexes, which did not exist \
-                  when the papers were written."
-            .to_owned(),
-        of: labels([("what", SWITCH.into())]),
-        rows: words(&["what"]),
-        columns: words(&["test"]),
-        values: vec![CellValue::MeanAndDeviation],
-        published: tables.flat_map(published::Table::rows).collect(),
-        ..table("context-switch", "Context switch latency, jitter in parentheses")
-    }
+    TableView::new("context-switch", "Context switch latency, jitter in parentheses")
+        .caption(
+            "As the papers' tables; their rows are in microseconds of their machines. Suspend-resume is by futexes, which did not exist \
+             when the papers were written.",
+        )
+        .of(labels([("what", SWITCH.into())]))
+        .rows(["what"])
+        .columns(["test"])
+        .values([CellValue::MeanAndDeviation])
+        .published(tables.flat_map(published::Table::rows).collect())
 }
 
 fn parts() -> TableView {
-    TableView {
-        rows: words(&["test"]),
-        columns: words(&["what"]),
-        values: vec![CellValue::Median],
-        ..table("context-switch-medians", "Medians of the parts")
-    }
+    TableView::new("context-switch-medians", "Medians of the parts")
+        .rows(["test"])
+        .columns(["what"])
+        .values([CellValue::Median])
 }
 
 fn notes(context: &Context) -> Vec<String> {
@@ -163,36 +152,28 @@ pub(super) fn published_in_yields() -> Vec<PublishedRow> {
 fn plots() -> Vec<Plot> {
     let of_switch = labels([("what", SWITCH.into())]);
     vec![
-        Plot {
-            caption: "Ours are medians of the rounds' medians, the published ones means. The machines are not ours: what can be \
-                      compared is the order of the tests."
-                .to_owned(),
-            kind: PlotKind::Bars,
-            of: of_switch.clone(),
-            x: "test".to_owned(),
-            values: vec![StatisticName::P50],
-            log_y: true,
-            published: [&P0, &P2].into_iter().flat_map(published::Table::points).collect(),
-            ..Plot::named("context-switch", "A context switch beside the published ones")
-        },
-        Plot {
-            caption: "A yield has nothing subtracted: its switch is the hand-over.".to_owned(),
-            kind: PlotKind::Histogram,
-            choose: words(&["test"]),
-            lines: words(&["what"]),
-            ..Plot::named(
-                "context-switch-parts",
-                "The hand-over, the same calls without a switch, and their difference",
+        Plot::bars("context-switch", "A context switch beside the published ones")
+            .caption(
+                "Ours are medians of the rounds' medians, the published ones means. The machines are not ours: what can be \
+                 compared is the order of the tests.",
             )
-        },
-        Plot {
-            caption: "Of yields, a sample is the mean of a batch.".to_owned(),
-            kind: PlotKind::Percentiles,
-            of: of_switch,
-            lines: words(&["test"]),
-            log_y: true,
-            ..Plot::named("context-switch-percentiles", "The tail of a context switch")
-        },
+            .of(of_switch.clone())
+            .x("test")
+            .values([StatisticName::P50])
+            .log_y()
+            .published([&P0, &P2].into_iter().flat_map(published::Table::points).collect()),
+        Plot::histogram(
+            "context-switch-parts",
+            "The hand-over, the same calls without a switch, and their difference",
+        )
+        .caption("A yield has nothing subtracted: its switch is the hand-over.")
+        .choose(["test"])
+        .lines(["what"]),
+        Plot::percentiles("context-switch-percentiles", "The tail of a context switch")
+            .caption("Of yields, a sample is the mean of a batch.")
+            .of(of_switch)
+            .lines(["test"])
+            .log_y(),
     ]
 }
 

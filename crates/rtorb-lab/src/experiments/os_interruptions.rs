@@ -92,22 +92,18 @@ impl Subject for Looking {
 
 fn plots() -> Vec<Plot> {
     vec![
-        Plot {
-            caption: "Gaps between two readings of the clock during which no other thread ran, by what they are taken for.".to_owned(),
-            kind: PlotKind::Histogram,
-            lines: words(&["what"]),
-            x_title: "length of an interruption, us".to_owned(),
-            log_x: true,
-            log_y: true,
-            ..Plot::named("interruptions", "How long the most urgent thread is interrupted")
-        },
-        Plot {
-            caption: "How much longer an interruption is than usual, and how rarely.".to_owned(),
-            kind: PlotKind::Percentiles,
-            lines: words(&["what"]),
-            log_y: true,
-            ..Plot::named("interruptions-percentiles", "The tail of each kind of interruption")
-        },
+        Plot::histogram("interruptions", "How long the most urgent thread is interrupted")
+            .caption(
+                "Gaps between two readings of the clock during which no other thread ran, by what they are taken for.",
+            )
+            .lines(["what"])
+            .x_title("length of an interruption, us")
+            .log_x()
+            .log_y(),
+        Plot::percentiles("interruptions-percentiles", "The tail of each kind of interruption")
+            .caption("How much longer an interruption is than usual, and how rarely.")
+            .lines(["what"])
+            .log_y(),
     ]
 }
 

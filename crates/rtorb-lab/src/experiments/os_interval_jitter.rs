@@ -170,69 +170,61 @@ fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
 
 fn plots() -> Vec<Plot> {
     let against_timers = |id, title, values: &[StatisticName]| {
-        Plot {
-        caption: "Jitter: how far the distance of two wake-ups deviates from the interval. All tasks on one CPU, each with a priority \
-                  of its own; one task alone is the highest, of two there is no middle."
-            .to_owned(),
-        kind: PlotKind::Lines,
-        of: labels([("what", "jitter".into())]),
-        choose: words(&["pattern", "resolution_us"]),
-        lines: words(&["priority"]),
-        x: "timers".to_owned(),
-        x_title: "number of timers".to_owned(),
-        values: values.to_vec(),
-        log_y: true,
-        ..Plot::named(id, title)
-    }
+        Plot::line_chart(id, title)
+            .caption(
+                "Jitter: how far the distance of two wake-ups deviates from the interval. All tasks on one CPU, each with a priority \
+                 of its own; one task alone is the highest, of two there is no middle.",
+            )
+            .of(labels([("what", "jitter".into())]))
+            .choose(["pattern", "resolution_us"])
+            .lines(["priority"])
+            .x("timers")
+            .x_title("number of timers")
+            .values(values.to_vec())
+            .log_y()
     };
     vec![
-        Plot {
-            choose: words(&["resolution_us"]),
-            lines: words(&["priority", "pattern"]),
-            ..against_timers(
-                "jitter-against-timers",
-                "Median interval jitter against the number of timers, both patterns",
-                &[P50],
-            )
-        },
+        against_timers(
+            "jitter-against-timers",
+            "Median interval jitter against the number of timers, both patterns",
+            &[P50],
+        )
+        .choose(["resolution_us"])
+        .lines(["priority", "pattern"]),
         against_timers(
             "worst-jitter-against-timers",
             "Mean, 99th percentile and maximum of the jitter against the number of timers",
             &[Mean, P99, Max],
         ),
-        Plot {
-            caption: "The whole distribution for each of the three tasks.".to_owned(),
-            kind: PlotKind::Percentiles,
-            of: labels([("what", "jitter".into())]),
-            choose: words(&["pattern", "resolution_us", "timers"]),
-            lines: words(&["priority"]),
-            log_y: true,
-            ..Plot::named("jitter-percentiles", "The tail of the jitter, by priority")
-        },
-        Plot {
-            caption: "Lateness: from the release to the wake-up. A task that is always equally late has no jitter.".to_owned(),
-            of: labels([("what", "lateness".into()), ("part", "lateness".into())]),
-            ..against_timers(
-                "lateness-against-timers",
-                "How late a task wakes, against the number of timers",
-                &[P50, Mean, P99],
-            )
-        },
-        Plot {
-            caption: "P3 Figures 6 and 7 show the same for QNX and RTLinux; the text has no numbers for them.".to_owned(),
-            kind: PlotKind::Lines,
-            of: labels([("what", "jitter_alone".into())]),
-            lines: words(&["resolution_us"]),
-            x: "interval_us".to_owned(),
-            x_title: "interval (us)".to_owned(),
-            values: vec![P50, Mean, P99, Max],
-            log_x: true,
-            log_y: true,
-            ..Plot::named(
-                "jitter-against-interval",
-                "Interval jitter against the length of the interval, one task alone",
-            )
-        },
+        Plot::percentiles("jitter-percentiles", "The tail of the jitter, by priority")
+            .caption("The whole distribution for each of the three tasks.")
+            .of(labels([("what", "jitter".into())]))
+            .choose(["pattern", "resolution_us", "timers"])
+            .lines(["priority"])
+            .log_y(),
+        against_timers(
+            "lateness-against-timers",
+            "How late a task wakes, against the number of timers",
+            &[P50, Mean, P99],
+        )
+        .caption(
+            "Lateness: from the release to the wake-up. A task that is always equally late has no jitter.",
+        )
+        .of(labels([("what", "lateness".into()), ("part", "lateness".into())])),
+        Plot::line_chart(
+            "jitter-against-interval",
+            "Interval jitter against the length of the interval, one task alone",
+        )
+        .caption(
+            "P3 Figures 6 and 7 show the same for QNX and RTLinux; the text has no numbers for them.",
+        )
+        .of(labels([("what", "jitter_alone".into())]))
+        .lines(["resolution_us"])
+        .x("interval_us")
+        .x_title("interval (us)")
+        .values([P50, Mean, P99, Max])
+        .log_x()
+        .log_y(),
     ]
 }
 

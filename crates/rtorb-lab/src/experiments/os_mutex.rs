@@ -27,7 +27,7 @@ pub const STUDY: Study<ThreeThreads> = Study {
         "mutex",
         &["inheritance", "rtcorba", "ceiling", "plain"],
     )],
-    fixed: &[("orb", Text("rtorb_os"))],
+    fixed: "orb=rtorb_os",
     parameters: &[
         ("critical_section_us", Number((SECTION_NS / 1_000) as i64)),
         ("medium_us_max", Number((SPIN_NS / 1_000) as i64)),
@@ -53,14 +53,12 @@ pub const STUDY: Study<ThreeThreads> = Study {
 };
 
 fn plots() -> Vec<Plot> {
-    vec![Plot {
-        caption: "Medians. With a cure, the wait is as long as the critical section; without one, it is as long as medium computes."
-            .to_owned(),
-        kind: PlotKind::Bars,
-        x: "mutex".to_owned(),
-        lines: words(&["what"]),
-        ..Plot::named("waits", "How long the high-priority thread waits")
-    }]
+    vec![Plot::bars("waits", "How long the high-priority thread waits")
+        .caption(
+            "Medians. With a cure, the wait is as long as the critical section; without one, it is as long as medium computes.",
+        )
+        .x("mutex")
+        .lines(["what"])]
 }
 
 /// Threads of this process on one CPU.
@@ -96,16 +94,18 @@ impl Subject for ThreeThreads {
 
 /// The high-priority thread's wait beyond the critical section.
 const BEYOND: Metric = Metric::of(P50).with(&[Less(P50, "what=critical_section")]);
+const BEYOND_IN_SWITCHES: Metric = Metric::of(P50)
+    .with(&[Less(P50, "what=critical_section"), Over(P50, "what=switch")])
+    .in_unit("switches");
 
 const SAYS: Statements = Statements {
     highlights: &[HighlightOf {
         what: "the high-priority thread's wait, {mutex} mutex",
         of: "what=wait",
         metric: US,
-        unit: "us",
         beside: Words::with(
             "critical section {0}",
-            &[(US.at("what=critical_section"), "us")],
+            &[US.at("what=critical_section")],
         ),
     }],
     derived: &[DerivedOf {
@@ -113,18 +113,13 @@ const SAYS: Statements = Statements {
         of: "what=wait",
         without: &[],
         metric: BEYOND,
-        unit: "ns",
     }],
     // Four switches: to high, which finds the mutex taken; back to the holder; from it to high; and one more that the host may put in
     // between.
     claims: &[Declaration::each(
         "wait-beyond-section.{mutex}",
-        Metric::of(P50).with(&[
-            Less(P50, "what=critical_section"),
-            Over(P50, "what=switch"),
-        ]),
+        BEYOND_IN_SWITCHES,
         4.0,
-        "switches",
     )
     .of(
         "mutex!=plain, what=wait",
@@ -138,7 +133,7 @@ const SAYS: Statements = Statements {
         of: "mutex=plain, what=wait",
         ours: Words::with(
             "high waits {0} with a plain mutex (medium computes until high has it, for a bounded time), {1} with inheritance",
-            &[(US, "us"), (US.at("mutex=inheritance"), "us")],
+            &[US, US.at("mutex=inheritance")],
         ),
     }],
     ..Statements::NONE

@@ -31,8 +31,8 @@ pub const STUDY: Study<Probes> = Study {
         full: [20, 500],
         samples: "samples_per_round",
     },
-    factors: &[Factor::of("operation", &OPERATIONS)],
-    fixed: &[("instructions", Text(std::env::consts::ARCH))],
+    factors: &[Factor::texts("operation", &OPERATIONS)],
+    fixed: concat!("instructions=", env!("TARGET_ARCH")),
     parameters: &[
         ("mutex", Text("priority inheritance (futex(2), PI)")),
         ("message", Text("64 octets, a pair of UNIX sockets")),
@@ -145,11 +145,11 @@ pub const NAME: &str = "os/operations";
 const TITLE: &str =
     "The operations of a kernel, and calls between two of its tasks, in yields of the same kernel";
 const REPRODUCES: &str = "P0 Table 1, P2 Table 1 (how many times a yield the other switches take)";
-const OPERATIONS: [Value; operation::OF_LINUX] = {
-    let mut levels = [Text(""); operation::OF_LINUX];
+const OPERATIONS: [&str; operation::OF_LINUX] = {
+    let mut levels = [""; operation::OF_LINUX];
     let mut place = 0;
     while place < levels.len() {
-        levels[place] = Text(ALL[place].name);
+        levels[place] = ALL[place].name;
         place += 1;
     }
     levels

@@ -91,31 +91,28 @@ impl Subject for TaskSets {
 fn plots() -> Vec<Plot> {
     let choose = words(&["resolution_us"]);
     vec![
-        Plot {
-            caption: "From the end of task 1 to the beginning of task 2, as P3 Figures 14 to 16 show it. All tasks but the second \
-                      are made ready at the same moment."
-                .to_owned(),
-            kind: PlotKind::Lines,
-            choose: choose.clone(),
-            x: "ready_tasks".to_owned(),
-            x_title: "tasks".to_owned(),
-            values: vec![
+        Plot::line_chart("ready-queue", "A context switch against the number of tasks")
+            .caption(
+                "From the end of task 1 to the beginning of task 2, as P3 Figures 14 to 16 show it. All tasks but the second \
+                 are made ready at the same moment.",
+            )
+            .choose(choose.clone())
+            .x("ready_tasks")
+            .x_title("tasks")
+            .values([
                 StatisticName::Min,
                 StatisticName::P50,
                 StatisticName::Mean,
                 StatisticName::Max,
-            ],
-            log_y: true,
-            ..Plot::named("ready-queue", "A context switch against the number of tasks")
-        },
-        Plot {
-            caption: "Where the lines lie upon each other, the length of the ready queue does not matter.".to_owned(),
-            kind: PlotKind::Percentiles,
-            choose,
-            lines: words(&["ready_tasks"]),
-            log_y: true,
-            ..Plot::named("ready-queue-percentiles", "The tail of a context switch, by the number of tasks")
-        },
+            ])
+            .log_y(),
+        Plot::percentiles("ready-queue-percentiles", "The tail of a context switch, by the number of tasks")
+            .caption(
+                "Where the lines lie upon each other, the length of the ready queue does not matter.",
+            )
+            .choose(choose)
+            .lines(["ready_tasks"])
+            .log_y(),
     ]
 }
 

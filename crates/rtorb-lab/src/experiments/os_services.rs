@@ -28,8 +28,8 @@ pub const STUDY: Study<OneProbe> = Study {
         samples: "samples_per_round",
     },
     factors: &[
-        Factor::of(PEER, &[Absent, Text("idle"), Text("awake")]),
-        Factor::of("service", &SERVICES),
+        Factor::texts(PEER, &["idle", "awake"]).or_absent(),
+        Factor::texts("service", SERVICES),
     ],
     parameters: &[
         ("warm_up", Number(WARM_UP as i64)),
@@ -175,21 +175,8 @@ impl Subject for OneProbe {
 
 impl Service {
     /// The value of the label `service`.
-    pub(in crate::experiments) const fn label(self) -> &'static str {
-        match self {
-            Self::ClockRead => "clock_read",
-            Self::SystemCall => "system_call",
-            Self::SetTimer => "set_timer",
-            Self::Yield => "yield",
-            Self::Futex => "futex",
-            Self::Eventfd => "eventfd",
-            Self::PiHandOver => "pi_hand_over",
-            Self::PiLock => "pi_lock",
-            Self::Pipe => "pipe",
-            Self::Unix => "unix",
-            Self::Tcp => "tcp",
-            Self::Switch(test) => test.label(),
-        }
+    pub(in crate::experiments) fn label(self) -> &'static str {
+        self.into()
     }
 
     /// The service of a cell.
@@ -205,40 +192,26 @@ impl Service {
 
 fn plots() -> Vec<Plot> {
     vec![
-        Plot {
-            caption:
-                "From just before it is asked for until it is had, with one reading of the clock."
-                    .to_owned(),
-            kind: PlotKind::Bars,
-            lines: words(&[PEER]),
-            x: "service".to_owned(),
-            values: vec![StatisticName::P50, StatisticName::P99, StatisticName::Max],
-            log_y: true,
-            ..Plot::named("services", "What each service costs")
-        },
-        Plot {
-            caption: "How much longer a service takes than usual, and how rarely.".to_owned(),
-            kind: PlotKind::Percentiles,
-            choose: words(&[PEER]),
-            lines: words(&["service"]),
-            log_y: true,
-            ..Plot::named("services-percentiles", "The tail of each service")
-        },
+        Plot::bars("services", "What each service costs")
+            .caption(
+                "From just before it is asked for until it is had, with one reading of the clock.",
+            )
+            .lines([PEER])
+            .x("service")
+            .values([StatisticName::P50, StatisticName::P99, StatisticName::Max])
+            .log_y(),
+        Plot::percentiles("services-percentiles", "The tail of each service")
+            .caption("How much longer a service takes than usual, and how rarely.")
+            .choose([PEER])
+            .lines(["service"])
+            .log_y(),
     ]
 }
 
 /// The label of the state of the other CPU, on which the second thread runs; without it, both threads have one CPU.
 const PEER: &str = "peer";
 /// The cheapest first.
-const SERVICES: [Value; Service::ALL.len()] = {
-    let mut levels = [Text(""); Service::ALL.len()];
-    let mut place = 0;
-    while place < levels.len() {
-        levels[place] = Text(Service::ALL[place].label());
-        place += 1;
-    }
-    levels
-};
+const SERVICES: &[&str] = Service::VARIANTS.split_at(Service::ALL.len()).0;
 /// By how much the measuring threads are less urgent than the probe's main thread, which only waits meanwhile.
 pub(super) const BELOW_PROBE: u8 = 10;
 /// Some ten times as long as a service takes, so that the load has most of the CPU.

@@ -38,7 +38,7 @@ pub const STUDY: Study<Loops> = Study {
         samples: "samples_per_round",
     },
     factors: &[
-        Factor::of("load", &LOADS),
+        LOADS,
         Factor::texts("cpu", &[IDLE, AWAKE, LOADED]),
         Factor::texts("tool", &[RTORB, CYCLICTEST]),
     ],

@@ -281,51 +281,39 @@ fn planned() -> Vec<Labels> {
     (1..=TENTHS).flat_map(of_tenth).collect()
 }
 
-const MIB: f64 = 1.0 / (1024.0 * 1024.0);
+const MIB: Metric = Metric::of(P50)
+    .with(&[Times(1.0 / (1024.0 * 1024.0))])
+    .in_unit("MiB");
 const SAYS: Statements = Statements {
     highlights: &[
         HighlightOf {
             what: "an urgent call in the last tenth, 99 of 100 within",
             of: "tenth=10, call=urgent",
             metric: P99_US,
-            unit: "us",
-            beside: Words::with("in the first: {0}", &[(P99_US.at("tenth=1"), "us")]),
+            beside: Words::with("in the first: {0}", &[P99_US.at("tenth=1")]),
         },
         HighlightOf {
             what: "memory of the server in the last tenth that it shares with no other process",
             of: "tenth=10, what=server, counted=private_dirty",
-            metric: Metric::of(P50).with(&[Times(MIB)]),
-            unit: "MiB",
-            beside: Words::with("in the second: {0}", &[(Metric::of(P50).with(&[Times(MIB)]).at("tenth=2"), "MiB")]),
+            metric: MIB,
+            beside: Words::with("in the second: {0}", &[MIB.at("tenth=2")]),
         },
     ],
     claims: &[
-        Declaration::at_most(
-            "tail.{call}",
-            Metric::of(P99).with(&[Over(P99, "tenth=1")]),
-            1.2,
-            "ratio",
-        )
+        Declaration::at_most("tail.{call}", Metric::of(P99).with(&[Over(P99, "tenth=1")]), 1.2)
         .of("tenth=10, call=urgent", "The 99th percentile of an urgent call in the last tenth is at most 1.2 times that in the first."),
-        Declaration::count(
-            "memory.{what}",
-            Metric::of(P50).with(&[Over(P50, "tenth=2")]),
-            1.05,
-            "ratio",
-        )
+        Declaration::count("memory.{what}", Metric::of(P50).with(&[Over(P50, "tenth=2")]), 1.05)
         .of("tenth=10, counted=private_dirty", "The memory of the {what} is at most 5 % larger in the last tenth than in the second."),
         Declaration::count(
             "descriptors.{what}",
-            Metric::of(P50).with(&[Less(P50, "tenth=2")]),
+            Metric::of(P50).with(&[Less(P50, "tenth=2")]).in_unit(DESCRIPTORS),
             0.0,
-            DESCRIPTORS,
         )
         .of("tenth=10, counted=descriptors", "Descriptors of the {what}: no more in the last tenth than in the second."),
         Declaration::count(
             "threads.{what}",
-            Metric::of(P50).with(&[Less(P50, "tenth=2")]),
+            Metric::of(P50).with(&[Less(P50, "tenth=2")]).in_unit(THREADS),
             0.0,
-            THREADS,
         )
         .of("tenth=10, counted=threads", "Threads of the {what}: no more in the last tenth than in the second."),
     ],
@@ -333,16 +321,12 @@ const SAYS: Statements = Statements {
 };
 
 fn plot() -> Plot {
-    Plot {
-        caption: "99 of 100 calls came back within this time, counted from their releases."
-            .to_owned(),
-        kind: PlotKind::Lines,
-        lines: words(&["call"]),
-        x: "tenth".to_owned(),
-        x_title: "tenths of the time".to_owned(),
-        values: vec![StatisticName::P99],
-        ..Plot::named("tail-against-time", "The tail against time")
-    }
+    Plot::line_chart("tail-against-time", "The tail against time")
+        .caption("99 of 100 calls came back within this time, counted from their releases.")
+        .lines(["call"])
+        .x("tenth")
+        .x_title("tenths of the time")
+        .values([StatisticName::P99])
 }
 
 const TENTHS: usize = 10;

@@ -3,13 +3,14 @@
 use rtorb_host::description::kernel_tick_hz;
 use rtorb_results::cells::Cells;
 use rtorb_results::claim::Grounds;
+use rtorb_results::pattern;
 use rtorb_results::profile::ServiceRow;
 use rtorb_results::systems::Gathered;
 use rtorb_results::{
     LabelValue, Labels, LostRound, ObtainedScheduling, Results, all_real_time, labels,
 };
 
-use super::{Answered, Cell, Conditions, Factor, Sampled, Study, Subject, Turn, Value};
+use super::{Answered, Cell, Conditions, Factor, Sampled, Study, Subject, Turn};
 use crate::error::LabError;
 use crate::experiment::{
     Context, Effort, Emulated, Experiment, Parameters, Progress, Said, is_complete,
@@ -18,7 +19,7 @@ use crate::experiment::{
 impl<S: Subject> Study<S> {
     /// The combinations of levels that are measured, in order.
     pub(crate) fn cells(&self, effort: Effort) -> Vec<Labels> {
-        let mut all = combinations(self.fixed, self.factors, effort);
+        let mut all = combinations(self.fixed, self.factors);
         all.retain(|cell| !(self.leaves_out)(&Cell::of(cell), effort));
         all
     }
@@ -141,18 +142,12 @@ fn name_load(cell: &mut Labels, context: &Context) {
 }
 
 /// Returns all combinations of levels, each with the fixed values. The code is compiled once, not for each kind of subject.
-fn combinations(
-    fixed: &[(&'static str, Value)],
-    factors: &[Factor],
-    effort: Effort,
-) -> Vec<Labels> {
-    let fixed = fixed.iter();
-    let fixed = fixed.filter_map(|(name, value)| Some(((*name).to_owned(), value.with(effort)?)));
-    let mut all: Vec<Labels> = vec![fixed.collect()];
+fn combinations(fixed: &str, factors: &[Factor]) -> Vec<Labels> {
+    let mut all = vec![pattern::wanted(fixed)];
     for factor in factors {
         let levels = factor.levels();
-        let with = |cell: &Labels, level: &Value| {
-            let level = level.with(effort);
+        let with = |cell: &Labels, level: &Option<LabelValue>| {
+            let level = level.iter().cloned();
             let mut cell = cell.clone();
             cell.extend(level.map(|level| (factor.label.to_owned(), level)));
             cell
@@ -229,8 +224,7 @@ impl<S: Subject> Experiment for Study<S> {
         // Only the run knows the load.
         let known = self.factors.iter();
         for factor in known.filter(|factor| !factor.is_background_load()) {
-            let levels = factor.levels().into_iter();
-            let levels = levels.filter_map(|level| level.with(effort));
+            let levels = factor.levels().into_iter().flatten();
             let is_measured = |level: &LabelValue| {
                 let mut cells = cells.iter();
                 cells.any(|cell| cell.get(factor.label) == Some(level))
@@ -239,10 +233,9 @@ impl<S: Subject> Experiment for Study<S> {
             let levels = levels.collect::<Vec<_>>().join(" ");
             parameters.insert(factor.label.to_owned(), levels.into());
         }
-        for (name, value) in self.fixed.iter().chain(self.parameters) {
-            let value = value.with(effort);
-            parameters.extend(value.map(|value| ((*name).to_owned(), value)));
-        }
+        parameters.extend(pattern::wanted(self.fixed));
+        let others = self.parameters.iter();
+        parameters.extend(others.map(|(name, value)| ((*name).to_owned(), value.with(effort))));
         if self.period_ns > 0 {
             let paced = (rounds * cells.len() * samples) as u64 * self.period_ns;
             parameters.insert("paced_seconds".to_owned(), (paced / 1_000_000_000).into());

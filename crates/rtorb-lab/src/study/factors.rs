@@ -12,17 +12,18 @@ pub struct Factor {
     /// The label.
     pub(crate) label: &'static str,
     levels: FactorLevels,
+    /// Before all levels, cells without the label.
+    may_lack: bool,
 }
 
 /// The values of a factor, in the order in which they are measured.
 #[derive(Clone, Copy, Debug)]
 enum FactorLevels {
-    Values(&'static [Value]),
     Texts(&'static [&'static str]),
     Numbers(&'static [i64]),
 }
 
-/// A value of a label, known when the program is built.
+/// A value of a parameter, known when the program is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
     /// A name.
@@ -33,8 +34,6 @@ pub enum Value {
     Flag(bool),
     /// A whole number that depends on the effort.
     ByEffort(ByEffort),
-    /// No label at all.
-    Absent,
 }
 
 /// A whole number for each effort.
@@ -130,49 +129,59 @@ impl<'a> Cell<'a> {
 }
 
 impl Value {
-    /// The value of a label or a parameter; `None` if there is none.
-    pub(super) fn with(self, effort: Effort) -> Option<LabelValue> {
-        Some(match self {
+    pub(super) fn with(self, effort: Effort) -> LabelValue {
+        match self {
             Self::Text(text) => text.into(),
             Self::Number(number) => LabelValue::Number(number),
             Self::Flag(flag) => flag.into(),
             Self::ByEffort(numbers) => numbers.of(effort).into(),
-            Self::Absent => return None,
-        })
+        }
     }
 }
 
 impl Factor {
-    /// A factor of any values.
-    pub(crate) const fn of(label: &'static str, levels: &'static [Value]) -> Self {
-        let levels = FactorLevels::Values(levels);
-        Self { label, levels }
-    }
-
     /// A factor of names.
     pub(crate) const fn texts(label: &'static str, levels: &'static [&'static str]) -> Self {
-        let levels = FactorLevels::Texts(levels);
-        Self { label, levels }
+        Self::of(label, FactorLevels::Texts(levels))
     }
 
     /// A factor of whole numbers.
     pub(crate) const fn numbers(label: &'static str, levels: &'static [i64]) -> Self {
-        let levels = FactorLevels::Numbers(levels);
-        Self { label, levels }
+        Self::of(label, FactorLevels::Numbers(levels))
     }
 
-    /// Its values, in the order in which they are measured.
-    pub(crate) fn levels(&self) -> Vec<Value> {
-        match self.levels {
-            FactorLevels::Values(values) => values.to_vec(),
-            FactorLevels::Texts(texts) => texts.iter().copied().map(Value::Text).collect(),
-            FactorLevels::Numbers(numbers) => numbers.iter().copied().map(Value::Number).collect(),
+    /// The same factor, which cells may lack: those are measured first.
+    pub(crate) const fn or_absent(self) -> Self {
+        Self {
+            may_lack: true,
+            ..self
         }
+    }
+
+    const fn of(label: &'static str, levels: FactorLevels) -> Self {
+        Self {
+            label,
+            levels,
+            may_lack: false,
+        }
+    }
+
+    /// Its values, in the order in which they are measured; `None` for cells that lack the label.
+    pub(crate) fn levels(&self) -> Vec<Option<LabelValue>> {
+        let number = |number: &i64| Some(LabelValue::Number(*number));
+        let mut levels: Vec<Option<LabelValue>> = match self.levels {
+            FactorLevels::Texts(texts) => texts.iter().map(|text| Some((*text).into())).collect(),
+            FactorLevels::Numbers(numbers) => numbers.iter().map(number).collect(),
+        };
+        if self.may_lack {
+            levels.insert(0, None);
+        }
+        levels
     }
 
     /// True if its levels are without and with a load that runs beside the subject.
     pub(super) fn is_background_load(&self) -> bool {
-        self.label == "load" && self.levels().contains(&Value::Text("none"))
+        self.label == "load" && self.levels().contains(&Some("none".into()))
     }
 }
 

@@ -6,13 +6,10 @@ use rtorb_results::metric::{Metric, Statistic::P50, Step::Over};
 use rtorb_results::{LabelValue, PlotKind, Results, StatisticName, Verdict, labels};
 
 const SAYS: Statements = Statements {
-    claims: &[Declaration::at_most(
-        "growth",
-        Metric::of(P50).with(&[Over(P50, "size=1")]),
-        2.1,
-        "ratio",
-    )
-    .of("size=2, colour=red", "twice as large, twice as long")],
+    claims: &[
+        Declaration::at_most("growth", Metric::of(P50).with(&[Over(P50, "size=1")]), 2.1)
+            .of("size=2, colour=red", "twice as large, twice as long"),
+    ],
     ..Statements::NONE
 };
 
@@ -37,7 +34,7 @@ const fn toy<S: Subject>(start: fn(&Context, &[Cell<'_>]) -> Result<S, LabError>
             samples: "samples_per_round",
         },
         factors: FACTORS,
-        fixed: &[("material", Value::Text("wood"))],
+        fixed: "material=wood",
         columns: &["colour"],
         plots: || {
             vec![Plot {
@@ -45,7 +42,7 @@ const fn toy<S: Subject>(start: fn(&Context, &[Cell<'_>]) -> Result<S, LabError>
                 x: "size".to_owned(),
                 lines: vec!["colour".to_owned()],
                 values: vec![StatisticName::P50],
-                ..Plot::named("toy", "A toy's time by its size")
+                ..Plot::line_chart("toy", "A toy's time by its size")
             }]
         },
         says: SAYS,
@@ -63,7 +60,7 @@ const SQUEAKING: Study<Toy> = Study {
     factors: &[
         Factor::texts("colour", &["red", "blue"]),
         Factor::numbers("size", &[1]),
-        Factor::of("sound", &[Value::Absent, Value::Text("squeak")]),
+        Factor::texts("sound", &["squeak"]).or_absent(),
     ],
     parameters: &[(
         "warm_up",

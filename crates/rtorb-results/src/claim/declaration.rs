@@ -18,12 +18,10 @@ pub struct Declaration {
     pub of: &'static str,
     /// The number that decides it.
     pub metric: Metric,
-    /// The largest value with which it is held.
+    /// The largest value with which it is held, in the metric's unit.
     pub at_most: f64,
     /// The same where servers run on other hosts, if it is another one.
     pub at_most_on_hosts: Option<f64>,
-    /// The unit of both: `ratio`, `us`, `per_request`.
-    pub unit: &'static str,
     /// By which rounds it is judged.
     pub judged: Judged,
     /// The number of rounds in which it is measured, if that is not every round.
@@ -61,12 +59,7 @@ pub struct Grounds<'a> {
 impl Declaration {
     /// A claim about a time or a quotient of times, which must not exceed a limit.
     #[must_use]
-    pub const fn at_most(
-        id: &'static str,
-        metric: Metric,
-        at_most: f64,
-        unit: &'static str,
-    ) -> Self {
+    pub const fn at_most(id: &'static str, metric: Metric, at_most: f64) -> Self {
         Self {
             id,
             says: "",
@@ -74,7 +67,6 @@ impl Declaration {
             metric,
             at_most,
             at_most_on_hosts: None,
-            unit,
             judged: Judged::Median,
             rounds: None,
         }
@@ -82,19 +74,19 @@ impl Declaration {
 
     /// A claim about a count, which must not exceed a limit in any round.
     #[must_use]
-    pub const fn count(id: &'static str, metric: Metric, at_most: f64, unit: &'static str) -> Self {
+    pub const fn count(id: &'static str, metric: Metric, at_most: f64) -> Self {
         Self {
             judged: Judged::Count,
-            ..Self::at_most(id, metric, at_most, unit)
+            ..Self::at_most(id, metric, at_most)
         }
     }
 
     /// A claim about every round, none of which may exceed a limit.
     #[must_use]
-    pub const fn each(id: &'static str, metric: Metric, at_most: f64, unit: &'static str) -> Self {
+    pub const fn each(id: &'static str, metric: Metric, at_most: f64) -> Self {
         Self {
             judged: Judged::EveryRound,
-            ..Self::at_most(id, metric, at_most, unit)
+            ..Self::at_most(id, metric, at_most)
         }
     }
 
@@ -161,7 +153,7 @@ impl Declaration {
 
     fn judge_one(&self, grounds: &Grounds<'_>, subject: &Labels) -> Claim {
         let [id, statement] = [self.id, self.says].map(|text| pattern::filled(text, subject));
-        let scale = (self.limit(grounds), self.unit);
+        let scale = (self.limit(grounds), self.metric.unit);
         let missing = |of: &Labels| {
             let absent = grounds.absent.iter();
             let mut absent = absent.filter(|(absent, _)| is_part(absent, of));
@@ -231,7 +223,13 @@ impl Declaration {
         let limit = self.limit(grounds);
         let of_largest = || Claim {
             rounds: Some(rounds.len()),
-            ..Claim::counted(id.clone(), statement.clone(), largest, limit, self.unit)
+            ..Claim::counted(
+                id.clone(),
+                statement.clone(),
+                largest,
+                limit,
+                self.metric.unit,
+            )
         };
         match self.judged {
             Judged::Count => of_largest(),
@@ -247,7 +245,7 @@ impl Declaration {
                 }
                 claim
             }
-            Judged::Median => Claim::of_median(id, statement, rounds, (limit, self.unit)),
+            Judged::Median => Claim::of_median(id, statement, rounds, (limit, self.metric.unit)),
         }
     }
 }
@@ -338,7 +336,6 @@ mod tests {
         "to-alone.{clients}",
         Metric::of(Statistic::P50).with(&[Step::Over(Statistic::P50, "clients=0")]),
         1.5,
-        "ratio",
     )
     .of(
         "clients>0, part=call",
@@ -429,7 +426,7 @@ mod tests {
 
     #[test]
     fn the_largest_round_of_a_count_decides() {
-        let count = Declaration::count("none", Metric::of(Statistic::P50), 0.0, "events")
+        let count = Declaration::count("none", Metric::of(Statistic::P50).in_unit("events"), 0.0)
             .of("clients=9, part=call", "none in any round");
         let mut cells = Cells::default();
         for (round, events) in [0, 0, 0, 0, 0, 5].into_iter().enumerate() {
@@ -441,7 +438,7 @@ mod tests {
 
     #[test]
     fn a_bound_holds_in_every_round() {
-        let bound = Declaration::each("bound", Metric::of(Statistic::P50), 100.0, "ns")
+        let bound = Declaration::each("bound", Metric::of(Statistic::P50), 100.0)
             .of("clients=9, part=call", "no round is longer");
         let of = |longest| {
             let mut cells = cells(5, &[90]);

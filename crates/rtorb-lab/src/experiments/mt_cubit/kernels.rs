@@ -12,29 +12,26 @@ pub(in crate::experiments) fn latency_jitter(gathered: &Gathered<'_>) -> Results
         ("role", "high".into()),
     ]);
     let under = gathered.under;
-    let figures = TableView {
-        caption: "Over the number of low-priority clients, as P0 Figures 4 and 5.".to_owned(),
-        of: high.clone(),
-        rows: gathered.with_load(&[SYSTEM]),
-        columns: CLIENTS.map(str::to_owned).to_vec(),
-        values: vec![CellValue::MeanAndDeviation],
-        ..table(
-            "latency-and-jitter",
-            "High-priority latency, jitter in parentheses",
-        )
-    };
+    let figures = TableView::new(
+        "latency-and-jitter",
+        "High-priority latency, jitter in parentheses",
+    )
+    .caption("Over the number of low-priority clients, as P0 Figures 4 and 5.")
+    .of(high.clone())
+    .rows(gathered.with_load(&[SYSTEM]))
+    .columns(CLIENTS.map(str::to_owned).to_vec())
+    .values([CellValue::MeanAndDeviation]);
     let hardest = hardest(gathered, &high);
     let finding = under_load(&high, under);
-    let line = |id: &str, title: &str, value: StatisticName| Plot {
-        caption: "Preset `tao`, a line a system.".to_owned(),
-        kind: PlotKind::Lines,
-        of: high.clone(),
-        choose: words(&[under, "load", "servant_work_us"]),
-        lines: words(&[SYSTEM]),
-        x: "low_clients".to_owned(),
-        x_title: "low-priority clients".to_owned(),
-        values: vec![value],
-        ..Plot::named(id, title)
+    let line = |id: &str, title: &str, value: StatisticName| {
+        Plot::line_chart(id, title)
+            .caption("Preset `tao`, a line a system.")
+            .of(high.clone())
+            .choose([under, "load", "servant_work_us"])
+            .lines([SYSTEM])
+            .x("low_clients")
+            .x_title("low-priority clients")
+            .values([value])
     };
     let compared = Compared {
         what: "Worst call of the high-priority client, with its wake-up",
@@ -60,16 +57,15 @@ pub(in crate::experiments) fn latency_jitter(gathered: &Gathered<'_>) -> Results
 
 /// P4's finding: the worst call of these series by system and load.
 fn under_load(high: &Labels, under: &str) -> TableView {
-    TableView {
-        caption: "P4's question: what load does to the most urgent call on each system, from the moment at which the client is to \
-                  call until it has the reply. A column for each crowd of low-priority clients beside it."
-            .to_owned(),
-        of: high.clone(),
-        rows: words(&[SYSTEM, under]),
-        columns: CLIENTS.map(str::to_owned).to_vec(),
-        values: vec![CellValue::Worst],
-        ..table("under-load", "The high-priority client under load: its worst call")
-    }
+    TableView::new("under-load", "The high-priority client under load: its worst call")
+        .caption(
+            "P4's question: what load does to the most urgent call on each system, from the moment at which the client is to \
+             call until it has the reply. A column for each crowd of low-priority clients beside it.",
+        )
+        .of(high.clone())
+        .rows([SYSTEM, under])
+        .columns(CLIENTS.map(str::to_owned).to_vec())
+        .values([CellValue::Worst])
 }
 
 /// What each load does to the worst call on each system, over all crowds of clients.
@@ -120,33 +116,28 @@ pub(in crate::experiments) fn architectures(gathered: &Gathered<'_>) -> Results 
         let mut of = hardest.clone();
         of.remove("low_clients");
         of.insert(under.to_owned(), load.clone());
-        TableView {
-            caption: format!(
-                "Of each architecture alone and beside low-priority clients ({}).",
-                condition(&hardest)
-            ),
-            of,
-            rows: words(&["preset", "low_clients"]),
-            columns: words(&[SYSTEM]),
-            values: WHOLE.to_vec(),
-            ..table(
-                &format!("architectures-{load}"),
-                &format!("The high-priority client by architecture, load {load}"),
-            )
-        }
+        TableView::new(
+            &format!("architectures-{load}"),
+            &format!("The high-priority client by architecture, load {load}"),
+        )
+        .caption(format!(
+            "Of each architecture alone and beside low-priority clients ({}).",
+            condition(&hardest)
+        ))
+        .of(of)
+        .rows(["preset", "low_clients"])
+        .columns([SYSTEM])
+        .values(WHOLE.to_vec())
     };
-    let bars = Plot {
-        caption: format!("By architecture ({}).", condition(&hardest)),
-        kind: PlotKind::Bars,
-        of: hardest.clone(),
-        choose: words(&[under]),
-        lines: words(&[SYSTEM]),
-        x: "preset".to_owned(),
-        x_title: "architecture".to_owned(),
-        values: vec![StatisticName::Max],
-        log_y: true,
-        ..Plot::named("architectures", "Worst call of the high-priority client")
-    };
+    let bars = Plot::bars("architectures", "Worst call of the high-priority client")
+        .caption(format!("By architecture ({}).", condition(&hardest)))
+        .of(hardest.clone())
+        .choose([under])
+        .lines([SYSTEM])
+        .x("preset")
+        .x_title("architecture")
+        .values([StatisticName::Max])
+        .log_y();
     let compared = Compared {
         what: "Worst call of the high-priority client",
         of: &hardest,

@@ -2,7 +2,8 @@
 
 use crate::experiments::prelude::*;
 
-pub(in crate::experiments) const JITTER_US: Metric = Metric::of(Deviation).with(&[Times(1e-3)]);
+pub(in crate::experiments) const JITTER_US: Metric =
+    Metric::of(Deviation).with(&[Times(1e-3)]).in_unit("us");
 const P50_TO_ALONE: Metric = Metric::of(P50).with(&[Over(P50, "low_clients=0")]);
 const P99_TO_ALONE: Metric = Metric::of(P99).with(&[Over(P99, "low_clients=0")]);
 
@@ -17,10 +18,9 @@ pub(in crate::experiments) const SAYS: Statements = Statements {
         what: "{preset} over {transport}: high-priority median beside {low_clients} low-priority clients, {load}",
         of: "role=high, part=call, load=saturating, servant_work_us=500, low_clients=50",
         metric: US,
-        unit: "us",
         beside: Words::with(
             "{0} without them, p99 {1}",
-            &[(US.at("low_clients=0"), "us"), (P99_US, "us")],
+            &[US.at("low_clients=0"), P99_US],
         ),
     }],
     claims: &[TO_ALONE_P50, TO_ALONE_P99, TO_RAW],
@@ -106,7 +106,6 @@ const TO_RAW: Declaration = Declaration::at_most(
     "to-raw.{load}.{servant_work_us}us.{low_clients}",
     Metric::of(P50).with(&[Over(P50, "orb=raw")]),
     3.0,
-    "ratio",
 )
 .of(
     OVER_TCP,
@@ -115,11 +114,11 @@ const TO_RAW: Declaration = Declaration::at_most(
 );
 
 const fn median(id: &'static str, metric: Metric) -> Declaration {
-    Declaration::at_most(id, metric, 1.3, "ratio")
+    Declaration::at_most(id, metric, 1.3)
 }
 
 const fn tail(id: &'static str, metric: Metric) -> Declaration {
-    Declaration::at_most(id, metric, 1.5, "ratio")
+    Declaration::at_most(id, metric, 1.5)
 }
 
 const fn p0(
@@ -143,9 +142,9 @@ const TAIL_TO_ALONE: &str = "{preset} over {transport}, {low_clients} low-priori
      high-priority p99, to that without them";
 const LATENCY: Words = Words::with(
     "{0} without low-priority clients, {1} beside {low_clients}",
-    &[(US.at("low_clients=0"), "us"), (US, "us")],
+    &[US.at("low_clients=0"), US],
 );
 const JITTER: Words = Words::with(
     "{0} without low-priority clients, {1} beside {low_clients}",
-    &[(JITTER_US.at("low_clients=0"), "us"), (JITTER_US, "us")],
+    &[JITTER_US.at("low_clients=0"), JITTER_US],
 );

@@ -2,8 +2,8 @@
 //! own, and a request takes a millisecond, as long as P1's ORBs took themselves.
 
 use super::super::mt_cubit::{
-    self, ABOVE, BELOW, BETWEEN, LOAD, LOW_CLIENTS, LineUp, ONE_CPU, PLACEMENT, PRESET, RELEASE,
-    SERVER_CPU, SPREAD, Servants, TEN_HERTZ, TOGETHER, TWO_HOSTS, URGENCY, WORK, is_on, kernels,
+    self, ABOVE, BELOW, BETWEEN, LOW_CLIENTS, LineUp, ONE_CPU, PLACEMENT, PRESET, RELEASE,
+    SERVER_CPU, SPREAD, Servants, TOGETHER, TWO_HOSTS, URGENCY, WORK, is_on, kernels,
     requests_meet,
 };
 use crate::experiments::prelude::*;
@@ -46,11 +46,7 @@ pub(super) const STUDY: Study<LineUp> = Study {
             ],
         ),
     ],
-    fixed: &[
-        ("transport", Text("tcp")),
-        ("operation", Text("octet")),
-        (LOAD, Text(TEN_HERTZ)),
-    ],
+    fixed: "transport=tcp, operation=octet, load=10hz",
     parameters: &mt_cubit::parameters(HIGH_HZ, RUN_OF_OTHERS_MS, Servants::One),
     run_ms: |cell, effort| {
         if requests_meet(cell) && is_of_p1(cell) {
@@ -107,16 +103,15 @@ fn is_improved(preset: &str) -> bool {
 }
 
 fn plots() -> Vec<Plot> {
-    let plot = |(id, title, value): (&str, &str, StatisticName)| Plot {
-        kind: PlotKind::Lines,
-        of: labels([("part", "call".into()), ("role", "high".into())]),
-        choose: words(&[PLACEMENT, URGENCY, RELEASE, WORK]),
-        lines: words(&[PRESET]),
-        x: LOW_CLIENTS.to_owned(),
-        x_title: "low-priority clients".to_owned(),
-        values: vec![value],
-        log_y: true,
-        ..Plot::named(id, title)
+    let plot = |(id, title, value): (&str, &str, StatisticName)| {
+        Plot::line_chart(id, title)
+            .of(labels([("part", "call".into()), ("role", "high".into())]))
+            .choose([PLACEMENT, URGENCY, RELEASE, WORK])
+            .lines([PRESET])
+            .x(LOW_CLIENTS)
+            .x_title("low-priority clients")
+            .values([value])
+            .log_y()
     };
     [
         (

@@ -2,7 +2,7 @@
 
 use crate::experiments::prelude::*;
 
-const WORST_US: Metric = Metric::of(Max).with(&[Times(1e-3)]);
+const WORST_US: Metric = Metric::of(Max).with(&[Times(1e-3)]).in_unit("us");
 /// A call to one receiver without data.
 const ALONE: &str = "transport=tcp, path=call, receivers=1, payload_bytes=0, part=call";
 /// The high receiver where its edge meets a low call in progress.
@@ -23,12 +23,14 @@ const EVENTS_OVER_TCP: &str = "path=event, part=call, transport=tcp";
 const TO_CALL: Metric = Metric::of(P50).with(&[Over(P50, "path=call")]);
 /// From the best latency to the worst.
 const SPREAD: Metric = Metric::of(Max).with(&[Less(Min, "")]);
-const SPREAD_US: Metric = Metric::of(Max).with(&[Less(Min, ""), Times(1e-3)]);
+const SPREAD_US: Metric = Metric::of(Max)
+    .with(&[Less(Min, ""), Times(1e-3)])
+    .in_unit("us");
 const OF_SIZES: &str = "transport=tcp, path=call, receivers=1, part=call";
 const OTHERS: &[&str] = &["orb", "part", "low_call"];
 
 const fn wait(id: &'static str, metric: Metric, at_most: f64, says: &'static str) -> Declaration {
-    Declaration::at_most(id, metric, at_most, "ratio").of(MET, says)
+    Declaration::at_most(id, metric, at_most).of(MET, says)
 }
 
 const fn derived(name: &'static str, of: &'static str, metric: Metric) -> DerivedOf {
@@ -37,7 +39,6 @@ const fn derived(name: &'static str, of: &'static str, metric: Metric) -> Derive
         of,
         without: OTHERS,
         metric,
-        unit: "ratio",
     }
 }
 
@@ -47,27 +48,24 @@ pub(super) const SAYS: Statements = Statements {
             what: "edge to output, load {load}, median",
             of: ALONE,
             metric: US,
-            unit: "us",
             beside: Words::with(
                 "99 %: {0}, worst in the median round: {1}",
-                &[(P99_US, "us"), (WORST_US, "us")],
+                &[P99_US, WORST_US],
             ),
         },
         HighlightOf {
             what: "edge to output, load {load}, {payload_bytes} bytes of data, median",
             of: "part=call, payload_bytes=65536",
             metric: US,
-            unit: "us",
-            beside: Words::with("from best to worst {0}", &[(SPREAD_US, "us")]),
+            beside: Words::with("from best to worst {0}", &[SPREAD_US]),
         },
         HighlightOf {
             what: "edge to output by an event, load {load}, median",
             of: EVENTS_OVER_TCP,
             metric: US,
-            unit: "us",
             beside: Words::with(
                 "by a call: {0}, {1}",
-                &[(US.at("path=call"), "us"), (TO_CALL, "ratio")],
+                &[US.at("path=call"), TO_CALL],
             ),
         },
     ],
@@ -82,26 +80,17 @@ pub(super) const SAYS: Statements = Statements {
             "receivers=2, role=high, part=call",
             Metric::of(P50).with(&[Over(P50, "receivers=1")]),
         ),
-        DerivedOf {
-            unit: "ns",
-            ..derived(
+        derived(
                 "wait_for_low_call",
                 MET,
                 Metric::of(P50).with(&[Less(P50, "low_call=none")]),
-            )
-        },
-        DerivedOf {
-            unit: "ns",
-            ..derived("worst_less_best", OF_SIZES, SPREAD)
-        },
-        DerivedOf {
-            unit: "ns",
-            ..derived(
+            ),
+        derived("worst_less_best", OF_SIZES, SPREAD),
+        derived(
                 "p99_less_best",
                 OF_SIZES,
                 Metric::of(P99).with(&[Less(Min, "")]),
-            )
-        },
+            ),
         derived("event_to_call_p50", EVENTS, TO_CALL),
     ],
     claims: &[
@@ -122,7 +111,7 @@ pub(super) const SAYS: Statements = Statements {
         // are two ways over the network instead of one.
         Declaration {
             at_most_on_hosts: Some(2.2),
-            ..Declaration::at_most("event-to-call.{transport}.{load}", TO_CALL, 1.8, "ratio").of(
+            ..Declaration::at_most("event-to-call.{transport}.{load}", TO_CALL, 1.8).of(
                 EVENTS,
                 "{transport}, load {load}: an event from the edge until the output is set, by the call's, medians (P4: about 2)",
             )
@@ -137,7 +126,7 @@ pub(super) const SAYS: Statements = Statements {
             of: "receivers=2, role=high, part=meeting, low_call=in_progress, load!=none, transport=tcp",
             ours: Words::with(
                 "{0} in the median, {1} in the 90th percentile",
-                &[(WAIT, "ratio"), (WAIT_P90, "ratio")],
+                &[WAIT, WAIT_P90],
             ),
         },
         PublishedOf {
@@ -147,11 +136,7 @@ pub(super) const SAYS: Statements = Statements {
             of: "part=call, payload_bytes=65536",
             ours: Words::with(
                 "{0} with no data, {1} with 1 KiB, {2} with 64 KiB (medians over rounds)",
-                &[
-                    (SPREAD_US.at("payload_bytes=0"), "us"),
-                    (SPREAD_US.at("payload_bytes=1024"), "us"),
-                    (SPREAD_US, "us"),
-                ],
+                &[SPREAD_US.at("payload_bytes=0"), SPREAD_US.at("payload_bytes=1024"), SPREAD_US],
             ),
         },
         PublishedOf {
@@ -159,7 +144,7 @@ pub(super) const SAYS: Statements = Statements {
             what: "an event through the channel by a call, from the edge, {transport}, load {load}",
             published: "approximately two times",
             of: EVENTS_OVER_TCP,
-            ours: Words::with("{0}", &[(TO_CALL, "ratio")]),
+            ours: Words::with("{0}", &[TO_CALL]),
         },
     ],
     conclusions: &[
@@ -168,12 +153,7 @@ pub(super) const SAYS: Statements = Statements {
             says: Words::with(
                 "{transport}, one receiver: under the load {load} the median is {0} instead of {1}, and the 99th percentile {2} instead \
                  of {3}.",
-                &[
-                    (US, "us"),
-                    (US.at("load=none"), "us"),
-                    (P99_US, "us"),
-                    (P99_US.at("load=none"), "us"),
-                ],
+                &[US, US.at("load=none"), P99_US, P99_US.at("load=none")],
             ),
         },
         Sentence {
@@ -181,15 +161,10 @@ pub(super) const SAYS: Statements = Statements {
             says: Words::with(
                 "{transport}, load {load}: an event takes {0} a call from the edge ({1} instead of {2}), and {3} from sending.",
                 &[
-                    (TO_CALL, "ratio"),
-                    (US, "us"),
-                    (US.at("path=call"), "us"),
-                    (
-                        Metric::of(P50)
-                            .at("part=request")
-                            .with(&[Over(P50, "path=call, part=request")]),
-                        "ratio",
-                    ),
+                    TO_CALL,
+                    US,
+                    US.at("path=call"),
+                    Metric::of(P50).at("part=request").with(&[Over(P50, "path=call, part=request")]),
                 ],
             ),
         },

@@ -35,7 +35,7 @@ pub(super) const STUDY: Study<Routes> = Study {
         Factor::numbers(CONSUMERS, &[1, 4]),
         Factor::numbers("payload_bytes", &[STAMP_BYTES as i64, 1_024]),
     ],
-    fixed: &[("orb", Text("rtorb"))],
+    fixed: "orb=rtorb",
     parameters: &[
         ("events_hz", Number((1_000_000_000 / PERIOD_NS) as i64)),
         ("priority", Number(Role::High.priority() as i64)),
@@ -166,42 +166,37 @@ const SAYS: Statements = Statements {
         what: "an event over {transport} to {consumers} consumers",
         of: "what=event, payload_bytes=16",
         metric: US,
-        unit: "us",
-        beside: Words::with("99 of 100 at most {0}", &[(P99_US, "us")]),
+        beside: Words::with("99 of 100 at most {0}", &[P99_US]),
     }],
     ..Statements::NONE
 };
 
 fn tables() -> Vec<TableView> {
-    vec![TableView {
-        caption: "From sending until the last consumer has it; below, the mean processor time of an event in each kind of process.".to_owned(),
-        rows: words(&["transport", "consumers", "payload_bytes"]),
-        columns: words(&["what"]),
-        values: vec![CellValue::Median, CellValue::P99],
-        ..table("event-cost", "What an event takes, and what is executed of it")
-    }]
+    vec![TableView::new("event-cost", "What an event takes, and what is executed of it")
+        .caption(
+            "From sending until the last consumer has it; below, the mean processor time of an event in each kind of process.",
+        )
+        .rows(["transport", "consumers", "payload_bytes"])
+        .columns(["what"])
+        .values([CellValue::Median, CellValue::P99])]
 }
 
 fn plots() -> Vec<Plot> {
     vec![
-        Plot {
-            caption: "An event: until the last consumer has it. The others: processor time in each kind of process.".to_owned(),
-            kind: PlotKind::Lines,
-            choose: words(&["transport", "payload_bytes"]),
-            lines: words(&["what"]),
-            x: "consumers".to_owned(),
-            values: vec![StatisticName::P50],
-            ..Plot::named("event-cost", "What an event takes against the number of its consumers")
-        },
-        Plot {
-            caption: "How much longer an event takes than usual, and how rarely.".to_owned(),
-            kind: PlotKind::Percentiles,
-            of: labels([("what", EVENT.into())]),
-            choose: words(&["transport", "payload_bytes"]),
-            lines: words(&["consumers"]),
-            log_y: true,
-            ..Plot::named("event-cost-percentiles", "The tail of an event")
-        },
+        Plot::line_chart("event-cost", "What an event takes against the number of its consumers")
+            .caption(
+                "An event: until the last consumer has it. The others: processor time in each kind of process.",
+            )
+            .choose(["transport", "payload_bytes"])
+            .lines(["what"])
+            .x("consumers")
+            .values([StatisticName::P50]),
+        Plot::percentiles("event-cost-percentiles", "The tail of an event")
+            .caption("How much longer an event takes than usual, and how rarely.")
+            .of(labels([("what", EVENT.into())]))
+            .choose(["transport", "payload_bytes"])
+            .lines(["consumers"])
+            .log_y(),
     ]
 }
 

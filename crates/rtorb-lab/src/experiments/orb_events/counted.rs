@@ -22,20 +22,15 @@ pub(super) const STUDY: Study<Counters> = Study {
         samples: "counted_events_per_round",
     },
     factors: &[Factor::numbers(CONSUMERS, &[1, 10])],
-    fixed: &[
-        ("orb", Text("rtorb")),
-        ("path", Text("event")),
-        ("transport", Text("tcp")),
-        ("part", Text(COUNT)),
-    ],
+    fixed: "orb=rtorb, path=event, transport=tcp, part=count",
     tables: || {
-        vec![TableView {
-            caption: "In the process of the channel.".to_owned(),
-            rows: words(&["counted"]),
-            columns: words(&[CONSUMERS]),
-            values: vec![CellValue::Median],
-            ..table_of_part("counts", "What an event costs besides time", COUNT)
-        }]
+        vec![
+            table_of_part("counts", "What an event costs besides time", COUNT)
+                .caption("In the process of the channel.")
+                .rows(["counted"])
+                .columns([CONSUMERS])
+                .values([CellValue::Median]),
+        ]
     },
     says: SAYS,
     ..Study::with(|context, _| {
@@ -153,7 +148,7 @@ fn of_an_event(numbers: &BTreeMap<String, f64>) -> Vec<(Labels, f64, (&'static s
 
 const SAYS: Statements = Statements {
     claims: &[
-        Declaration::count("heap-calls", Metric::of(P50), 0.001, "per_event").of(
+        Declaration::count("heap-calls", Metric::of(P50).in_unit("per_event"), 0.001).of(
             "consumers=1, counted=heap_calls",
             "heap calls an event in the channel's process: at most one in 1,000 events of every round",
         ),

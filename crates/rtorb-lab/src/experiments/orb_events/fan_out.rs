@@ -29,56 +29,48 @@ pub(super) const STUDY: Study<Crowds> = Study {
         Factor::texts(PRIORITIES, &[MIXED, "equal"]),
         Factor::texts("part", &[FAN_OUT, SUSTAINED]),
     ],
-    fixed: &[
-        ("orb", Text("rtorb")),
-        ("path", Text("event")),
-        ("transport", Text("tcp")),
-    ],
+    fixed: "orb=rtorb, path=event, transport=tcp",
     leaves_out: |cell, effort| !consumers(effort).contains(&cell.number(CONSUMERS)),
     tables: || {
         vec![
-            TableView {
-                caption: "From sending an event until consumers have it: the first of them, the urgent one (high), the median one, the last one. \
-                          Mixed: the others are less urgent; equal: all are urgent."
-                    .to_owned(),
-                rows: words(&[PRIORITIES, CONSUMERS]),
-                columns: words(&["receipt"]),
-                ..table_of_part("fan-out", "One event to many consumers", FAN_OUT)
-            },
-            TableView {
-                caption: "One event after another, as fast as they can be sent, until the last consumer has the last one.".to_owned(),
-                rows: words(&[CONSUMERS]),
-                columns: words(&[PRIORITIES]),
-                values: vec![CellValue::CallsPerSecond],
-                ..table_of_part("sustained", "Events a second", SUSTAINED)
-            },
+            table_of_part("fan-out", "One event to many consumers", FAN_OUT)
+                .caption(
+                    "From sending an event until consumers have it: the first of them, the urgent one (high), the median one, the last one. \
+                     Mixed: the others are less urgent; equal: all are urgent.",
+                )
+                .rows([PRIORITIES, CONSUMERS])
+                .columns(["receipt"]),
+            table_of_part("sustained", "Events a second", SUSTAINED)
+                .caption(
+                    "One event after another, as fast as they can be sent, until the last consumer has the last one.",
+                )
+                .rows([CONSUMERS])
+                .columns([PRIORITIES])
+                .values([CellValue::CallsPerSecond]),
         ]
     },
     plots: || {
-        let plot = |id: &str, title: &str, value| Plot {
-            kind: PlotKind::Lines,
-            x: CONSUMERS.to_owned(),
-            values: vec![value],
-            log_x: true,
-            log_y: true,
-            ..Plot::named(id, title)
+        let plot = |id: &str, title: &str, value| {
+            Plot::line_chart(id, title)
+                .x(CONSUMERS)
+                .values([value])
+                .log_x()
+                .log_y()
         };
         let many = "When consumers have an event, against their number";
         let a_second = "Events a second, against the number of consumers";
         vec![
-            Plot {
-                caption: "The first consumer that has it, the urgent one (high), the median one and the last one.".to_owned(),
-                of: labels([("part", FAN_OUT.into())]),
-                choose: words(&[PRIORITIES]),
-                lines: words(&["receipt"]),
-                ..plot("fan-out", many, StatisticName::P50)
-            },
-            Plot {
-                caption: "Sent as fast as the channel takes them; none is lost.".to_owned(),
-                of: labels([("part", SUSTAINED.into())]),
-                lines: words(&[PRIORITIES]),
-                ..plot("sustained", a_second, StatisticName::CallsPerSecond)
-            },
+            plot("fan-out", many, StatisticName::P50)
+                .caption(
+                    "The first consumer that has it, the urgent one (high), the median one and the last one.",
+                )
+                .of(labels([("part", FAN_OUT.into())]))
+                .choose([PRIORITIES])
+                .lines(["receipt"]),
+            plot("sustained", a_second, StatisticName::CallsPerSecond)
+                .caption("Sent as fast as the channel takes them; none is lost.")
+                .of(labels([("part", SUSTAINED.into())]))
+                .lines([PRIORITIES]),
         ]
     },
     ..Study::with(|context, _| {

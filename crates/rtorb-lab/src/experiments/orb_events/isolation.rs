@@ -29,12 +29,7 @@ pub(super) const STUDY: Study<Neighbourhoods> = Study {
             ],
         ),
     ],
-    fixed: &[
-        ("orb", Text("rtorb")),
-        ("path", Text("event")),
-        ("role", Text("high")),
-        ("part", Text(ISOLATION)),
-    ],
+    fixed: "orb=rtorb, path=event, role=high, part=isolation",
     parameters: &[
         (
             ROUNDS,
@@ -51,39 +46,38 @@ pub(super) const STUDY: Study<Neighbourhoods> = Study {
     leaves_out: |cell, effort| effort != Effort::Full && Transport::of(cell) != Transport::Unix,
     tables: || {
         vec![
-            TableView {
-                caption: format!("From sending an event until the urgent consumer has it. {OTHERS}"),
-                rows: words(&[FLOOD]),
-                columns: words(&["transport"]),
-                ..table_of_part("isolation", "The urgent consumer beside others", ISOLATION)
-            },
-            TableView {
-                caption: "The 99th percentile beside others, by that alone in the same round: the median over rounds.".to_owned(),
-                rows: words(&[FLOOD]),
-                columns: words(&["transport"]),
-                ..table_of(BESIDE_TO_ALONE, "isolation-ratio", "What the urgent consumer feels of others")
-            },
-            TableView {
-                caption: "Where there are any, queues were full while the urgent consumer was measured; in the median round.".to_owned(),
-                rows: words(&[FLOOD]),
-                columns: words(&["transport"]),
-                ..table_of(DISCARDED, "isolation-discards", "Events for others that were discarded")
-            },
+            table_of_part("isolation", "The urgent consumer beside others", ISOLATION)
+                .caption(format!("From sending an event until the urgent consumer has it. {OTHERS}"))
+                .rows([FLOOD])
+                .columns(["transport"]),
+            table_of(BESIDE_TO_ALONE, "isolation-ratio", "What the urgent consumer feels of others")
+                .caption(
+                    "The 99th percentile beside others, by that alone in the same round: the median over rounds.",
+                )
+                .rows([FLOOD])
+                .columns(["transport"]),
+            table_of(DISCARDED, "isolation-discards", "Events for others that were discarded")
+                .caption(
+                    "Where there are any, queues were full while the urgent consumer was measured; in the median round.",
+                )
+                .rows([FLOOD])
+                .columns(["transport"]),
         ]
     },
     plots: || {
-        vec![Plot {
-            caption: format!("Where nothing is felt of the others, the lines are one. {OTHERS}"),
-            kind: PlotKind::Percentiles,
-            of: labels([("part", ISOLATION.into())]),
-            choose: words(&["transport"]),
-            lines: words(&[FLOOD]),
-            log_y: true,
-            ..Plot::named(
+        vec![
+            Plot::percentiles(
                 "isolation",
                 "The urgent consumer beside others that misbehave",
             )
-        }]
+            .caption(format!(
+                "Where nothing is felt of the others, the lines are one. {OTHERS}"
+            ))
+            .of(labels([("part", ISOLATION.into())]))
+            .choose(["transport"])
+            .lines([FLOOD])
+            .log_y(),
+        ]
     },
     says: SAYS,
     ..Study::with(|_, _| Ok(Neighbourhoods(None)))
@@ -400,19 +394,17 @@ const SAYS: Statements = Statements {
             of: BESIDE,
             without: &["orb", "path", "part"],
             metric: TO_ALONE,
-            unit: "ratio",
         },
         DerivedOf {
             name: DISCARDED,
             of: "counted=discarded_for_others",
             without: &["orb", "path", "part", "counted"],
-            metric: Metric::of(P50),
-            unit: "events",
+            metric: Metric::of(P50).in_unit("events"),
         },
     ],
     // A fifth more than alone.
     claims: &[
-        Declaration::at_most("beside-to-alone.{transport}.{flood}", TO_ALONE, 1.2, "ratio").of(
+        Declaration::at_most("beside-to-alone.{transport}.{flood}", TO_ALONE, 1.2).of(
             BESIDE,
             "{transport}: the urgent consumer's 99th percentile beside others that are {flood}, by that alone",
         ),

@@ -22,7 +22,7 @@ pub(super) const STUDY: Study<Sequences> = Study {
     },
     factors: &[Factor::texts(POLICY, &[LOSSLESS, "discarding"])],
     // Its sockets hold few events, so that they wait in the channel.
-    fixed: &[("transport", Text("unix")), ("part", Text("sequence"))],
+    fixed: "transport=unix, part=sequence",
     says: SAYS,
     ..Study::with(|_, _| Ok(Sequences))
 };
@@ -128,23 +128,26 @@ impl Sequence {
 }
 
 const SAYS: Statements = Statements {
-    claims: &[
-        Declaration::count("unaccounted.{policy}", Metric::of(P50), 0.0, "events").of(
-            "counted=events_unaccounted",
-            "{policy} policy: events that were lost or came twice and the policy does not say",
-        ),
-    ],
+    claims: &[Declaration::count(
+        "unaccounted.{policy}",
+        Metric::of(P50).in_unit("events"),
+        0.0,
+    )
+    .of(
+        "counted=events_unaccounted",
+        "{policy} policy: events that were lost or came twice and the policy does not say",
+    )],
     conclusions: &[Sentence {
         of: "counted=events_unaccounted",
         says: Words::with(
             "Of {0} events under the {policy} policy, {1} arrived, {2} were discarded, {3} came twice or too late, and {4} are \
              unaccounted for.",
             &[
-                (Metric::of(P50).at("counted=events_sent"), ""),
-                (Metric::of(P50).at("counted=events_received"), ""),
-                (Metric::of(P50).at("counted=events_discarded"), ""),
-                (Metric::of(P50).at("counted=events_repeated"), ""),
-                (Metric::of(P50), ""),
+                Metric::of(P50).at("counted=events_sent").in_unit(""),
+                Metric::of(P50).at("counted=events_received").in_unit(""),
+                Metric::of(P50).at("counted=events_discarded").in_unit(""),
+                Metric::of(P50).at("counted=events_repeated").in_unit(""),
+                Metric::of(P50).in_unit(""),
             ],
         ),
     }],

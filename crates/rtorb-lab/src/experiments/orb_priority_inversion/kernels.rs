@@ -9,26 +9,24 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Results {
         ("part", "call".into()),
         ("preset", "tao".into()),
     ]);
-    let table = TableView {
-        caption: "The more often a client calls, the higher its priority: where the numbers fall from left to right, a more urgent \
-                  client waits for a less urgent one."
-            .to_owned(),
-        of: of.clone(),
-        rows: gathered.with_load(&[SYSTEM]),
-        columns: words(&["servant_work_us", "rate_hz"]),
-        values: vec![CellValue::MeanAndDeviation],
-        ..table("inversion", "Latency by rate, jitter in parentheses")
-    };
-    let bars = |id: &str, title: &str, value: StatisticName| Plot {
-        caption: "A group a system, a bar a client.".to_owned(),
-        kind: PlotKind::Bars,
-        of: of.clone(),
-        choose: words(&["servant_work_us", "load"]),
-        lines: words(&["rate_hz"]),
-        x: SYSTEM.to_owned(),
-        x_title: "operating system".to_owned(),
-        values: vec![value],
-        ..Plot::named(id, title)
+    let table = TableView::new("inversion", "Latency by rate, jitter in parentheses")
+        .caption(
+            "The more often a client calls, the higher its priority: where the numbers fall from left to right, a more urgent \
+             client waits for a less urgent one.",
+        )
+        .of(of.clone())
+        .rows(gathered.with_load(&[SYSTEM]))
+        .columns(["servant_work_us", "rate_hz"])
+        .values([CellValue::MeanAndDeviation]);
+    let bars = |id: &str, title: &str, value: StatisticName| {
+        Plot::bars(id, title)
+            .caption("A group a system, a bar a client.")
+            .of(of.clone())
+            .choose(["servant_work_us", "load"])
+            .lines(["rate_hz"])
+            .x(SYSTEM)
+            .x_title("operating system")
+            .values([value])
     };
     let compared = Compared {
         what: "Worst call",

@@ -12,20 +12,19 @@ const TO_SECOND: Metric = Metric::of(P50).at(FIRST).with(&[Over(P50, "")]);
 const TO_THIRD: Metric = Metric::of(P50)
     .at(FIRST)
     .with(&[Or(P50, SECOND), Over(P50, "")]);
-const TO_LAST: Metric =
-    Metric::of(P50)
-        .at(FIRST)
-        .with(&[Or(P50, SECOND), Or(P50, THIRD), Over(P50, "")]);
+const TO_LAST: Metric = Metric::of(P50)
+    .at(FIRST)
+    .with(&[Or(P50, SECOND), Or(P50, THIRD), Over(P50, "")])
+    .in_unit("×");
 
 pub(super) const SAYS: Statements = Statements {
     highlights: &[HighlightOf {
         what: "{preset}: the slowest of the more urgent clients, to the least urgent one, {servant_work_us} us of work",
         of: "transport=tcp, servant_work_us=500, part=call, priority=15",
         metric: TO_LAST,
-        unit: "×",
         beside: Words::with(
             "the most urgent one {0}, the least urgent one {1}",
-            &[(US.at(FIRST), "us"), (US, "us")],
+            &[US.at(FIRST), US],
         ),
     }],
     // Of medians: in a quick run the client that calls least has four calls in a round, and clients of different rates never have the
@@ -76,7 +75,6 @@ const fn step(of: &'static str, metric: Metric) -> Declaration {
         "staircase-p50.{servant_work_us}us.{transport}.{priority}",
         metric,
         1.1,
-        "ratio",
     )
     .of(
         of,
@@ -102,38 +100,29 @@ const fn figure(
 
 const LATENCY: Words = Words::with(
     "{0}, {1}, {2} and {3}, from the most urgent client to the least",
-    &[
-        (US, "us"),
-        (US.at(SECOND), "us"),
-        (US.at(THIRD), "us"),
-        (US.at(LAST), "us"),
-    ],
+    &[US, US.at(SECOND), US.at(THIRD), US.at(LAST)],
 );
 const JITTER: Words = Words::with(
     "{0}, {1}, {2} and {3}, from the most urgent client to the least",
     &[
-        (SHARE, "%"),
-        (
-            Metric::of(Deviation)
-                .at(SECOND)
-                .with(&[Over(Mean, SECOND), Times(100.0)]),
-            "%",
-        ),
-        (
-            Metric::of(Deviation)
-                .at(THIRD)
-                .with(&[Over(Mean, THIRD), Times(100.0)]),
-            "%",
-        ),
-        (
-            Metric::of(Deviation)
-                .at(LAST)
-                .with(&[Over(Mean, LAST), Times(100.0)]),
-            "%",
-        ),
+        SHARE,
+        Metric::of(Deviation)
+            .at(SECOND)
+            .with(&[Over(Mean, SECOND), Times(100.0)])
+            .in_unit("%"),
+        Metric::of(Deviation)
+            .at(THIRD)
+            .with(&[Over(Mean, THIRD), Times(100.0)])
+            .in_unit("%"),
+        Metric::of(Deviation)
+            .at(LAST)
+            .with(&[Over(Mean, LAST), Times(100.0)])
+            .in_unit("%"),
     ],
 );
-const SHARE: Metric = Metric::of(Deviation).with(&[Over(Mean, ""), Times(100.0)]);
+const SHARE: Metric = Metric::of(Deviation)
+    .with(&[Over(Mean, ""), Times(100.0)])
+    .in_unit("%");
 
 #[cfg(test)]
 mod tests {

@@ -11,11 +11,11 @@ const ON_WITH_EFFECT: &str = "setting=on, other_calls=in_progress, call=urgent, 
 const OTHERS: &[&str] = &["orb", "transport", "call"];
 
 /// Urgent calls with and without the policy, beside others and alone.
-const FOUR: &[(Metric, &str)] = &[
-    (US.at("setting=off"), "us"),
-    (US, "us"),
-    (US.at("setting=off, other_calls=none"), "us"),
-    (US.at("other_calls=none"), "us"),
+const FOUR: &[Metric] = &[
+    US.at("setting=off"),
+    US,
+    US.at("setting=off, other_calls=none"),
+    US.at("other_calls=none"),
 ];
 
 pub(super) const SAYS: Statements = Statements {
@@ -23,13 +23,9 @@ pub(super) const SAYS: Statements = Statements {
         what: "an urgent call beside others, {policy} on",
         of: ON,
         metric: US,
-        unit: "us",
         beside: Words::with(
             "off {0}; alone {1}",
-            &[
-                (US.at("setting=off"), "us"),
-                (US.at("other_calls=none"), "us"),
-            ],
+            &[US.at("setting=off"), US.at("other_calls=none")],
         ),
     }],
     derived: &[
@@ -38,34 +34,32 @@ pub(super) const SAYS: Statements = Statements {
             of: "setting=on, call=urgent",
             without: OTHERS,
             metric: ON_TO_OFF,
-            unit: "ratio",
         },
         DerivedOf {
             name: "beside_to_alone_p50",
             of: "other_calls=in_progress, call=urgent",
             without: OTHERS,
             metric: BESIDE_TO_ALONE,
-            unit: "ratio",
         },
     ],
     claims: &[
         // What a call waits for without the policy is several times a call; half leaves room for a slow host.
-        Declaration::at_most("{policy}.on-to-off-p50", ON_TO_OFF, 0.5, "ratio").of(
+        Declaration::at_most("{policy}.on-to-off-p50", ON_TO_OFF, 0.5).of(
             ON_WITH_EFFECT,
             "an urgent call beside others: the median with {policy}, to that without it",
         ),
         // A policy costs a switch to a thread that helps or reads, and never the wait for another call.
-        Declaration::at_most("{policy}.beside-to-alone-p50", BESIDE_TO_ALONE, 2.0, "ratio").of(
+        Declaration::at_most("{policy}.beside-to-alone-p50", BESIDE_TO_ALONE, 2.0).of(
             ON,
             "with {policy}: the median of an urgent call beside others, to that alone",
         ),
-        Declaration::count("buffering.refused-without", Metric::of(P50), 0.0, "requests").of(
+        Declaration::count("buffering.refused-without", Metric::of(P50).in_unit("requests"), 0.0).of(
             "policy=buffering, other_calls=in_progress, counted=refused_a_burst, setting=off",
             "without buffering: the refused requests of a burst of 8, in every round",
         ),
         // If a host delays some clients, the thread has finished a request before theirs come: half a request more than the one in
         // service and the two for which there is room.
-        Declaration::count("buffering.served-a-burst", Metric::of(P50), 3.5, "requests").of(
+        Declaration::count("buffering.served-a-burst", Metric::of(P50).in_unit("requests"), 3.5).of(
             "policy=buffering, other_calls=in_progress, counted=served_a_burst, setting=on",
             "with buffering: the served requests of a burst of 8, where there is room for 3, in every round",
         ),
@@ -75,7 +69,6 @@ pub(super) const SAYS: Statements = Statements {
             "buffering.refusal-to-service-p50",
             Metric::of(P50).with(&[Over(P50, "call=served")]),
             0.5,
-            "ratio",
         )
         .of(
             "policy=buffering, setting=on, other_calls=in_progress, call=refused",
@@ -95,17 +88,17 @@ pub(super) const SAYS: Statements = Statements {
             "Of a burst of 8 requests to a lane of one thread, {0} are served without buffering, the last within {1}; with buffering \
              of 2, {2} are served within {3}, and {4} are refused.",
             &[
-                (Metric::of(P50).at("setting=off"), ""),
-                (LAST_US.at("setting=off, call=served, -counted"), "us"),
-                (Metric::of(P50), ""),
-                (LAST_US.at("call=served, -counted"), "us"),
-                (Metric::of(P50).at("counted=refused_a_burst"), ""),
+                Metric::of(P50).at("setting=off").in_unit(""),
+                LAST_US.at("setting=off, call=served, -counted"),
+                Metric::of(P50).in_unit(""),
+                LAST_US.at("call=served, -counted"),
+                Metric::of(P50).at("counted=refused_a_burst").in_unit(""),
             ],
         ),
     }],
 };
 
-const LAST_US: Metric = Metric::of(Max).with(&[Times(1e-3)]);
+const LAST_US: Metric = Metric::of(Max).with(&[Times(1e-3)]).in_unit("us");
 
 #[cfg(test)]
 mod tests {

@@ -10,24 +10,21 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Results {
         ("preset", "default".into()),
         ("transport", "tcp".into()),
     ]);
-    let table = |id: &str, title: &str, value: CellValue| TableView {
-        caption: SECOND.to_owned(),
-        of: of.clone(),
-        rows: gathered.with_load(&[SYSTEM]),
-        columns: words(&["operation", "len"]),
-        values: vec![value],
-        ..table(id, title)
+    let table = |id: &str, title: &str, value: CellValue| {
+        TableView::new(id, title)
+            .caption(SECOND)
+            .of(of.clone())
+            .rows(gathered.with_load(&[SYSTEM]))
+            .columns(["operation", "len"])
+            .values([value])
     };
-    let bars = Plot {
-        caption: format!("Over TCP, one client. {SECOND}"),
-        kind: PlotKind::Bars,
-        of: of.clone(),
-        choose: words(&["load"]),
-        lines: words(&[SYSTEM]),
-        x: "operation".to_owned(),
-        values: vec![StatisticName::CallsPerSecond],
-        ..Plot::named("throughput", "Operations a second")
-    };
+    let bars = Plot::bars("throughput", "Operations a second")
+        .caption(format!("Over TCP, one client. {SECOND}"))
+        .of(of.clone())
+        .choose(["load"])
+        .lines([SYSTEM])
+        .x("operation")
+        .values([StatisticName::CallsPerSecond]);
     let tables = vec![
         table(
             "calls",

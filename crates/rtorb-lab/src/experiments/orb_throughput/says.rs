@@ -28,15 +28,13 @@ pub(super) const SAYS: Statements = Statements {
             what: "cube_long over {transport}, median",
             of: PLAIN,
             metric: US,
-            unit: "us",
-            beside: Words::with("raw exchange {0}", &[(US.at("orb=raw"), "us")]),
+            beside: Words::with("raw exchange {0}", &[US.at("orb=raw")]),
         },
         HighlightOf {
             what: "a mebibyte both ways over {transport}, apart from the servant's work, to copying it",
             of: "orb=rtorb, operation=octetseq, len=1048576, transport=shm, part=call",
-            metric: Metric::of(P50).with(&[Less(P50, WORK), Over(P50, COPY)]),
-            unit: "×",
-            beside: Words::with("memcpy {0}", &[(US.at(COPY), "us")]),
+            metric: Metric::of(P50).with(&[Less(P50, WORK), Over(P50, COPY)]).in_unit("×"),
+            beside: Words::with("memcpy {0}", &[US.at(COPY)]),
         },
     ],
     // The plots show it.
@@ -45,7 +43,6 @@ pub(super) const SAYS: Statements = Statements {
         of: "orb!=raw, part=call, !preset",
         without: &["part"],
         metric: ABOVE_RAW,
-        unit: "ns",
     }],
     claims: &[
         ratio(
@@ -166,7 +163,7 @@ pub(super) const SAYS: Statements = Statements {
 };
 
 const fn ratio(id: &'static str, metric: Metric, at_most: f64) -> Declaration {
-    Declaration::at_most(id, metric, at_most, "ratio")
+    Declaration::at_most(id, metric, at_most)
 }
 
 const fn figure_2(what: &'static str, published: &'static str, of: &'static str) -> PublishedOf {
@@ -175,10 +172,7 @@ const fn figure_2(what: &'static str, published: &'static str, of: &'static str)
         what,
         published,
         of,
-        ours: Words::with(
-            "{0} a call in the mean ({operation} over TCP)",
-            &[(MEAN_US, "us")],
-        ),
+        ours: Words::with("{0} a call in the mean ({operation} over TCP)", &[MEAN_US]),
     }
 }
 

@@ -113,9 +113,11 @@ fn words(name: &str) -> [&str; 3] {
 /// Client and server together.
 const BOTH: Metric = Metric::of(P50).with(&[Plus(P50, "side=server")]);
 /// The side with more.
-const WORSE: Metric = Metric::of(P50).with(&[Or(P50, "side=server")]);
-const CLIENT: Metric = Metric::of(P50);
-const SERVER: Metric = Metric::of(P50).at("side=server");
+const WORSE: Metric = Metric::of(P50)
+    .with(&[Or(P50, "side=server")])
+    .in_unit("per_request");
+const CLIENT: Metric = Metric::of(P50).in_unit("");
+const SERVER: Metric = Metric::of(P50).at("side=server").in_unit("");
 /// Time in locks, in user space and in the kernel, as a percentage of all.
 const LOCKED: Metric = Metric::of(P50)
     .at("what=cpu_time_of, phase=user_locks")
@@ -123,22 +125,24 @@ const LOCKED: Metric = Metric::of(P50)
         Plus(P50, "what=cpu_time_of, phase=kernel_locks"),
         Over(P50, ""),
         Times(100.0),
-    ]);
+    ])
+    .in_unit("%");
 const LOCKED_SERVER: Metric = Metric::of(P50)
     .at("side=server, what=cpu_time_of, phase=user_locks")
     .with(&[
         Plus(P50, "side=server, what=cpu_time_of, phase=kernel_locks"),
         Over(P50, "side=server"),
         Times(100.0),
-    ]);
+    ])
+    .in_unit("%");
 
 const fn promised(id: &'static str, of: &'static str, says: &'static str) -> Declaration {
     // What a timer of the ORB's may do now and then is no part of a call.
-    Declaration::count(id, BOTH, 0.001, "per_request").of(of, says)
+    Declaration::count(id, BOTH.in_unit("per_request"), 0.001).of(of, says)
 }
 
 const fn of_memory(id: &'static str, at_most: f64, of: &'static str) -> Declaration {
-    Declaration::count(id, WORSE, at_most, "per_request").of(
+    Declaration::count(id, WORSE, at_most).of(
         of,
         "one client through shared memory, asleep on a futex: {what} a request, the side with more, in every round",
     )
@@ -150,7 +154,7 @@ const fn locks(what: &'static str, published: &'static str, of: &'static str) ->
         what,
         published,
         of,
-        ours: Words::with("{calls}: {0} + {1}", &[(CLIENT, ""), (SERVER, "")]),
+        ours: Words::with("{calls}: {0} + {1}", &[CLIENT, SERVER]),
     }
 }
 
@@ -159,15 +163,15 @@ const fn highlight(what: &'static str, of: &'static str) -> HighlightOf {
     HighlightOf {
         what,
         of,
-        metric: BOTH,
-        unit: "",
-        beside: Words::with("omniORB {0}", &[(OF_PEER, "")]),
+        metric: BOTH.in_unit(""),
+        beside: Words::with("omniORB {0}", &[OF_PEER]),
     }
 }
 
 const OF_PEER: Metric = Metric::of(P50)
     .at("preset=omniorb, orb=omniorb")
-    .with(&[Plus(P50, "preset=omniorb, orb=omniorb, side=server")]);
+    .with(&[Plus(P50, "preset=omniorb, orb=omniorb, side=server")])
+    .in_unit("");
 
 pub(super) const SAYS: Statements = Statements {
     highlights: &[
@@ -254,14 +258,14 @@ pub(super) const SAYS: Statements = Statements {
             what: "CORBAplus: share of the time that goes into locks, client + server",
             published: "52 % + 45 %",
             of: "preset=corbaplus, clients=10, !transport, side=client, what=cpu_time",
-            ours: Words::with("{calls}: {0} + {1}", &[(LOCKED, "%"), (LOCKED_SERVER, "%")]),
+            ours: Words::with("{calls}: {0} + {1}", &[LOCKED, LOCKED_SERVER]),
         },
         PublishedOf {
             source: "P1 Figure 10",
             what: "miniCOOL: share of the time that goes into locks, client + server",
             published: "about 50 % + more than 40 %",
             of: "preset=minicool, clients=10, !transport, side=client, what=cpu_time",
-            ours: Words::with("{calls}: {0} + {1}", &[(LOCKED, "%"), (LOCKED_SERVER, "%")]),
+            ours: Words::with("{calls}: {0} + {1}", &[LOCKED, LOCKED_SERVER]),
         },
     ],
     ..Statements::NONE

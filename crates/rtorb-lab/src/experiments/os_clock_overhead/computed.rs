@@ -69,14 +69,12 @@ pub(super) const SAYS: Statements = Statements {
             what: "what a tick costs every 1,000 us, by {tick}",
             of: "what=overhead_from_medians, resolution_us=1000",
             metric: US,
-            unit: "us",
             beside: Words::text("QNX on a Pentium 133 or 166: around 5 to 7 us (P3)"),
         },
         HighlightOf {
             what: "of the CPU goes to a thread that wakes every 100 us",
             of: "part=tick_share, tick=thread, resolution_us=100",
-            metric: Metric::of(P50),
-            unit: "%",
+            metric: Metric::of(P50).in_unit("%"),
             beside: Words::text(""),
         },
     ],
@@ -86,9 +84,9 @@ pub(super) const SAYS: Statements = Statements {
             says: Words::with(
                 "A tick by {tick} costs {0} every 1,000 us and {1} every 100 us, by the ticks that were counted; {2} by Eq. (5).",
                 &[
-                    (US, "us"),
-                    (US.at(FINEST), "us"),
-                    (US.at("resolution_us=100, what=overhead_from_medians"), "us"),
+                    US,
+                    US.at(FINEST),
+                    US.at("resolution_us=100, what=overhead_from_medians"),
                 ],
             ),
         },
@@ -98,9 +96,9 @@ pub(super) const SAYS: Statements = Statements {
                 "Eq. (5) over the shortest execution, as P3 has it, says {0} of a tick by {tick} every 10 ms, and {1} of executions without any \
                  tick; from medians {2}.",
                 &[
-                    (US, "us"),
-                    (US.at("what=overhead_of_no_tick"), "us"),
-                    (US.at("what=overhead_from_medians"), "us"),
+                    US,
+                    US.at("what=overhead_of_no_tick"),
+                    US.at("what=overhead_from_medians"),
                 ],
             ),
         },
@@ -131,17 +129,14 @@ pub(super) const SAYS: Statements = Statements {
     ..Statements::NONE
 };
 
-const FROM_FINE_TO_COARSE: Words = Words::with(
-    "{0} at 0.1 ms, {1} at 1 ms",
-    &[(US.at(FINEST), "us"), (US, "us")],
-);
+const FROM_FINE_TO_COARSE: Words = Words::with("{0} at 0.1 ms, {1} at 1 ms", &[US.at(FINEST), US]);
 
 /// P3's text beside ours at its finest and its usual clock.
 const fn beside(
     what: &'static str,
     published: &'static str,
     of: &'static str,
-    numbers: &'static [(Metric, &'static str)],
+    numbers: &'static [Metric],
 ) -> PublishedOf {
     PublishedOf {
         source: "P3 section 5.1",
@@ -165,15 +160,15 @@ const fn largest(what: &'static str, published: &'static str) -> PublishedOf {
     beside(what, published, of, &MAXIMA)
 }
 
-const MEDIANS: [(Metric, &str); 4] = at_clocks(US);
-const MAXIMA: [(Metric, &str); 4] = at_clocks(MAX_US);
+const MEDIANS: [Metric; 4] = at_clocks(US);
+const MAXIMA: [Metric; 4] = at_clocks(MAX_US);
 
-const fn at_clocks(metric: Metric) -> [(Metric, &'static str); 4] {
+const fn at_clocks(metric: Metric) -> [Metric; 4] {
     [
-        (metric.at(FINEST), "us"),
-        (metric, "us"),
-        (metric.at("resolution_us=100, tick=thread"), "us"),
-        (metric.at("tick=thread"), "us"),
+        metric.at(FINEST),
+        metric,
+        metric.at("resolution_us=100, tick=thread"),
+        metric.at("tick=thread"),
     ]
 }
 

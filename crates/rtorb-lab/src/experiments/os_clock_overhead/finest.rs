@@ -30,7 +30,7 @@ pub(super) const STUDY: Study<TickingProgram> = Study {
         RESOLUTION,
         &[1, 2, 3, 5, 7, 10, 15, 20, 50],
     )],
-    fixed: &[("tick", Text("thread")), ("what", Text(LIMITED))],
+    fixed: "tick=thread, what=execution_beside_ticks_that_end",
     parameters: &[("ticks_end_after_us", Number((END_NS / 1_000) as i64))],
     leaves_out: |_, effort| effort.seeds().is_none(),
     says: SAYS,
@@ -92,15 +92,14 @@ const SAYS: Statements = Statements {
     highlights: &[HighlightOf {
         what: "the finest clock with which a program makes progress",
         of: "part=finest_clock",
-        metric: Metric::of(P50),
-        unit: "us",
+        metric: Metric::of(P50).in_unit("us"),
         beside: Words::text("P3: 50 us (QNX), 70 us (RTLinux), 80 us (OSEKWorks)"),
     }],
     conclusions: &[Sentence {
         of: "part=finest_clock",
         says: Words::with(
             "The finest clock with which the program makes progress has a tick every {0}.",
-            &[(Metric::of(P50), "us")],
+            &[Metric::of(P50).in_unit("us")],
         ),
     }],
     published: &[PublishedOf {
@@ -108,7 +107,7 @@ const SAYS: Statements = Statements {
         what: "the resolution below which the system hangs",
         published: "50 us (QNX), 70 us (RTLinux), 80 us (OSEKWorks)",
         of: "part=finest_clock",
-        ours: Words::with("{0}", &[(Metric::of(P50), "us")]),
+        ours: Words::with("{0}", &[Metric::of(P50).in_unit("us")]),
     }],
     ..Statements::NONE
 };

@@ -19,19 +19,17 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Results {
         .iter()
         .any(|part| part.results.host.preempt_rt);
     let mut view = essential(gathered, compared.what, &of);
-    view.tables.push(TableView {
-        caption: format!(
+    view.tables.push(TableView::new("finest", "How long the program takes beside more and more ticks")
+        .caption(format!(
             "P3 section 5.1: the finest clock with which a system makes progress. The program computes for {} us. Ticks end after {} us: \
              where it takes longer than that, it made no progress beside them.",
             super::PROGRAM_NS / 1_000,
             END_NS / 1_000
-        ),
-        of: of_limited(),
-        rows: words(&[SYSTEM]),
-        columns: words(&["resolution_us"]),
-        values: vec![CellValue::Median],
-        ..table("finest", "How long the program takes beside more and more ticks")
-    });
+        ))
+        .of(of_limited())
+        .rows([SYSTEM])
+        .columns(["resolution_us"])
+        .values([CellValue::Median]));
     Results {
         highlights: compared.highlight(gathered).into_iter().collect(),
         conclusions: compared.conclusions(gathered),

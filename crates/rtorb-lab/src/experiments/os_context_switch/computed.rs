@@ -89,18 +89,14 @@ pub(super) const SAYS: Statements = Statements {
         what: "context switch, {test}",
         of: "what=switch, test!=synchronized_plain",
         metric: US,
-        unit: "us",
         beside: Words::with(
             "runs in processes of their own at most {0} from their median",
-            &[(
-                Metric::of(P50).at("-what, part=run_distance").with(&[Largest]),
-                "%",
-            )],
+            &[Metric::of(P50).at("-what, part=run_distance").with(&[Largest]).in_unit("%")],
         ),
     }],
     claims: &[
         // The kernel's figure is one figure. The distance of a run stands in each of its rounds.
-        Declaration::each("runs-agree.{test}", Metric::of(P50), 10.0, "%").of(
+        Declaration::each("runs-agree.{test}", Metric::of(P50).in_unit("%"), 10.0).of(
             "part=run_distance",
             "{test}: how far the median of a run, each in a process of its own, is from that of all runs (the farthest)",
         ),
@@ -112,18 +108,14 @@ pub(super) const SAYS: Statements = Statements {
         of: "what=switch, test=synchronized",
         ours: Words::with(
             "the synchronized switch takes {0} as long as that of a yield",
-            &[(Metric::of(P50).with(&[Over(P50, "test=yield")]), "ratio")],
+            &[Metric::of(P50).with(&[Over(P50, "test=yield")])],
         ),
     }],
     conclusions: &[Sentence {
         of: "what=switch, test=synchronized",
         says: Words::with(
             "A switch takes {0} by a yield, {1} by a futex, and {2} by a mutex with priority inheritance, without the calls that take no switch.",
-            &[
-                (US.at("test=yield"), "us"),
-                (US.at("test=suspend_resume"), "us"),
-                (US, "us"),
-            ],
+            &[US.at("test=yield"), US.at("test=suspend_resume"), US],
         ),
     }],
     ..Statements::NONE

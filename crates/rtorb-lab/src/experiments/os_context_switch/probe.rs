@@ -4,6 +4,7 @@
 //! hand over to.
 
 use serde::{Deserialize, Serialize};
+use strum::VariantNames;
 
 use crate::experiments::os_services::probe::{Question, mutex};
 use crate::processes::probe::Answer;
@@ -12,8 +13,11 @@ mod suspend_resume;
 mod yields;
 
 /// How one thread hands the CPU to another (P0 section 3.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, VariantNames,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Test {
     /// The less urgent wakes the more urgent, which sleeps again, by a futex. Linux suspends no thread otherwise (P0: "N/A").
     SuspendResume,
@@ -36,12 +40,7 @@ impl Test {
 
     /// The value of the label `test`.
     pub(in crate::experiments) const fn label(self) -> &'static str {
-        match self {
-            Self::SuspendResume => "suspend_resume",
-            Self::Yield => "yield",
-            Self::Synchronized => "synchronized",
-            Self::SynchronizedPlain => "synchronized_plain",
-        }
+        Self::VARIANTS[self as usize]
     }
 }
 

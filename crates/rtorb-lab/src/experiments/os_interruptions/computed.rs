@@ -137,7 +137,7 @@ fn tick_period_ns(hz: u32) -> u64 {
     (1_000_000_000 + hz / 2) / hz
 }
 
-const OF_CPU: Metric = Metric::of(P50);
+const OF_CPU: Metric = Metric::of(P50).in_unit("%");
 
 pub(super) const SAYS: Statements = Statements {
     highlights: &[
@@ -147,8 +147,10 @@ pub(super) const SAYS: Statements = Statements {
             what: "of the CPU goes to interruptions",
             of: "what=interruption, part=share",
             metric: OF_CPU,
-            unit: "%",
-            beside: Words::with("{0}", &[(Metric::of(P50).at("part=rate"), "per_second")]),
+            beside: Words::with(
+                "{0}",
+                &[Metric::of(P50).at("part=rate").in_unit("per_second")],
+            ),
         },
     ],
     derived: &[DerivedOf {
@@ -156,7 +158,6 @@ pub(super) const SAYS: Statements = Statements {
         of: "part=tick_period",
         without: &["part"],
         metric: Metric::of(P50),
-        unit: "ns",
     }],
     conclusions: &[
         Sentence {
@@ -164,15 +165,13 @@ pub(super) const SAYS: Statements = Statements {
             says: Words::with(
                 "The kernel's tick comes each {0} and takes {1} from the most urgent thread (median; at most {2}): {3} of the CPU.",
                 &[
-                    (
-                        Metric::of(P50)
-                            .at("-what, part=tick_period")
-                            .with(&[Times(1e-6)]),
-                        "ms",
-                    ),
-                    (US, "us"),
-                    (MAX_US, "us"),
-                    (OF_CPU.at("part=share"), "%"),
+                    Metric::of(P50)
+                        .at("-what, part=tick_period")
+                        .with(&[Times(1e-6)])
+                        .in_unit("ms"),
+                    US,
+                    MAX_US,
+                    OF_CPU.at("part=share"),
                 ],
             ),
         },
@@ -181,14 +180,14 @@ pub(super) const SAYS: Statements = Statements {
             says: Words::with(
                 "The interrupt that ends the sleep of a less urgent thread takes {0} from the most urgent one (median; at most {1}); {2} of \
                  them were found.",
-                &[(US, "us"), (MAX_US, "us"), (OF_CPU.at("part=found"), "%")],
+                &[US, MAX_US, OF_CPU.at("part=found")],
             ),
         },
         Sentence {
             of: "what=theft, !part",
             says: Words::with(
                 "Interruptions of at least ten ticks are taken for the hypervisor's: {0} at a time (median), at most {1}.",
-                &[(US, "us"), (MAX_US, "us")],
+                &[US, MAX_US],
             ),
         },
     ],
@@ -200,8 +199,7 @@ const fn length(what: &'static str, of: &'static str) -> HighlightOf {
         what,
         of,
         metric: US,
-        unit: "us",
-        beside: Words::with("at most {0}", &[(MAX_US, "us")]),
+        beside: Words::with("at most {0}", &[MAX_US]),
     }
 }
 

@@ -13,8 +13,7 @@ pub(super) const SAYS: Statements = Statements {
         what: "median jitter of the {priority} of 20 tasks, non-harmonic intervals, resolution 1 ms",
         of: "what=jitter, timers=20, pattern=non_harmonic, resolution_us=1000",
         metric: US,
-        unit: "us",
-        beside: Words::with("mean {0}", &[(MEAN_US, "us")]),
+        beside: Words::with("mean {0}", &[MEAN_US]),
     }],
     derived: &[
         quotient("lowest_to_highest_p50", LOWEST, TO_HIGHEST),
@@ -31,31 +30,28 @@ pub(super) const SAYS: Statements = Statements {
             what: "jitter and priority, all measured cases; here the lowest of {timers} tasks beside the highest, {pattern}, {resolution_us} us",
             published: "a higher-priority task experienced a smaller jitter, a lower-priority task a larger one",
             of: "what=jitter, priority=lowest, timers=10 | what=jitter, priority=lowest, timers=20",
-            ours: Words::with(
-                "median {0}, mean {1}",
-                &[(TO_HIGHEST, "ratio"), (MEAN_TO_HIGHEST, "ratio")],
-            ),
+            ours: Words::with("median {0}, mean {1}", &[TO_HIGHEST, MEAN_TO_HIGHEST]),
             ..P3
         },
         PublishedOf {
             what: "jitter and the number of timers, all measured cases; here the lowest of 20 tasks beside that of 2, {pattern}, {resolution_us} us",
             published: "increases with the number of timers in the system",
             of: "what=jitter, priority=lowest, timers=20",
-            ours: Words::with("median {0}", &[(TO_TWO_TIMERS, "ratio")]),
+            ours: Words::with("median {0}", &[TO_TWO_TIMERS]),
             ..P3
         },
         PublishedOf {
             what: "non-harmonic intervals beside harmonic ones, the lowest of {timers} tasks, {resolution_us} us",
             published: "almost the same up to 5 timers; beyond, larger with non-harmonic ones on QNX, smaller on RTLinux and OSEKWorks",
             of: "what=jitter, priority=lowest, pattern=non_harmonic",
-            ours: Words::with("median {0}", &[(TO_HARMONIC, "ratio")]),
+            ours: Words::with("median {0}", &[TO_HARMONIC]),
             ..P3
         },
         PublishedOf {
             what: "a bound, QNX; here the lowest of 20 tasks, {pattern}, {resolution_us} us",
             published: "always bounded by twice the clock resolution",
             of: "what=jitter, priority=lowest, timers=20",
-            ours: Words::with("at most {0}", &[(MAX_US, "us")]),
+            ours: Words::with("at most {0}", &[MAX_US]),
             ..P3
         },
         PublishedOf {
@@ -64,7 +60,7 @@ pub(super) const SAYS: Statements = Statements {
             of: "what=jitter_alone, resolution_us=500, interval_us=8000",
             ours: Words::with(
                 "median {0} at 0.5 ms and {1} at 8 ms",
-                &[(US.at("interval_us=500"), "us"), (US, "us")],
+                &[US.at("interval_us=500"), US],
             ),
             ..P3
         },
@@ -74,10 +70,7 @@ pub(super) const SAYS: Statements = Statements {
             of: "what=jitter, priority=highest, timers=20, resolution_us=1000",
             ours: Words::with(
                 "median at 1 ms {0} that at 0.5 ms",
-                &[(
-                    Metric::of(P50).with(&[Over(P50, "resolution_us=500")]),
-                    "ratio",
-                )],
+                &[Metric::of(P50).with(&[Over(P50, "resolution_us=500")])],
             ),
             ..P3
         },
@@ -101,6 +94,5 @@ const fn quotient(name: &'static str, of: &'static str, metric: Metric) -> Deriv
         of,
         without: &[],
         metric,
-        unit: "ratio",
     }
 }

@@ -10,8 +10,9 @@ pub(super) const SAYS: Statements = Statements {
     highlights: &[HighlightOf {
         what: "cube_long, called by another task, to a yield",
         of: "operation=cube_long, !in",
-        metric: Metric::of(P50).with(&[Over(P50, "operation=yield")]),
-        unit: "yields",
+        metric: Metric::of(P50)
+            .with(&[Over(P50, "operation=yield")])
+            .in_unit("yields"),
         beside: Words::text("a yield is one switch to another task of the same system"),
     }],
     ..Statements::NONE

@@ -19,45 +19,38 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Results {
 fn tables(gathered: &Gathered<'_>, native: &Labels) -> Vec<TableView> {
     let rows = gathered.with_load(&[SYSTEM]);
     let in_yields = |kind: &str| labels([("in", IN_YIELDS.into()), ("kind", kind.into())]);
-    let by_operation = |id: &str, title: &str, of: Labels| TableView {
-        of,
-        rows: words(&["operation"]),
-        columns: rows.clone(),
-        values: vec![CellValue::Median],
-        ..table(id, title)
+    let by_operation = |id: &str, title: &str, of: Labels| {
+        TableView::new(id, title)
+            .of(of)
+            .rows(["operation"])
+            .columns(rows.clone())
+            .values([CellValue::Median])
     };
     vec![
-        TableView {
-            caption: "As P0 Table 1 and P2 Table 1, each number divided by the yield of its row. P2's VxWorks has none.".to_owned(),
-            rows: rows.clone(),
-            columns: words(&["operation"]),
-            published: os_context_switch::published_in_yields(),
-            ..by_operation("switches", "Context switches, in yields", in_yields(SWITCH))
-        },
-        TableView {
-            caption: "Of wake-ups, the latest of a round. An empty cell is an operation that the kernel does not have, or that another experiment has; a note says why.".to_owned(),
-            ..by_operation("operations", "Operations, in yields", in_yields(KERNEL))
-        },
-        TableView {
-            caption: "The same ORB, rtorb-embedded, between two tasks of each kernel.".to_owned(),
-            ..by_operation("calls", "Calls, in yields", in_yields(CALL))
-        },
-        TableView {
-            caption: "Kernels of other instruction sets have no place here.".to_owned(),
-            ..by_operation("instructions", "In instructions", native.clone())
-        },
+        by_operation("switches", "Context switches, in yields", in_yields(SWITCH))
+            .caption(
+                "As P0 Table 1 and P2 Table 1, each number divided by the yield of its row. P2's VxWorks has none.",
+            )
+            .rows(rows.clone())
+            .columns(["operation"])
+            .published(os_context_switch::published_in_yields()),
+        by_operation("operations", "Operations, in yields", in_yields(KERNEL))
+            .caption(
+                "Of wake-ups, the latest of a round. An empty cell is an operation that the kernel does not have, or that another experiment has; a note says why.",
+            ),
+        by_operation("calls", "Calls, in yields", in_yields(CALL))
+            .caption("The same ORB, rtorb-embedded, between two tasks of each kernel."),
+        by_operation("instructions", "In instructions", native.clone())
+            .caption("Kernels of other instruction sets have no place here."),
     ]
 }
 
 fn bars() -> Plot {
-    Plot {
-        caption: "The median over all seeds, divided by that of the kernel's own yield.".to_owned(),
-        kind: PlotKind::Bars,
-        of: labels([("in", IN_YIELDS.into())]),
-        lines: words(&[SYSTEM]),
-        x: "operation".to_owned(),
-        values: vec![StatisticName::P50],
-        log_y: true,
-        ..Plot::named("operations", "Operations in yields")
-    }
+    Plot::bars("operations", "Operations in yields")
+        .caption("The median over all seeds, divided by that of the kernel's own yield.")
+        .of(labels([("in", IN_YIELDS.into())]))
+        .lines([SYSTEM])
+        .x("operation")
+        .values([StatisticName::P50])
+        .log_y()
 }

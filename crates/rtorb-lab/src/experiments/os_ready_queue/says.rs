@@ -9,8 +9,7 @@ pub(super) const SAYS: Statements = Statements {
         what: "context switch with 20 tasks, resolution {resolution_us} us",
         of: LONGEST,
         metric: US,
-        unit: "us",
-        beside: Words::with("{0} that with 2", &[(QUEUE[1], "ratio")]),
+        beside: Words::with("{0} that with 2", &[QUEUE[1]]),
     }],
     derived: &[
         quotient("longest_to_shortest_queue", LONGEST, QUEUE[1]),
@@ -18,13 +17,13 @@ pub(super) const SAYS: Statements = Statements {
     ],
     claims: &[
         // A round of a quick run has 60 samples: three of them.
-        Declaration::count("whole-queues.{resolution_us}", Metric::of(P50), 5.0, "%").of(
+        Declaration::count("whole-queues.{resolution_us}", Metric::of(P50).in_unit("%"), 5.0).of(
             "ready_tasks=20, part=dropped",
             "resolution {resolution_us} us: samples that do not count, because one of 18 other tasks had left the ready queue before task \
              2 began, in every round",
         ),
         // Where P3's switches grow with the queue, they take twice as long.
-        Declaration::at_most("longest-to-shortest.{resolution_us}", QUEUE[1], 1.5, "ratio").of(
+        Declaration::at_most("longest-to-shortest.{resolution_us}", QUEUE[1], 1.5).of(
             LONGEST,
             "resolution {resolution_us} us: the median switch with 20 tasks, to that with 2",
         ),
@@ -42,7 +41,7 @@ pub(super) const SAYS: Statements = Statements {
             what: "the switch under the finer clock beside that under the coarser one, 20 tasks",
             published: "QNX: mean, maximum and minimum higher under the finer clock; RTLinux and OSEKWorks: the opposite",
             of: FINER,
-            ours: Words::with(QUOTIENTS, &OF_CLOCK),
+            ours: Words::with(QUOTIENTS, &CLOCK),
         },
     ],
     ..Statements::NONE
@@ -54,7 +53,6 @@ const fn quotient(name: &'static str, of: &'static str, metric: Metric) -> Deriv
         of,
         without: &[],
         metric,
-        unit: "ratio",
     }
 }
 
@@ -64,7 +62,7 @@ const fn of_queue(published: &'static str) -> PublishedOf {
         what: "the switch with 20 tasks ready beside that with 2, resolution {resolution_us} us",
         published,
         of: LONGEST,
-        ours: Words::with(QUOTIENTS, &OF_QUEUE),
+        ours: Words::with(QUOTIENTS, &QUEUE),
     }
 }
 
@@ -85,20 +83,8 @@ const CLOCK: [Metric; 4] = [
     over(Mean, &[Over(Mean, COARSER)]),
     over(Max, &[Over(Max, COARSER)]),
 ];
-const OF_QUEUE: [(Metric, &str); 4] = shown(QUEUE);
-const OF_CLOCK: [(Metric, &str); 4] = shown(CLOCK);
 const QUOTIENTS: &str = "minimum {0}, median {1}, mean {2}, maximum {3}";
 
 const fn over(statistic: Statistic, steps: &'static [Step]) -> Metric {
     Metric::of(statistic).with(steps)
-}
-
-const fn shown(metrics: [Metric; 4]) -> [(Metric, &'static str); 4] {
-    let [min, p50, mean, max] = metrics;
-    [
-        (min, "ratio"),
-        (p50, "ratio"),
-        (mean, "ratio"),
-        (max, "ratio"),
-    ]
 }

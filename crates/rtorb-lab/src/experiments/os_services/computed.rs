@@ -35,7 +35,7 @@ pub(super) const SAYS: Statements = Statements {
         highlight("service=one_switch", "switch of threads"),
         highlight("service=futex, !peer", "wake-up by futex"),
         HighlightOf {
-            beside: Words::with("kept awake {0}", &[(US.at("peer=awake"), "us")]),
+            beside: Words::with("kept awake {0}", &[US.at("peer=awake")]),
             ..highlight("peer=idle", "{service}, the other CPU idle")
         },
     ],
@@ -45,14 +45,12 @@ pub(super) const SAYS: Statements = Statements {
             of: "service!=clock_read, service!=one_switch, !peer",
             without: &[],
             metric: Metric::of(P50).with(&[Less(P50, "service=clock_read")]),
-            unit: "ns",
         },
         DerivedOf {
             name: "in_switches",
             of: "service!=clock_read, service!=system_call, service!=set_timer, service!=yield, service!=one_switch, !peer",
             without: &[],
             metric: IN_SWITCHES,
-            unit: "ratio",
         },
     ],
     published: &[PublishedOf {
@@ -60,7 +58,7 @@ pub(super) const SAYS: Statements = Statements {
         what: "half of a yield's round trip, mean in us, Pentium III 866 MHz",
         published: "QNX 0.470, Linux/RT 0.645, Linux 0.548, VxWorks 0.649, Windows NT 1.056, Windows 2K 1.075",
         of: "service=one_switch",
-        ours: Words::with("median {0}", &[(US, "us")]),
+        ours: Words::with("median {0}", &[US]),
     }],
     conclusions: &[Sentence {
         of: "service=futex, !peer",
@@ -68,9 +66,9 @@ pub(super) const SAYS: Statements = Statements {
             "A more urgent thread is woken at the cost of {0} switches by a futex and of {1} by an eventfd. A mutex with inheritance that \
              a less urgent thread holds costs {2} switches beyond its critical section.",
             &[
-                (IN_SWITCHES, ""),
-                (IN_SWITCHES.at("service=eventfd"), ""),
-                (IN_SWITCHES.at("service=pi_lock"), ""),
+                IN_SWITCHES.in_unit(""),
+                IN_SWITCHES.at("service=eventfd").in_unit(""),
+                IN_SWITCHES.at("service=pi_lock").in_unit(""),
             ],
         ),
     }],
@@ -82,7 +80,6 @@ const fn highlight(of: &'static str, what: &'static str) -> HighlightOf {
         what,
         of,
         metric: US,
-        unit: "us",
         beside: Words::text(""),
     }
 }

@@ -27,52 +27,39 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Results {
 }
 
 fn tables(gathered: &Gathered<'_>, ordinary: &Labels) -> Vec<TableView> {
-    let by_service = TableView {
-        rows: words(&["service"]),
-        columns: gathered.with_load(&[SYSTEM]),
-        ..TableView::default()
-    };
+    let by_service = TableView::default()
+        .rows(["service"])
+        .columns(gathered.with_load(&[SYSTEM]));
     vec![
-        TableView {
-            id: "median".to_owned(),
-            title: "What a service costs".to_owned(),
-            caption: "The median, with nothing else running.".to_owned(),
-            of: ordinary.clone(),
-            columns: words(&[SYSTEM]),
-            values: vec![CellValue::Median],
-            ..by_service.clone()
-        },
-        TableView {
-            id: "ratio".to_owned(),
-            title: "How many times that of the most real-time system".to_owned(),
-            caption:
-                "The median divided by that of the most real-time system: less than 1 is cheaper."
-                    .to_owned(),
-            derived: RATIO_OF_MEDIANS.to_owned(),
-            ..by_service.clone()
-        },
-        TableView {
-            id: "worst".to_owned(),
-            title: "Worst over all seeds".to_owned(),
-            caption: "With what interrupted it: the timer, and what has a higher priority."
-                .to_owned(),
-            values: vec![CellValue::Worst],
-            ..by_service
-        },
+        by_service
+            .clone()
+            .named("median", "What a service costs")
+            .caption("The median, with nothing else running.")
+            .of(ordinary.clone())
+            .columns([SYSTEM])
+            .values([CellValue::Median]),
+        by_service
+            .clone()
+            .named("ratio", "How many times that of the most real-time system")
+            .caption(
+                "The median divided by that of the most real-time system: less than 1 is cheaper.",
+            )
+            .derived(RATIO_OF_MEDIANS),
+        by_service
+            .named("worst", "Worst over all seeds")
+            .caption("With what interrupted it: the timer, and what has a higher priority.")
+            .values([CellValue::Worst]),
     ]
 }
 
 fn bars() -> Plot {
-    Plot {
-        caption: "The median over all seeds; the scale is logarithmic.".to_owned(),
-        kind: PlotKind::Bars,
-        choose: words(&["load"]),
-        lines: words(&[SYSTEM]),
-        x: "service".to_owned(),
-        values: vec![StatisticName::P50],
-        log_y: true,
-        ..Plot::named("services", "What a service costs")
-    }
+    Plot::bars("services", "What a service costs")
+        .caption("The median over all seeds; the scale is logarithmic.")
+        .choose(["load"])
+        .lines([SYSTEM])
+        .x("service")
+        .values([StatisticName::P50])
+        .log_y()
 }
 
 /// Without a load, where that was measured: a median hardly depends on it.

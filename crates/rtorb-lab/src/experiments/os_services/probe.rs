@@ -10,6 +10,7 @@ use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::sched::SchedPolicy;
 use rtorb_os::sync::Mutex;
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantNames};
 
 use crate::experiment::split_mix::SplitMix64;
 use crate::experiments::os_context_switch::{self, probe::Test};
@@ -62,8 +63,11 @@ impl OtherCpu {
 }
 
 /// A service of the operating system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantNames,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Service {
     /// CLOCK_MONOTONIC is read: what every other sample has in it.
     ClockRead,

@@ -35,70 +35,40 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Results {
 }
 
 fn tables() -> Vec<TableView> {
-    let by_load = TableView {
-        rows: words(&["load"]),
-        columns: words(&[SYSTEM]),
-        ..TableView::default()
-    };
+    let by_load = TableView::default().rows(["load"]).columns([SYSTEM]);
     vec![
-        TableView {
-            id: "worst-by-load".to_owned(),
-            title: "Worst wake-up over all seeds".to_owned(),
-            caption: "From the moment that a thread of the highest priority has set until it runs.".to_owned(),
-            values: vec![CellValue::Worst],
-            ..by_load.clone()
-        },
-        TableView {
-            id: "ratio-by-load".to_owned(),
-            title: "How many times that of the most real-time system".to_owned(),
-            caption: "The worst over all seeds, divided by that of the most real-time system under the same load."
-                .to_owned(),
-            derived: RATIO.to_owned(),
-            ..by_load.clone()
-        },
-        TableView {
-            id: "p99-by-load".to_owned(),
-            title: "99th percentile and median".to_owned(),
-            values: vec![CellValue::P99, CellValue::Median],
-            ..by_load
-        },
+        by_load.clone().named("worst-by-load", "Worst wake-up over all seeds")
+            .caption("From the moment that a thread of the highest priority has set until it runs.")
+            .values([CellValue::Worst]),
+        by_load.clone().named("ratio-by-load", "How many times that of the most real-time system")
+            .caption(
+                "The worst over all seeds, divided by that of the most real-time system under the same load.",
+            )
+            .derived(RATIO),
+        by_load.named("p99-by-load", "99th percentile and median")
+            .values([CellValue::P99, CellValue::Median]),
     ]
 }
 
 fn plots() -> Vec<Plot> {
-    let by_system = Plot {
-        lines: words(&[SYSTEM]),
-        log_y: true,
-        ..Plot::default()
-    };
+    let by_system = Plot::default().lines([SYSTEM]).log_y();
     vec![
-        Plot {
-            id: "worst-by-load".to_owned(),
-            title: "Worst wake-up by load".to_owned(),
-            caption: "The largest sample of all seeds. What a deadline has to allow for, on a logarithmic axis."
-                .to_owned(),
-            kind: PlotKind::Bars,
-            x: "load".to_owned(),
-            values: vec![StatisticName::Max],
-            ..by_system.clone()
-        },
-        Plot {
-            id: "wakeup-tail".to_owned(),
-            title: "The tail of the wake-up latency".to_owned(),
-            caption: "A line a system.".to_owned(),
-            kind: PlotKind::Percentiles,
-            choose: words(&["load"]),
-            ..by_system.clone()
-        },
-        Plot {
-            id: "wakeup-histogram".to_owned(),
-            title: "How late the thread wakes".to_owned(),
-            caption: "How far to the right the last sample lies counts for a deadline.".to_owned(),
-            kind: PlotKind::Histogram,
-            choose: words(&["load"]),
-            log_x: true,
-            ..by_system
-        },
+        by_system.clone().named("worst-by-load", "Worst wake-up by load")
+            .kind(PlotKind::Bars)
+            .caption(
+                "The largest sample of all seeds. What a deadline has to allow for, on a logarithmic axis.",
+            )
+            .x("load")
+            .values([StatisticName::Max]),
+        by_system.clone().named("wakeup-tail", "The tail of the wake-up latency")
+            .kind(PlotKind::Percentiles)
+            .caption("A line a system.")
+            .choose(["load"]),
+        by_system.named("wakeup-histogram", "How late the thread wakes")
+            .kind(PlotKind::Histogram)
+            .caption("How far to the right the last sample lies counts for a deadline.")
+            .choose(["load"])
+            .log_x(),
     ]
 }
 

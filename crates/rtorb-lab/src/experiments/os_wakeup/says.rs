@@ -10,15 +10,13 @@ pub(super) const SAYS: Statements = Statements {
         what: "max, load {load}, the CPU {cpu}",
         of: "tool=rtorb, cpu!=awake",
         metric: MAX_US,
-        unit: "us",
-        beside: Words::with("cyclictest {0}", &[(MAX_US.at("tool=cyclictest"), "us")]),
+        beside: Words::with("cyclictest {0}", &[MAX_US.at("tool=cyclictest")]),
     }],
     derived: &[DerivedOf {
         name: "to_cyclictest",
         of: "tool=rtorb",
         without: &["tool"],
         metric: Metric::of(P50).with(&[Over(P50, "tool=cyclictest")]),
-        unit: "ratio",
     }],
     // Both differ by at most 15 % of cyclictest's.
     claims: &[
@@ -26,7 +24,6 @@ pub(super) const SAYS: Statements = Statements {
             "as-cyclictest.{cpu}",
             Metric::of(P50).at("tool=rtorb").with(&[Over(P50, "")]),
             1.15,
-            "ratio",
         )
         .of(
             "tool=cyclictest",
@@ -36,7 +33,6 @@ pub(super) const SAYS: Statements = Statements {
             "cyclictest-as-ours.{cpu}",
             Metric::of(P50).with(&[Over(P50, "tool=rtorb")]),
             1.0 / 0.85,
-            "ratio",
         )
         .of(
             "tool=cyclictest",
@@ -48,58 +44,49 @@ pub(super) const SAYS: Statements = Statements {
         what: "maximum latency that cyclictest shows on one system",
         published: "26 us with a RT_PREEMPT enabled kernel, 39.6 ms with a vanilla kernel",
         of: "tool=rtorb",
-        ours: Words::with("at most {0}, load {load}, the CPU {cpu}", &[(MAX_US, "us")]),
+        ours: Words::with("at most {0}, load {load}, the CPU {cpu}", &[MAX_US]),
     }],
     conclusions: &[
         Sentence {
             of: "tool=rtorb, cpu=loaded",
             says: Words::with(
                 "With load {load} the thread wakes {0} late (median) instead of {1}, at most {2} instead of {3}.",
-                &[
-                    (US, "us"),
-                    (US.at(IDLE), "us"),
-                    (MAX_US, "us"),
-                    (MAX_US.at(IDLE), "us"),
-                ],
+                &[US, US.at(IDLE), MAX_US, MAX_US.at(IDLE)],
             ),
         },
         Sentence {
             of: "tool=rtorb, cpu=awake",
             says: Words::with(
                 "Without load the thread wakes {0} late while the CPU may sleep, {1} late when the CPU is kept awake (medians).",
-                &[(US.at(IDLE), "us"), (US, "us")],
+                &[US.at(IDLE), US],
             ),
         },
     ],
 };
 
 pub(super) fn plots() -> Vec<Plot> {
-    let plot = |id: &str, title: &str, caption: &str| Plot {
-        caption: caption.to_owned(),
-        lines: words(&["cpu", "load", "tool"]),
-        x_title: "from the set moment until the thread runs, us".to_owned(),
-        log_x: true,
-        log_y: true,
-        ..Plot::named(id, title)
+    let plot = |id: &str, title: &str, caption: &str| {
+        Plot::line_chart(id, title)
+            .caption(caption)
+            .lines(["cpu", "load", "tool"])
+            .x_title("from the set moment until the thread runs, us")
+            .log_x()
+            .log_y()
     };
     vec![
-        Plot {
-            kind: PlotKind::Histogram,
-            choose: words(&["cpu", "load"]),
-            lines: words(&["tool"]),
-            ..plot(
-                "wakeup-histogram",
-                "How late the thread wakes",
-                "As the histograms of cyclictest. What counts for a deadline is how far to the right the last sample lies.",
-            )
-        },
-        Plot {
-            kind: PlotKind::Percentiles,
-            ..plot(
-                "wakeup-percentiles",
-                "The tail of the wake-up latency",
-                "What a mean hides: how long the slowest wake-ups take.",
-            )
-        },
+        plot(
+            "wakeup-histogram",
+            "How late the thread wakes",
+            "As the histograms of cyclictest. What counts for a deadline is how far to the right the last sample lies.",
+        )
+        .kind(PlotKind::Histogram)
+        .choose(["cpu", "load"])
+        .lines(["tool"]),
+        plot(
+            "wakeup-percentiles",
+            "The tail of the wake-up latency",
+            "What a mean hides: how long the slowest wake-ups take.",
+        )
+        .kind(PlotKind::Percentiles),
     ]
 }

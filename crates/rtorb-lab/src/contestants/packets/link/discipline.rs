@@ -7,13 +7,15 @@ use std::io;
 
 use rtorb_host::netlink::{Request, attribute_bytes};
 use serde::{Deserialize, Serialize};
+use strum::VariantNames;
 
 use super::RATE_MBIT;
 use super::device::kind;
 use crate::contestants::packets::URGENT_DSCP;
 
 /// How packets wait for the link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum Discipline {
     /// In two classes of HTB by the DSCP of a packet, urgent ones first. Both borrow the rate of the link. With a rate of its own
     /// a class would not wait for the other's packets.
@@ -29,10 +31,7 @@ impl Discipline {
     /// Its name in tc(8) and in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Htb => "htb",
-            Self::Prio => "prio",
-        }
+        Self::VARIANTS[self as usize]
     }
 
     /// Puts it in the place of the discipline that the interface has.

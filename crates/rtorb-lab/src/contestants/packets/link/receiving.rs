@@ -10,12 +10,14 @@ use rtorb_instruments::network::set_receive_offload;
 use rtorb_os::sched::{SchedPolicy, apply_policy_to};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
+use strum::VariantNames;
 
 use super::device::{cpu_mask, refused, set};
 use crate::contestants::packets::{BULK, URGENT};
 
 /// How packets are received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum Receiving {
     /// By a software interrupt, before all threads, in the order of arrival.
     Softirq,
@@ -42,13 +44,7 @@ impl Receiving {
     /// Its name in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Softirq => "softirq",
-            Self::ThreadsBelow => "threads_below",
-            Self::ThreadsAbove => "threads_above",
-            Self::ThreadsByPriority => "threads_by_priority",
-            Self::BusyPolling => "busy_polling",
-        }
+        Self::VARIANTS[self as usize]
     }
 
     /// Why this way cannot be told from others here, because of the polling of the host's threads: the laboratory changes no setting

@@ -29,10 +29,9 @@ pub(super) const SAYS: Statements = Statements {
         of: "preset!=tao, preset!=minicool_rt, preset!=corbaplus_rt, preset!=minicool_per_request, role=high, part=call, low_clients=50, \
              servant_work_us>0, first_release=together, placement=one_cpu, server_urgency=below",
         metric: P90_US,
-        unit: "us",
         beside: Words::with(
             "{0} beside one; tao {1}",
-            &[(P90_US.at("low_clients=1"), "us"), (P90_US.at("preset=tao"), "us")],
+            &[P90_US.at("low_clients=1"), P90_US.at("preset=tao")],
         ),
     }],
     claims: &[
@@ -40,7 +39,6 @@ pub(super) const SAYS: Statements = Statements {
             "p1-growth-p50.{preset}.{placement}.{server_urgency}.{first_release}.{servant_work_us}us",
             Metric::of(P50).with(&[Over(P50, "low_clients=1")]),
             1.1,
-            "ratio",
         )
         .of(
             PROMISED,
@@ -51,7 +49,6 @@ pub(super) const SAYS: Statements = Statements {
             "p1-growth-p90.{preset}.{placement}.{server_urgency}.{first_release}.{servant_work_us}us",
             Metric::of(P90).with(&[Over(P90, "low_clients=1")]),
             1.5,
-            "ratio",
         )
         .of(
             PROMISED,
@@ -63,7 +60,6 @@ pub(super) const SAYS: Statements = Statements {
             "p1-share-p90.{preset}.{placement}.{server_urgency}.{first_release}.{servant_work_us}us",
             Metric::of(P90).at("preset=tao").with(&[Over(P90, "")]),
             0.5,
-            "ratio",
         )
         .of(
             OTHERS,
@@ -74,7 +70,6 @@ pub(super) const SAYS: Statements = Statements {
             "p1-share-jitter.{preset}.{placement}.{server_urgency}.{first_release}.{servant_work_us}us",
             Metric::of(Deviation).at("preset=tao").with(&[Over(Deviation, "")]),
             0.5,
-            "ratio",
         )
         .of(
             OTHERS,
@@ -86,7 +81,6 @@ pub(super) const SAYS: Statements = Statements {
             "p1-share-p90.{preset}.{placement}.{server_urgency}.{first_release}.{servant_work_us}us",
             Metric::of(P90).at("preset=tao").with(&[Over(P90, "")]),
             1.0,
-            "ratio",
         )
         .of(
             where_they_meet!("preset=minicool_per_request, role=high, part=call, low_clients=50"),
@@ -189,20 +183,17 @@ const fn figure_8(
 
 const LATENCY: Words = Words::with(
     "{0} beside one, {1} beside {low_clients} ({placement}, {servant_work_us} us of work)",
-    &[(MEAN_US.at("low_clients=1"), "us"), (MEAN_US, "us")],
+    &[MEAN_US.at("low_clients=1"), MEAN_US],
 );
 const JITTER: Words = Words::with(
     "{0} beside one, {1} beside {low_clients} ({placement}, {servant_work_us} us of work)",
-    &[(JITTER_US.at("low_clients=1"), "us"), (JITTER_US, "us")],
+    &[JITTER_US.at("low_clients=1"), JITTER_US],
 );
 const LATENCY_TO_TAO: Words = Words::with(
     "{0}, with {low_clients} clients ({placement}, {servant_work_us} us of work)",
-    &[(Metric::of(Mean).with(&[Over(Mean, "preset=tao")]), "ratio")],
+    &[Metric::of(Mean).with(&[Over(Mean, "preset=tao")])],
 );
 const JITTER_TO_TAO: Words = Words::with(
     "{0}, with {low_clients} clients ({placement}, {servant_work_us} us of work)",
-    &[(
-        Metric::of(Deviation).with(&[Over(Deviation, "preset=tao")]),
-        "ratio",
-    )],
+    &[Metric::of(Deviation).with(&[Over(Deviation, "preset=tao")])],
 );
