@@ -5,8 +5,6 @@
 //! itself how long an event took, and whether one was lost or came twice. All answer
 //! questions in JSON.
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -40,20 +38,6 @@ impl Served {
     }
 }
 
-impl FromStr for Served {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        serde_json::from_str(text).map_err(|error| format!("no channel: {error}: {text:?}"))
-    }
-}
-
-impl fmt::Display for Served {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_json(self, formatter)
-    }
-}
-
 /// What consumers of one process have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subscribers {
@@ -67,26 +51,17 @@ pub struct Subscribers {
     pub events_max: usize,
 }
 
-impl FromStr for Subscribers {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found: Self = serde_json::from_str(text)
-            .map_err(|error| format!("no subscribers: {error}: {text:?}"))?;
-        let is_meant = (1..=CONSUMERS_MAX).contains(&found.count)
-            && found.count.saturating_mul(found.events_max) <= LATENCIES_MAX
-            && found.priority <= 99;
+impl Subscribers {
+    /// Refuses more than any experiment has.
+    fn check(&self) -> Result<(), String> {
+        let is_meant = (1..=CONSUMERS_MAX).contains(&self.count)
+            && self.count.saturating_mul(self.events_max) <= LATENCIES_MAX
+            && self.priority <= 99;
         if is_meant {
-            Ok(found)
+            Ok(())
         } else {
-            Err(format!("more than was ever meant: {text:?}"))
+            Err(format!("more than was ever meant: {self:?}"))
         }
-    }
-}
-
-impl fmt::Display for Subscribers {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_json(self, formatter)
     }
 }
 
@@ -160,11 +135,6 @@ pub struct Sent {
     pub elapsed_ns: u64,
 }
 
-fn write_json(value: &impl Serialize, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let line = serde_json::to_string(value).map_err(|_| fmt::Error)?;
-    formatter.write_str(&line)
-}
-
 /// Of a channel on an agent.
 const LANES_MAX: usize = 8;
 const QUEUE_EVENTS_MAX: usize = 4_096;
@@ -178,6 +148,7 @@ const LATENCIES_MAX: usize = 16 << 20;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::child::{value, word};
 
     #[test]
     fn an_answer_is_a_line_that_is_read_back() {
@@ -201,15 +172,17 @@ mod tests {
             wait_ms: None,
             counts: true,
         };
-        assert_eq!(served.to_string().parse(), Ok(served.clone()));
+        assert_eq!(value(&word(&served)), Ok(served));
         let subscribers = Subscribers {
             count: 100,
             source: 2,
             priority: 40,
             events_max: 1_000,
         };
-        assert_eq!(subscribers.to_string().parse(), Ok(subscribers.clone()));
-        assert!(!subscribers.to_string().contains(['\n', ' ']));
+        let text = word(&subscribers);
+        assert!(!text.contains(['\n', ' ']), "{text}");
+        assert_eq!(value(&text), Ok(subscribers));
+        assert!(value::<Subscribers>("{}").is_err());
     }
 
     #[test]
@@ -227,10 +200,11 @@ mod tests {
         let too_many = Subscribers {
             count: CONSUMERS_MAX,
             events_max: usize::MAX,
-            ..subscribers
+            ..subscribers.clone()
         };
+        assert_eq!(subscribers.check(), Ok(()));
         for wrong in [none, too_many] {
-            assert!(wrong.to_string().parse::<Subscribers>().is_err(), "{wrong}");
+            assert!(wrong.check().is_err(), "{wrong:?}");
         }
         let nothing = Sending {
             burst: 0,

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contestants::real_time::corba;
 use crate::error::LabError;
+use crate::processes::child::word;
 use crate::processes::{Launcher, Process};
 use link::{End, Link};
 
@@ -69,16 +70,17 @@ impl Pair {
     /// # Errors
     /// That they do not start.
     pub fn start(launcher: &Launcher, link: &Link, marks: bool) -> Result<Self, LabError> {
-        let (word, name) = if marks {
-            (MARKED, "marked packets")
+        let name = if marks {
+            "marked packets"
         } else {
-            (UNMARKED, "unmarked packets")
+            "unmarked packets"
         };
+        let marks = word(marks);
         let endpoint = format!("iiop://{}:0", End::Server.address());
-        let role = ["packet-server", word, &endpoint];
+        let role = ["packet-server", &marks, &endpoint];
         let server_name = format!("{name} server");
         let server = link.start_at(End::Server, launcher, &server_name, &role)?;
-        let mut role = vec!["packet-clients", word];
+        let mut role = vec!["packet-clients", &marks];
         role.extend(server.words());
         let clients_name = format!("{name} clients");
         let clients = link.start_at(End::Clients, launcher, &clients_name, &role)?;
@@ -107,20 +109,6 @@ pub const BULK: u8 = 40;
 pub const URGENT_DSCP: u8 = 46;
 /// The bytes of a bulk transfer, in each direction.
 pub const BULK_BYTES: usize = 16 << 10;
-
-/// The words of roles that say whether packets are marked.
-const MARKED: &str = "marked";
-const UNMARKED: &str = "unmarked";
-
-fn marks(word: &str) -> Result<bool, String> {
-    match word {
-        MARKED => Ok(true),
-        UNMARKED => Ok(false),
-        _ => Err(format!(
-            "packets are `{MARKED}` or `{UNMARKED}`, not {word:?}"
-        )),
-    }
-}
 
 /// An ORB whose threads, connections and lanes belong to one priority each, and that would mark urgent packets.
 fn builder() -> Result<OrbBuilder, String> {

@@ -7,7 +7,6 @@
 //! calls are in progress. How much later differs from call to call, so that it meets the others' calls in all their parts.
 
 use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use rtorb_results::ObtainedScheduling;
@@ -15,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray, VariantNames};
 
 use crate::error::LabError;
+use crate::processes::child::word;
 use crate::processes::{Launcher, Process};
 
 pub mod clients;
@@ -27,7 +27,18 @@ mod idl {
 }
 
 /// A policy of RT-CORBA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray, VariantNames)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    VariantArray,
+    VariantNames,
+)]
 #[strum(serialize_all = "snake_case")]
 pub enum RtPolicy {
     /// A lane whose threads are all busy borrows an idle thread of a less urgent lane (ThreadpoolPolicy).
@@ -89,20 +100,6 @@ impl RtPolicy {
     }
 }
 
-impl FromStr for RtPolicy {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        let mut all = Self::ALL.iter().copied();
-        let known = all.find(|policy| policy.word() == word);
-        known.ok_or_else(|| {
-            let words: Vec<&str> = Self::ALL.iter().map(|policy| policy.word()).collect();
-            let words = words.join(", ");
-            format!("not a policy: {word:?}; there are {words}")
-        })
-    }
-}
-
 /// The calls beside the urgent one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Others {
@@ -132,7 +129,7 @@ pub enum Work {
 }
 
 /// A policy that is in force or not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     /// Which policy.
     pub policy: RtPolicy,
@@ -144,22 +141,7 @@ impl Setting {
     /// The value of the label `setting`.
     #[must_use]
     pub const fn word(self) -> &'static str {
-        if self.is_on { ON } else { OFF }
-    }
-
-    /// The setting of these two words.
-    ///
-    /// # Errors
-    /// That there is none.
-    pub fn of(policy: &str, setting: &str) -> Result<Self, String> {
-        let policy = policy.parse()?;
-        match setting {
-            ON | OFF => Ok(Self {
-                policy,
-                is_on: setting == ON,
-            }),
-            _ => Err(format!("a policy is `{OFF}` or `{ON}`, not {setting:?}")),
-        }
+        if self.is_on { "on" } else { "off" }
     }
 }
 
@@ -216,19 +198,19 @@ impl System {
     /// That they do not start.
     pub fn start(launcher: &Launcher, setting: Setting) -> Result<Self, LabError> {
         let endpoint = launcher.server_endpoint();
-        let (policy, word) = (setting.policy.word(), setting.word());
+        let in_force = word(setting);
         let start = |name: &str, role: &[&str], next: Option<&Process>| {
             let next = next.into_iter().flat_map(Process::words);
             let role: Vec<&str> = role.iter().copied().chain(next).collect();
             launcher.start(&format!("{setting} {name}"), &role)
         };
-        let role = ["rt-policy-server", policy, word, &endpoint];
+        let role = ["rt-policy-server", &in_force, &endpoint];
         let server = start("server", &role, None)?;
         let middle = (setting.policy.servants() > 1)
             .then(|| start("middle server", &role, Some(&server)))
             .transpose()?;
         let next = middle.as_ref().unwrap_or(&server);
-        let clients = start("clients", &["rt-policy-clients", policy, word], Some(next))?;
+        let clients = start("clients", &["rt-policy-clients", &in_force], Some(next))?;
         Ok(Self {
             clients,
             middle,
@@ -270,9 +252,6 @@ pub const BUSY_US: u32 = 1_000;
 pub const LOW_COMPUTATION_US: u32 = 400;
 /// How long after the others the urgent client calls, at least and at most: from one call of low priority to the next.
 pub const URGENT_OFFSETS_US: [u32; 2] = [200, 600];
-
-const ON: &str = "on";
-const OFF: &str = "off";
 
 #[cfg(test)]
 mod tests;

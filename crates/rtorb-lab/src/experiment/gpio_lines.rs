@@ -4,8 +4,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// The lines of one wave: `CHIP:IN:OUT`, or `CHIP:IN:OUT:MONITOR`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpioLines {
     /// Such as `/dev/gpiochip0`.
     pub chip: PathBuf,

@@ -124,8 +124,12 @@ impl Subject for Systems {
 
 /// The policy of a cell, and whether it is in force.
 fn setting(cell: &Cell<'_>) -> Setting {
-    let level = |label| cell.level(label).unwrap_or_default();
-    Setting::of(&level(POLICY), &level(SETTING)).expect("the levels of the study are settings")
+    let mut all = RtPolicy::ALL.iter().copied();
+    let policy = all.find(|policy| cell.is(POLICY, policy.word()));
+    Setting {
+        policy: policy.expect("the levels of the study are policies"),
+        is_on: cell.is(SETTING, ON),
+    }
 }
 
 fn plots() -> Vec<Plot> {

@@ -21,6 +21,7 @@ use super::watcher::{self, Watched, WatchedCpu, WatchersQuestion};
 use crate::contestants::event_channel::Served;
 use crate::error::LabError;
 use crate::experiment::{Context, Progress};
+use crate::processes::child::word;
 use crate::processes::questions::Reply;
 use crate::processes::readable::nanoseconds;
 use crate::processes::{Launcher, Process};
@@ -205,7 +206,7 @@ fn start_channel(launcher: &Launcher, name: &str, lanes: &[u8]) -> Result<Proces
         wait_ms: None,
         counts: false,
     };
-    let role = ["event-channel", "iiop://127.0.0.1:0", &served.to_string()];
+    let role = ["event-channel", "iiop://127.0.0.1:0", &word(served)];
     launcher.start(&format!("channel {name}"), &role)
 }
 

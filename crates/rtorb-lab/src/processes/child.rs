@@ -20,6 +20,9 @@ use std::str::FromStr;
 use rtorb_host::placement::Placement;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use crate::processes::tools::exec_tool;
 
@@ -163,6 +166,16 @@ fn play<'a>(mut roles: impl Iterator<Item = &'a Role>, role: &[String]) -> Resul
 pub(crate) fn number<N: FromStr<Err: fmt::Display>>(word: &str) -> Result<N, String> {
     word.parse()
         .map_err(|error| format!("not a number: {word:?}: {error}"))
+}
+
+/// The word of a role for a value: JSON.
+pub(crate) fn word(value: impl Serialize) -> String {
+    json!(value).to_string()
+}
+
+/// The value of a [`word`].
+pub(crate) fn value<V: DeserializeOwned>(word: &str) -> Result<V, String> {
+    serde_json::from_str(word).map_err(|error| format!("not understood: {word:?}: {error}"))
 }
 
 /// Whether a server of this endpoint listens over TCP, as those of an agent do.

@@ -31,8 +31,9 @@ impl Consumers {
     /// Makes a [`server`] and the objects.
     ///
     /// # Errors
-    /// What the ORB said.
+    /// What the ORB said, or that these are too many.
     pub fn open(endpoint: &str, channel: &str, subscribers: &Subscribers) -> Result<Self, String> {
+        subscribers.check()?;
         // One a consumer, and a few for clients that ask whether they are there.
         let limits =
             Limits::with(|limits| limits.connections_max = CONSUMERS_MAX + CONNECTIONS_BESIDE);

@@ -14,6 +14,7 @@ use crate::contestants::Transport;
 use crate::contestants::whitebox::counts::Reading;
 use crate::error::LabError;
 use crate::experiment::Context;
+use crate::processes::child::word;
 use crate::processes::readable::nanoseconds;
 use crate::processes::{Launcher, Process};
 
@@ -37,7 +38,7 @@ impl Channel {
     ) -> Result<Self, LabError> {
         let endpoint = endpoint(context, transport, &format!("channel-{name}"));
         let name = format!("{} event channel", transport.label());
-        let role = ["event-channel", &endpoint, &served.to_string()];
+        let role = ["event-channel", &endpoint, &word(served)];
         Ok(Self {
             process: context.launcher.start(&name, &role)?,
             transport,
@@ -50,7 +51,7 @@ impl Channel {
     /// That it does not start.
     pub fn start_server(launcher: &Launcher, served: &Served) -> Result<Self, LabError> {
         let endpoint = launcher.server_endpoint();
-        let role = ["event-channel", &endpoint, &served.to_string()];
+        let role = ["event-channel", &endpoint, &word(served)];
         Ok(Self {
             process: launcher.start_server("tcp event channel", &role)?,
             transport: Transport::Tcp,
@@ -68,13 +69,8 @@ impl Channel {
         subscribers: &Subscribers,
     ) -> Result<Consumers, LabError> {
         let endpoint = endpoint(context, self.transport, &format!("consumers-{name}"));
-        let subscribers_word = subscribers.to_string();
-        let role = [
-            "event-consumers",
-            &endpoint,
-            self.reference(),
-            &subscribers_word,
-        ];
+        let channel = self.reference();
+        let role = ["event-consumers", &endpoint, channel, &word(subscribers)];
         let name = format!("{} consumers {name}", self.transport.label());
         let mut consumers = Consumers {
             process: context.launcher.start(&name, &role)?,

@@ -2,8 +2,8 @@
 
 use super::clients::Clients;
 use super::link::device;
-use super::{flood, marks, server};
-use crate::processes::child::{Role, arguments};
+use super::{flood, server};
+use crate::processes::child::{Role, arguments, value};
 
 /// The keeper of a network namespace; a flood; a server with an object for urgent calls and one for bulk data; and clients of both.
 pub(crate) const ROLES: &[Role] = &[
@@ -14,10 +14,10 @@ pub(crate) const ROLES: &[Role] = &[
     }),
     Role::here("packet-server", |words| {
         let [marked, endpoint] = arguments(words)?;
-        server::open(marks(marked)?, endpoint)?.run()
+        server::open(value(marked)?, endpoint)?.run()
     }),
     Role::here("packet-clients", |words| {
         let [marked, urgent, bulk] = arguments(words)?;
-        Clients::open(marks(marked)?, urgent, bulk)?.serve()
+        Clients::open(value(marked)?, urgent, bulk)?.serve()
     }),
 ];

@@ -1,5 +1,6 @@
 use super::clients::Clients;
 use super::*;
+use crate::processes::child::value;
 use rtorb_os::sched::{SchedPolicy, allowed};
 
 const ENDPOINT: &str = "iiop://127.0.0.1:0";
@@ -10,15 +11,13 @@ fn settings() -> impl Iterator<Item = Setting> {
 }
 
 #[test]
-fn a_setting_is_read_back_from_its_words() {
+fn a_setting_is_read_back_from_its_word() {
     for setting in settings() {
-        let text = setting.to_string();
-        let (policy, word) = text.split_once(' ').expect("two words");
-        assert_eq!(Setting::of(policy, word), Ok(setting));
+        assert_eq!(value(&word(setting)), Ok(setting));
     }
-    let wrong = Setting::of("lending", ON).unwrap_err();
-    assert!(wrong.contains("borrowing"), "{wrong}");
-    assert!(Setting::of("bands", "maybe").is_err());
+    let wrong = word(settings().next()).replace("Borrowing", "Lending");
+    let error = value::<Setting>(&wrong).unwrap_err();
+    assert!(error.contains("Borrowing"), "{error}");
 }
 
 #[test]

@@ -1,14 +1,13 @@
 //! Where edges come from, and what an output is: lines of GPIO, or without them a timer, and memory or a datagram.
 
-use std::fmt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
-use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rustix::net::getpeername;
+use serde::{Deserialize, Serialize};
 
 use super::gpio;
 use super::oscilloscope::Signal;
@@ -17,7 +16,7 @@ use crate::contestants::rates::GOLDEN;
 use crate::experiment::GpioLines;
 
 /// What makes the pulse of one wave.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pulse {
     /// A timer of the kernel: the edge is the moment for which it is set, so that the time from there until the thread runs
     /// is in the latency, as the time from the input's interrupt is in P4's. The output is a word in the receiver's memory.
@@ -60,32 +59,6 @@ impl Pulse {
             Self::Datagram(port) => Output::Datagram(Datagrams::to(*port)?),
             Self::Gpio(lines) => Output::Line(gpio::Output::open(lines)?),
         })
-    }
-}
-
-impl FromStr for Pulse {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        match word {
-            "timer" => Ok(Self::Timer),
-            _ => match word.strip_prefix(DATAGRAM) {
-                Some(port) => port.parse().map(Self::Datagram).map_err(|_| {
-                    format!("not a port, which is a number up to {}: {port:?}", u16::MAX)
-                }),
-                None => word.parse().map(Self::Gpio),
-            },
-        }
-    }
-}
-
-impl fmt::Display for Pulse {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Timer => formatter.write_str("timer"),
-            Self::Datagram(port) => write!(formatter, "{DATAGRAM}{port}"),
-            Self::Gpio(lines) => lines.fmt(formatter),
-        }
     }
 }
 
@@ -264,10 +237,10 @@ impl Datagrams {
     }
 }
 
-const DATAGRAM: &str = "datagram:";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::child::{value, word};
 
     fn wave(lead_ns_max: u64) -> Wave {
         Wave {
@@ -280,11 +253,18 @@ mod tests {
 
     #[test]
     fn a_pulse_is_read_back() {
-        for text in ["timer", "datagram:4000", "/dev/gpiochip0:1:2:3"] {
-            assert_eq!(text.parse::<Pulse>().unwrap().to_string(), text);
+        let lines = "/dev/gpiochip0:1:2:3".parse().unwrap();
+        for pulse in [Pulse::Timer, Pulse::Datagram(4_000), Pulse::Gpio(lines)] {
+            let text = word(&pulse);
+            assert!(!text.contains(['\n', ' ']), "{text}");
+            assert_eq!(value(&text), Ok(pulse));
         }
-        for text in ["pigeon", "datagram:x", "datagram:70000"] {
-            assert!(text.parse::<Pulse>().is_err(), "{text}");
+        for text in [
+            r#""Pigeon""#,
+            r#"{"Datagram":"x"}"#,
+            r#"{"Datagram":70000}"#,
+        ] {
+            assert!(value::<Pulse>(text).is_err(), "{text}");
         }
     }
 

@@ -4,13 +4,14 @@ use super::oscilloscope::Oscilloscope;
 use super::pulse::Pulse;
 use super::receiver::Receiver;
 use super::supplier::Supplier;
-use crate::processes::child::{Role, arguments, arguments_and_rest, is_tcp, lock_memory, number};
+use crate::processes::child::{Role, arguments, arguments_and_rest, is_tcp, lock_memory};
+use crate::processes::child::{number, value};
 
 /// From a digital input to a digital output.
 pub(crate) const ROLES: &[Role] = &[
     Role::here("put-receiver", |words| {
         let [endpoint, priority, pulse, channel, source] = arguments(words)?;
-        let receiver = Receiver::open(endpoint, number(priority)?, &pulse.parse()?)?;
+        let receiver = Receiver::open(endpoint, number(priority)?, &value(pulse)?)?;
         let receiver = match channel {
             NO_CHANNEL => receiver,
             _ => receiver.with_events(channel, number(source)?)?,
@@ -21,7 +22,7 @@ pub(crate) const ROLES: &[Role] = &[
     .on_agent(|words| match words {
         [endpoint, priority, pulse, channel, source] => {
             // Lines of GPIO belong to the host: an agent drives none for a laboratory that it cannot authenticate.
-            let has_no_lines = !matches!(pulse.parse(), Ok(Pulse::Gpio(_)) | Err(_));
+            let has_no_lines = !matches!(value(pulse), Ok(Pulse::Gpio(_)) | Err(_));
             let has_channel = *channel == NO_CHANNEL || channel.starts_with("IOR:");
             let is_priority = number::<u8>(priority).is_ok_and(|priority| priority <= 99);
             is_tcp(endpoint)
@@ -41,7 +42,7 @@ pub(crate) const ROLES: &[Role] = &[
         // Of each receiver the pulse and the reference.
         let receivers = receivers.as_chunks::<2>().0.iter();
         let receivers: Vec<(Pulse, &str)> = receivers
-            .map(|[pulse, reference]| Ok((pulse.parse()?, *reference)))
+            .map(|[pulse, reference]| Ok((value(pulse)?, *reference)))
             .collect::<Result<_, String>>()?;
         let supplier = Supplier::open(&receivers)?;
         let supplier = match channel {

@@ -21,6 +21,7 @@ use crate::contestants::event_channel::system::{Channel, endpoint, within};
 use crate::error::LabError;
 use crate::experiment::Context;
 use crate::processes::awake::Awake;
+use crate::processes::child::word;
 use crate::processes::{Launcher, Process};
 
 /// How urgent a receiver's object is.
@@ -109,7 +110,7 @@ impl System {
             .to_vec();
         for (number, role) in roles.iter().enumerate() {
             let (mut receiver, pulse) = starting.receiver(number, *role, &mut ports)?;
-            supplier_role.extend([pulse.to_string(), receiver.process.text().to_owned()]);
+            supplier_role.extend([word(pulse), receiver.process.text().to_owned()]);
             ask::<()>(&mut receiver.process, &Asked::Connect)?;
             receivers.push(receiver);
         }
@@ -269,7 +270,7 @@ impl Starting<'_> {
             "put-receiver".to_owned(),
             endpoint,
             priority.to_string(),
-            pulse.to_string(),
+            word(&pulse),
             self.channel.to_owned(),
             supplier::source(number).to_string(),
         ];
