@@ -12,16 +12,16 @@ const TO_SECOND: Metric = Metric::of(P50).at(FIRST).with(&[Over(P50, "")]);
 const TO_THIRD: Metric = Metric::of(P50)
     .at(FIRST)
     .with(&[Or(P50, SECOND), Over(P50, "")]);
-const TO_LAST: Metric = Metric::of(P50)
-    .at(FIRST)
-    .with(&[Or(P50, SECOND), Or(P50, THIRD), Over(P50, "")])
-    .in_unit("×");
+const TO_LAST: Metric =
+    Metric::of(P50)
+        .at(FIRST)
+        .with(&[Or(P50, SECOND), Or(P50, THIRD), Over(P50, "")]);
 
 pub(super) const SAYS: Statements = Statements {
     highlights: &[HighlightOf {
         what: "{preset}: the slowest of the more urgent clients, to the least urgent one, {servant_work_us} us of work",
         of: "transport=tcp, servant_work_us=500, part=call, priority=15",
-        metric: TO_LAST,
+        metric: TO_LAST.in_unit("×"),
         beside: Words::with(
             "the most urgent one {0}, the least urgent one {1}",
             &[US.at(FIRST), US],
