@@ -112,12 +112,13 @@ mod tests {
     #[test]
     fn each_way_copies_all_bytes_and_no_other_at_every_alignment() {
         let ways: [Copy; 4] = [copy_out, copy_in, words::copy_out, words::copy_in];
-        let from: Vec<u8> = (0..300).map(|index| (index % 251) as u8 + 1).collect();
+        let mut from: Vec<u8> = (0..300).map(|index| (index % 251) as u8 + 1).collect();
         for (way, copy) in ways.into_iter().enumerate() {
-            for case in 0..8 * 8 * 40 {
+            for case in (0..8 * 8 * 40).step_by(if cfg!(miri) { 37 } else { 1 }) {
                 let (to, at, count) = (case % 8, case / 8 % 8, case / 64 * 5);
                 let mut into = vec![0; 300];
-                let (place, source) = (into[to..].as_mut_ptr(), from[at..].as_ptr());
+                // Both as to memory that others may write, although the source is only read.
+                let (place, source) = (into[to..].as_mut_ptr(), from[at..].as_mut_ptr());
                 // SAFETY: both have 300 bytes, of which at most 8 + 195 are used.
                 unsafe { copy(place, source, count) };
                 assert_eq!(into[to..to + count], from[at..at + count], "{way}, {case}");
