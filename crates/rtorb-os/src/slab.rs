@@ -11,6 +11,7 @@
 use crate::atomics::{AtomicU32, AtomicU64, Mutex, Ordering, UnsafeCell};
 use crate::set_once::SetOnce;
 use core::fmt;
+use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::NonNull;
@@ -183,7 +184,8 @@ impl<T> Slab<T> {
             slab: self,
             slot,
             index: key.index,
-            value,
+            value: NonNull::from(value),
+            lent: PhantomData,
         })
     }
 
@@ -347,8 +349,15 @@ pub struct SlabGuard<'s, T, P = T> {
     slab: &'s Slab<T>,
     slot: &'s Slot<T>,
     index: u32,
-    value: &'s P,
+    /// No reference: the entry may be dropped while a function that drops the guard still has it as an argument.
+    value: NonNull<P>,
+    lent: PhantomData<&'s P>,
 }
+
+// SAFETY: it is a shared reference to the entry, and to the table.
+unsafe impl<T: Send + Sync, P: Sync> Send for SlabGuard<'_, T, P> {}
+// SAFETY: as above.
+unsafe impl<T: Send + Sync, P: Sync> Sync for SlabGuard<'_, T, P> {}
 
 impl<'s, T> SlabGuard<'s, T> {
     /// Narrows the access to a part of the entry. If there is no such part, ends the access.
@@ -357,7 +366,7 @@ impl<'s, T> SlabGuard<'s, T> {
         guard: Self,
         part: impl FnOnce(&T) -> Option<&P>,
     ) -> Option<SlabGuard<'s, T, P>> {
-        let value = part(guard.value)?;
+        let value = NonNull::from(part(&guard)?);
         let guard = ManuallyDrop::new(guard);
         let Self {
             slab, slot, index, ..
@@ -367,6 +376,7 @@ impl<'s, T> SlabGuard<'s, T> {
             slot,
             index,
             value,
+            lent: PhantomData,
         })
     }
 }
@@ -375,7 +385,8 @@ impl<T, P> Deref for SlabGuard<'_, T, P> {
     type Target = P;
     #[inline]
     fn deref(&self) -> &P {
-        self.value
+        // SAFETY: the entry stays until the guard is dropped.
+        unsafe { self.value.as_ref() }
     }
 }
 
@@ -390,7 +401,7 @@ impl<T, P> Drop for SlabGuard<'_, T, P> {
 
 impl<T, P: fmt::Debug> fmt::Debug for SlabGuard<'_, T, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.value.fmt(f)
+        (**self).fmt(f)
     }
 }
 
