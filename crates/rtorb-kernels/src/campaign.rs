@@ -361,4 +361,7 @@ fn identity(request: &Request, needs: &Needs, parts: &[plan::Part]) -> Identity 
     }
 }
 
+/// The folder of explained samples in that of a campaign.
+pub(crate) const EXPLANATIONS: &str = "explanations";
+
 const KEPT: &str = "this run is not complete: the complete one of the same campaign that is in the folder was kept";

@@ -21,5 +21,4 @@ mod window;
 
 pub use of_bounds::{BoundsRequest, ExplainedBound, explain_bounds};
 pub use of_campaign::{ExplanationRequest, explain};
-pub(crate) use replay::FOLDER;
 pub(crate) use symbols::functions;

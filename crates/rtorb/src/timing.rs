@@ -24,5 +24,7 @@ pub(crate) use enforcer::{Enforcer, is_asked_to_stop};
 pub(crate) use queue_place::QueuePlace;
 #[doc(inline)]
 pub use rtorb_core::timing::{Criticality, MissRatio, OperationTiming};
-pub(crate) use watch::{CallArrival, DeferredCall, Hook, TimedUpcall, TimingCounters, TimingSettings};
+pub(crate) use watch::{
+    CallArrival, DeferredCall, Hook, TimedUpcall, TimingCounters, TimingSettings,
+};
 pub use watch::{ExecutionClock, TimingLimit, TimingSide, TimingViolation};

@@ -12,7 +12,7 @@ use rtorb_results::read_json;
 use serde::Serialize;
 
 use super::{Baseline, BoundKey, Measured, labels_in_words};
-use crate::explain;
+use crate::campaign::EXPLANATIONS;
 
 /// The instructions of a sample by function.
 pub type FunctionTable = BTreeMap<String, u64>;
@@ -98,7 +98,7 @@ impl Measured {
 /// # Errors
 /// What the file system said, or that one is of another form.
 pub(super) fn explanations_of(folder: &Path) -> Result<Vec<Explanation>, LabError> {
-    let folder = folder.join(explain::FOLDER);
+    let folder = folder.join(EXPLANATIONS);
     let entries = match fs::read_dir(&folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(LabError::file(&folder))?,

@@ -9,7 +9,7 @@ use rtorb_lab::experiments::own_program;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_results::explanation::{Explanation, Sample};
 
-use super::of_campaign::{Candidate, Here, Needs, Place, check_machine, samples_of};
+use super::of_campaign::{CampaignFiles, Candidate, Equipment, Here, check_machine, samples_of};
 use crate::baseline::BoundKey;
 use crate::campaign::Record;
 use crate::initramfs::OwnFile;
@@ -46,16 +46,16 @@ pub fn explain_bounds(
         return Ok(Vec::new());
     }
     check_machine(&record.identity)?;
-    let place = Place {
+    let files = CampaignFiles {
         folder: &request.folder,
         program: request.program.as_deref(),
         own_programs: &request.own_programs,
     };
-    let needs = Needs::find(&place, &record.identity, executable, interrupt)?;
+    let equipment = Equipment::find(&files, &record.identity, executable, interrupt)?;
     let here = Here {
-        place,
+        files,
         record: &record,
-        needs: &needs,
+        equipment: &equipment,
         interrupt,
     };
     let explained = here.explain_all(&bounds, note)?;

@@ -72,16 +72,16 @@ pub fn explain(
 ) -> Result<Vec<Explanation>, LabError> {
     let record = Record::read(&request.folder)?;
     check_machine(&record.identity)?;
-    let place = Place {
+    let files = CampaignFiles {
         folder: &request.folder,
         program: request.program.as_deref(),
         own_programs: &request.own_programs,
     };
-    let needs = Needs::find(&place, &record.identity, executable, interrupt)?;
+    let equipment = Equipment::find(&files, &record.identity, executable, interrupt)?;
     let here = Here {
-        place,
+        files,
         record: &record,
-        needs: &needs,
+        equipment: &equipment,
         interrupt,
     };
     let candidates = slowest_of_systems(request, &record.identity)?;
@@ -90,33 +90,33 @@ pub fn explain(
 
 /// Where a campaign and its programs are.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct CampaignFiles<'a> {
     pub(super) folder: &'a Path,
     pub(super) program: Option<&'a Path>,
     pub(super) own_programs: &'a [OwnFile],
 }
 
 /// What every boot that is repeated needs.
-pub(super) struct Needs {
+pub(super) struct Equipment {
     emulator: Emulator,
     program: PathBuf,
     initramfs: Initramfs,
 }
 
-impl Needs {
+impl Equipment {
     /// # Errors
     /// That something is missing, or is not what the campaign had; or the interrupt.
     pub(super) fn find(
-        place: &Place<'_>,
+        files: &CampaignFiles<'_>,
         identity: &Identity,
         executable: &Path,
         interrupt: &Interrupt,
     ) -> Result<Self, LabError> {
         let emulator = Emulator::find(executable, interrupt)?;
-        let program = program::find(place.program, executable, interrupt)?;
+        let program = program::find(files.program, executable, interrupt)?;
         let initramfs = Initramfs::with_program(&program)?;
-        let initramfs = initramfs.with_own_programs(place.own_programs)?;
-        same(identity, &emulator, &initramfs, place.folder)?;
+        let initramfs = initramfs.with_own_programs(files.own_programs)?;
+        same(identity, &emulator, &initramfs, files.folder)?;
         Ok(Self {
             emulator,
             program,
@@ -139,9 +139,9 @@ pub(super) fn check_machine(identity: &Identity) -> Result<(), LabError> {
 
 /// What all boots that are repeated have in common.
 pub(super) struct Here<'a> {
-    pub(super) place: Place<'a>,
+    pub(super) files: CampaignFiles<'a>,
     pub(super) record: &'a Record,
-    pub(super) needs: &'a Needs,
+    pub(super) equipment: &'a Equipment,
     pub(super) interrupt: &'a Interrupt,
 }
 
@@ -204,7 +204,7 @@ impl Here<'_> {
     }
 
     fn own_samples(&self, name: &str, candidate: &Candidate) -> Result<OwnSamples, LabError> {
-        let mut given = self.place.own_programs.iter();
+        let mut given = self.files.own_programs.iter();
         let own = given.find(|own| own.name == name);
         let own = own.ok_or_else(|| LabError::Incomplete {
             what: format!("where is the program {name}? Say `--own-program {name}=FILE`"),
@@ -229,7 +229,7 @@ impl Here<'_> {
                 "does not say what {} answered under load {load}",
                 candidate.name
             );
-            LabError::folder(self.place.folder, what)
+            LabError::folder(self.files.folder, what)
         })
     }
 
@@ -245,18 +245,18 @@ impl Here<'_> {
         };
         let experiments = u32::try_from(answer.experiments.len()).unwrap_or(u32::MAX);
         let replay = Replay {
-            emulator: &self.needs.emulator,
+            emulator: &self.equipment.emulator,
             boot: Boot {
                 machine: Machine::of(identity),
                 kernel: &identity.systems[candidate.system].kernel,
                 preempt: identity.asked[candidate.system].as_deref(),
-                initramfs: &self.needs.initramfs,
+                initramfs: &self.equipment.initramfs,
                 job: &job,
                 observers: &[],
             },
             timeout: BOOT_MAX + EXPERIMENT_MAX * experiments,
             answer,
-            program: &self.needs.program,
+            program: &self.equipment.program,
             own: prepared.own.as_ref(),
             interrupt: self.interrupt,
         };
@@ -269,7 +269,7 @@ impl Here<'_> {
             mark: candidate.mark,
             value: candidate.value,
         };
-        replay::explain(&replay, asked)?.write(self.place.folder)
+        replay::explain(&replay, asked)?.write(self.files.folder)
     }
 }
 

@@ -20,7 +20,7 @@ use super::summary;
 use super::symbols::Symbols;
 use super::trace::Trace;
 use super::window::Window;
-use crate::campaign::Answer;
+use crate::campaign::{Answer, EXPLANATIONS};
 use crate::catalogue::{self, Kernel};
 use crate::job::{Job, Message};
 use crate::machine::{Boot, Emulator};
@@ -195,7 +195,7 @@ fn explained(
 impl Explained {
     /// Writes all three files, the one that names the others last.
     pub(super) fn write(self, folder: &Path) -> Result<Explanation, LabError> {
-        let folder = folder.join(FOLDER);
+        let folder = folder.join(EXPLANATIONS);
         fs::create_dir_all(&folder).map_err(LabError::file(&folder))?;
         let explanation = self.explanation;
         let stem = explanation.folded.trim_end_matches(".folded");
@@ -264,8 +264,6 @@ fn symbols_path(kernel: &Kernel) -> Result<PathBuf, LabError> {
 
 /// Held while a kernel is asked for its symbols, so that the samples of one kernel ask once.
 static SYMBOLS: Mutex<()> = Mutex::new(());
-/// In a campaign's folder.
-pub(crate) const FOLDER: &str = "explanations";
 /// What an observer counts, and where tasks are switched: arch/x86/entry/entry_64.S.
 const MARK: &str = "rtorb_instruments::replay::sample_taken";
 const SWITCH: &str = "__switch_to_asm";
