@@ -7,11 +7,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use rtorb_os::clock::monotonic_ns;
-use rtorb_os::sched::{SchedPolicy, apply_policy};
-use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
+use rtorb_os::sched::{SchedPolicy, apply_policy_to};
+use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn, thread_id};
 
 use crate::processes::emulated::is_emulated;
 use crate::processes::readable::nanoseconds;
@@ -20,53 +21,64 @@ use crate::processes::readable::nanoseconds;
 #[derive(Debug)]
 pub struct Awake {
     over: Arc<AtomicBool>,
-    /// The host has refused the idle class.
-    refused: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Option<()>>>,
+    thread: Option<IdleThread>,
+}
+
+#[derive(Debug)]
+struct IdleThread {
+    id: u32,
+    handle: JoinHandle<Option<()>>,
 }
 
 impl Awake {
     /// Keeps `cpu` awake for so long at most; does nothing for no CPU, in an emulated machine, or where the host refuses.
     #[must_use]
     pub fn keep(cpu: Option<usize>, at_most: Duration) -> Self {
-        let [over, refused] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
-        let end_ns = monotonic_ns() + nanoseconds(at_most);
-        let config = ThreadConfig {
-            affinity: cpu.into_iter().collect(),
-            ..ThreadConfig::default()
-        };
-        let (is_over, is_refused) = (Arc::clone(&over), Arc::clone(&refused));
-        // The thread itself becomes idle: it may then wait for its CPU for long, and those who start it must not.
-        let stay = move || {
-            if apply_policy(SchedPolicy::Idle).is_err() {
-                is_refused.store(true, Ordering::Relaxed);
-                return;
-            }
-            // No pause instruction: a hypervisor may take the CPU from who executes many of them.
-            while !is_over.load(Ordering::Relaxed) && monotonic_ns() < end_ns {}
-        };
-        let sleeps = cpu.filter(|_| !is_emulated());
-        let thread = sleeps.and_then(|_| spawn("awake", &config, stay).ok());
-        Self {
-            over,
-            refused,
-            thread,
-        }
+        let over = Arc::new(AtomicBool::new(false));
+        let cpu = cpu.filter(|_| !is_emulated());
+        let thread = cpu.and_then(|cpu| start(cpu, at_most, Arc::clone(&over)));
+        Self { over, thread }
     }
 
-    /// Whether there is such a thread. Ask after the measurement: the host may refuse the idle class as the thread begins.
+    /// Whether there is such a thread.
     #[must_use]
     pub fn is_kept(&self) -> bool {
-        self.thread.is_some() && !self.refused.load(Ordering::Relaxed)
+        self.thread.is_some()
     }
+}
+
+/// Starts the thread, which waits until it is of the idle class. From then on it may wait for its CPU for long, and its creator must not.
+fn start(cpu: usize, at_most: Duration, over: Arc<AtomicBool>) -> Option<IdleThread> {
+    let end_ns = monotonic_ns() + nanoseconds(at_most);
+    let config = ThreadConfig {
+        affinity: vec![cpu],
+        ..ThreadConfig::default()
+    };
+    let (tell_id, id) = sync_channel(1);
+    let (begin, may_begin) = sync_channel(1);
+    let stay = move || {
+        // Its creator waits for the number, and closes the other channel if the idle class is refused.
+        let _ = tell_id.send(thread_id());
+        if may_begin.recv().is_ok() {
+            // No pause instruction: a hypervisor may take the CPU from who executes many of them.
+            while !over.load(Ordering::Relaxed) && monotonic_ns() < end_ns {}
+        }
+    };
+    let handle = spawn("awake", &config, stay).ok()?;
+    let id = id.recv().ok()?;
+    apply_policy_to(id, SchedPolicy::Idle).ok()?;
+    begin.send(()).ok()?;
+    Some(IdleThread { id, handle })
 }
 
 impl Drop for Awake {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
+            // Where others are busy, an idle thread gets the CPU, and ends, after seconds. Without the privilege it stays idle.
+            let _ = apply_policy_to(thread.id, SchedPolicy::Other);
             // It has nothing that could panic.
-            let _ = thread.join();
+            let _ = thread.handle.join();
         }
     }
 }
@@ -84,7 +96,7 @@ mod tests {
         drop(Awake::keep(cpu, Duration::from_secs(60)));
         let mut short = Awake::keep(cpu, Duration::from_millis(1));
         assert!(short.is_kept());
-        short.thread.take().map(JoinHandle::join).unwrap().unwrap();
+        short.thread.take().unwrap().handle.join().unwrap();
         assert!(!Awake::keep(None, Duration::ZERO).is_kept());
     }
 }
