@@ -10,6 +10,34 @@ use std::time::{Duration, Instant};
 /// How long anything here may take. A peer that needs longer hangs.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Stops a process by SIGSTOP, and waits until none of its threads runs any more: on a busy host some do for a while.
+///
+/// # Panics
+///
+/// There is no such process, or it runs on for [`PATIENCE`].
+pub fn stop_process(id: u32) {
+    signal_process(id, "STOP");
+    let has_stopped = || {
+        let tasks = fs::read_dir(format!("/proc/{id}/task"));
+        tasks.expect("it runs").all(|task| {
+            let path = task.expect("a thread").path().join("stat");
+            fs::read_to_string(path).is_ok_and(|stat| stat.contains(") T "))
+        })
+    };
+    until("it has stopped", || has_stopped().then_some(()));
+}
+
+/// Sends a signal, such as `CONT`, to a process.
+///
+/// # Panics
+///
+/// There is no such process.
+pub fn signal_process(id: u32, name: &str) {
+    let mut kill = Command::new("kill");
+    let sent = kill.args(["-s", name, &id.to_string()]).status();
+    assert!(sent.expect("there is kill").success(), "{name}");
+}
+
 /// A process started by a test; dropped, it is killed by its id and waited for.
 #[derive(Debug)]
 pub struct Running {

@@ -2,20 +2,24 @@
 //!
 //! Each takes a CPU and a priority of SCHED_FIFO for all of its threads, and writes FILE when it is ready.
 //! `planted CPU PRIORITY serve FILE ENDPOINT [NEXT]` serves a Ledger whose `note(n)` executes 0.2 ms: with n = 1 it executes 30 ms more, with n = 2 it
-//! touches new memory for as long, with n = 3 it sleeps for as long. With NEXT it passes the call on before.
+//! touches a new mapping for as long, with n = 3 it sleeps for as long. With NEXT it passes the call on before.
 //! `planted CPU PRIORITY call FILE REFERENCE N some` calls `note(0)` every 5 ms for ten seconds, and `note(N)` each second; with `all` instead of
 //! `some`, it calls `note(N)` each time.
 //! `planted CPU PRIORITY hog FILE` keeps the CPU for 30 ms, three times a second.
 #![forbid(unsafe_code)]
 
 use std::error::Error;
-use std::fs;
+use std::fs::{self, File};
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
 use rtorb::{DispatchStrategy, Orb, SystemException};
 use rtorb_os::clock::{monotonic_ns, thread_cpu_ns};
 use rtorb_os::sched::{SchedPolicy, apply_affinity, apply_policy};
+use rtorb_os::shared_words::{SharedWords, WritableWordsOfOther};
 use rtorb_tests::stubs::ledgers::{Ledger, LedgerServant};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -43,7 +47,8 @@ fn serve(file: &str, endpoint: &str, next: Option<&str>) -> Result<(), Box<dyn E
     let builder = builder.dispatch(DispatchStrategy::WorkerPool);
     let orb = builder.pool_threads(1).build()?;
     let next = next.map(|reference| ledger(&orb, reference)).transpose()?;
-    let ledger: Ledger = orb.root_poa()?.activate(Delayed { next })?;
+    let pages = Pages::populated()?;
+    let ledger: Ledger = orb.root_poa()?.activate(Delayed { next, pages })?;
     ready(file, &orb.object_to_string(ledger.as_object()))?;
     Ok(orb.run()?)
 }
@@ -79,6 +84,7 @@ fn hog(file: &str) -> Result<(), Box<dyn Error>> {
 #[derive(Debug)]
 struct Delayed {
     next: Option<Ledger>,
+    pages: Pages,
 }
 
 impl LedgerServant for Delayed {
@@ -89,7 +95,7 @@ impl LedgerServant for Delayed {
         execute(SHORT);
         match n {
             1 => execute(LONG),
-            2 => touch(LONG),
+            2 => self.pages.touch(LONG),
             3 => thread::sleep(LONG),
             _ => {}
         }
@@ -105,14 +111,47 @@ fn execute(time: Duration) {
     }
 }
 
-/// Touches new memory for that time: a page fault for each page.
-fn touch(time: Duration) {
-    let begin_ns = monotonic_ns();
-    while monotonic_ns() - begin_ns < time.as_nanos() as u64 {
-        // The system's allocator maps so much anew each time, and gives it back (mallopt(3), M_MMAP_THRESHOLD).
-        let mut memory = vec![0_u8; 40 << 20];
-        memory.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
-        std::hint::black_box(&memory);
+/// A few pages of a file in memory, which are mapped again and again: the host of a virtual machine may take 40 us for a page that was not used for
+/// some seconds, and a record takes page faults that are so far apart for execution.
+#[derive(Debug)]
+struct Pages {
+    file: PathBuf,
+    /// Keeps the file.
+    _words: SharedWords,
+}
+
+impl Pages {
+    fn populated() -> Result<Self, Box<dyn Error>> {
+        let words = SharedWords::create("touched", PAGES * WORDS_OF_PAGE)?;
+        let is_it = |path: &PathBuf| {
+            let target = fs::read_link(path).unwrap_or_default();
+            target.to_string_lossy().starts_with("/memfd:touched")
+        };
+        let files = fs::read_dir("/proc/self/fd")?;
+        let files: Result<Vec<PathBuf>, io::Error> = files.map(|file| Ok(file?.path())).collect();
+        let file = files?.into_iter().find(is_it).ok_or("no such file")?;
+        let pages = Self {
+            file,
+            _words: words,
+        };
+        pages.touch_each()?;
+        Ok(pages)
+    }
+
+    /// Touches new mappings for that time: a page fault for each page.
+    fn touch(&self, time: Duration) {
+        let begin_ns = monotonic_ns();
+        while monotonic_ns() - begin_ns < time.as_nanos() as u64 {
+            self.touch_each().expect("the file can be mapped");
+        }
+    }
+
+    fn touch_each(&self) -> io::Result<()> {
+        let file = File::options().read(true).write(true).open(&self.file)?;
+        let mapped = WritableWordsOfOther::open(&file)?;
+        let pages = mapped.words().iter().step_by(WORDS_OF_PAGE);
+        pages.for_each(|word| word.store(1, Ordering::Relaxed));
+        Ok(())
     }
 }
 
@@ -123,6 +162,9 @@ fn ready(file: &str, text: &str) -> Result<(), Box<dyn Error>> {
 }
 
 const USAGE: &str = "usage: planted CPU PRIORITY serve FILE ENDPOINT [NEXT] | call FILE REFERENCE N some|all | hog FILE";
+const PAGES: usize = 256;
+/// Of 4 KiB.
+const WORDS_OF_PAGE: usize = 512;
 const SHORT: Duration = Duration::from_micros(200);
 const LONG: Duration = Duration::from_millis(30);
 const CALLS: u32 = 2_000;

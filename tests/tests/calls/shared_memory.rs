@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 use rtorb::{DispatchStrategy, ExceptionKind, Orb, OrbBuilder, SharedMemoryWait};
 use rtorb_tests::ledger::Notes;
 use rtorb_tests::ours::Ours;
-use rtorb_tests::running::{Running, copy_program, outcome_of, until};
+use rtorb_tests::running::{
+    Running, copy_program, outcome_of, signal_process, stop_process, until,
+};
 use rtorb_tests::scratch::Scratch;
 use rtorb_tests::skip;
 use rtorb_tests::stubs::Cubit;
@@ -171,32 +173,15 @@ fn a_call_to_a_server_that_is_stopped_ends_at_its_timeout() {
     for (_, wait) in SharedMemoryWait::ALL {
         let cubit = cubit(Orb::builder().shared_memory_wait(wait), &reference);
         assert_eq!(cubit.cube_long(3), Ok(27));
-        signal("STOP", &server);
-        until("it has stopped", || has_stopped(&server).then_some(()));
+        stop_process(server.id());
         let begun = Instant::now();
         let failed = cubit.with_timeout(timeout).cube_long(4);
         let failed = failed.expect_err("nobody replies");
-        signal("CONT", &server);
+        signal_process(server.id(), "CONT");
         assert_eq!(failed.kind, ExceptionKind::Timeout, "{wait}: {failed}");
         assert!(begun.elapsed() < SOON, "{wait}: {:?}", begun.elapsed());
         assert_eq!(cubit.cube_long(5), Ok(125), "{wait}: a new connection");
     }
-}
-
-fn signal(name: &str, process: &Running) {
-    let sent = Command::new("kill")
-        .args(["-s", name, &process.id().to_string()])
-        .status();
-    assert!(sent.expect("there is kill").success(), "{name}");
-}
-
-/// True if every thread of the process has stopped.
-fn has_stopped(process: &Running) -> bool {
-    let tasks = fs::read_dir(format!("/proc/{}/task", process.id()));
-    tasks.expect("it runs").all(|task| {
-        let path = task.expect("a thread").path().join("stat");
-        fs::read_to_string(path).is_ok_and(|stat| stat.contains(") T "))
-    })
 }
 
 /// No user and no group of anybody.

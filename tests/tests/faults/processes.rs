@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-use rtorb_tests::running::{Running, output_of, until};
+use rtorb_tests::running::{signal_process, stop_process, until};
 use rtorb_tests::server_process::lasting_port;
 use rtorb_tests::stubs::ledgers::Ledger;
 
@@ -19,11 +19,6 @@ fn servers() -> [Server; 3] {
         Server::at_file("uiop"),
         Server::at_file("shmiop"),
     ]
-}
-
-fn signal(process: &Running, signal: &str) {
-    let id = process.id().to_string();
-    output_of(Command::new("kill").args([&format!("-{signal}"), &id]));
 }
 
 /// Calls beside `fault`, which begins when the first calls have returned, until calls return again after it. `fault` is given the number
@@ -78,7 +73,7 @@ fn a_server_that_is_ended_and_started_again_loses_nothing() {
         let mut second = None;
         let ledger = ledger(&reference).with_timeout(SLACK);
         let ends = calls_beside(&ledger, |_| {
-            signal(&first, "TERM");
+            signal_process(first.id(), "TERM");
             assert!(first.ended().success(), "it ends in good order");
             second = Some(server.start());
         });
@@ -96,12 +91,12 @@ fn a_server_that_stands_still_for_a_while() {
     for server in servers() {
         let (process, reference) = server.start();
         let ends = calls_beside(&ledger(&reference), |failed| {
-            signal(&process, "STOP");
+            stop_process(process.id());
             let before = failed.load(Ordering::Acquire);
             until("three calls meet it", || {
                 (failed.load(Ordering::Acquire) >= before + 3).then_some(())
             });
-            signal(&process, "CONT");
+            signal_process(process.id(), "CONT");
         });
         let ways = ["Timeout Maybe", "Timeout No"];
         ends.check("SIGSTOP, then SIGCONT", server.notes.count(), &ways);

@@ -36,7 +36,7 @@ fn calls_in_time_succeed_and_calls_that_miss_it_say_so() {
         .assert()
         .success();
     assert_eq!(json(&called.get_output().stdout), 27);
-    server.running.signal(Signal::STOP);
+    server.running.stop();
     for arguments in [bench, &in_flight, call] {
         let missed = rtorb()
             .args(arguments)

@@ -71,7 +71,7 @@ impl Service {
 #[test]
 fn a_call_that_may_have_changed_the_system_says_so() {
     let service = Service::start(&[]);
-    service.running.signal(Signal::STOP);
+    service.running.stop();
     let file = example("scheduling/avionics.toml");
     // The request is sent before, also by a busy host.
     let (status, said) = service.apply(&file, &["--timeout", "1s"]);

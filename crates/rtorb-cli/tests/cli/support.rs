@@ -55,6 +55,11 @@ impl Running {
         kill_process(Pid::from_child(&self.0), signal).unwrap();
     }
 
+    /// Stops it by SIGSTOP, and waits until it has stopped.
+    pub(crate) fn stop(&self) {
+        rtorb_tests::running::stop_process(self.0.id());
+    }
+
     /// Waits for its end and answers the exit status.
     pub(crate) fn ended(&mut self) -> Option<i32> {
         let status = within(LONGEST, || self.0.try_wait().unwrap());

@@ -8,6 +8,7 @@ use rtorb_os::clock::monotonic_ns;
 use rtorb_services::naming::shared_store::{SharedCommit, SharedStore, SharedWrites};
 use rtorb_services::naming::{NamingConfig, NamingError, NamingService, StoreError, StoreFailure};
 use rtorb_services::stubs::naming::cos_naming::NamingContextBindError;
+use rtorb_tests::running::{signal_process, stop_process};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,7 +64,7 @@ fn an_etcd_that_hangs_holds_up_a_change_for_a_stated_time_and_no_lookup() {
     let object = service.object("object");
     let bind = |text: &str| service.root.bind(&name(text), Some(&object));
     bind("before").expect("bound");
-    etcd.signal("STOP");
+    stop_process(etcd.id());
     let refused = bind("during");
     let Err(NamingContextBindError::System(exception)) = refused else {
         panic!("{refused:?}");
@@ -80,7 +81,7 @@ fn an_etcd_that_hangs_holds_up_a_change_for_a_stated_time_and_no_lookup() {
     };
     let is_late = [ExceptionKind::Timeout, ExceptionKind::Transient];
     assert!(is_late.contains(&exception.kind), "{exception}");
-    etcd.signal("CONT");
+    signal_process(etcd.id(), "CONT");
     wait_until("etcd", || bind("after").is_ok());
 }
 
