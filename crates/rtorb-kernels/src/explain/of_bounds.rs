@@ -9,7 +9,7 @@ use rtorb_lab::experiments::own_program;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_results::explanation::{Explanation, Sample};
 
-use super::of_campaign::{CampaignFiles, Candidate, Equipment, Here, check_machine, samples_of};
+use super::of_campaign::{CampaignFiles, Candidate, Here, samples_of};
 use crate::baseline::BoundKey;
 use crate::campaign::Record;
 use crate::initramfs::OwnFile;
@@ -45,19 +45,12 @@ pub fn explain_bounds(
     if bounds.is_empty() {
         return Ok(Vec::new());
     }
-    check_machine(&record.identity)?;
     let files = CampaignFiles {
         folder: &request.folder,
         program: request.program.as_deref(),
         own_programs: &request.own_programs,
     };
-    let equipment = Equipment::find(&files, &record.identity, executable, interrupt)?;
-    let here = Here {
-        files,
-        record: &record,
-        equipment: &equipment,
-        interrupt,
-    };
+    let here = Here::find(files, &record, executable, interrupt)?;
     let explained = here.explain_all(&bounds, note)?;
     let of_none = left_out.iter().map(|_| {
         let what = format!("the {BOUNDS_MAX} longest bounds alone are explained");

@@ -71,19 +71,12 @@ pub fn explain(
     note: &mut dyn FnMut(&str),
 ) -> Result<Vec<Explanation>, LabError> {
     let record = Record::read(&request.folder)?;
-    check_machine(&record.identity)?;
     let files = CampaignFiles {
         folder: &request.folder,
         program: request.program.as_deref(),
         own_programs: &request.own_programs,
     };
-    let equipment = Equipment::find(&files, &record.identity, executable, interrupt)?;
-    let here = Here {
-        files,
-        record: &record,
-        equipment: &equipment,
-        interrupt,
-    };
+    let here = Here::find(files, &record, executable, interrupt)?;
     let candidates = slowest_of_systems(request, &record.identity)?;
     here.explain_all(&candidates, note)?.into_iter().collect()
 }
@@ -97,7 +90,7 @@ pub(super) struct CampaignFiles<'a> {
 }
 
 /// What every boot that is repeated needs.
-pub(super) struct Equipment {
+struct Equipment {
     emulator: Emulator,
     program: PathBuf,
     initramfs: Initramfs,
@@ -106,7 +99,7 @@ pub(super) struct Equipment {
 impl Equipment {
     /// # Errors
     /// That something is missing, or is not what the campaign had; or the interrupt.
-    pub(super) fn find(
+    fn find(
         files: &CampaignFiles<'_>,
         identity: &Identity,
         executable: &Path,
@@ -127,7 +120,7 @@ impl Equipment {
 
 /// # Errors
 /// That the samples of such a campaign cannot be explained.
-pub(super) fn check_machine(identity: &Identity) -> Result<(), LabError> {
+fn check_machine(identity: &Identity) -> Result<(), LabError> {
     let why = match identity {
         Identity { full: true, .. } => TOO_LONG,
         Identity { shift: 1.., .. } => NO_INSTRUCTIONS,
@@ -139,10 +132,10 @@ pub(super) fn check_machine(identity: &Identity) -> Result<(), LabError> {
 
 /// What all boots that are repeated have in common.
 pub(super) struct Here<'a> {
-    pub(super) files: CampaignFiles<'a>,
-    pub(super) record: &'a Record,
-    pub(super) equipment: &'a Equipment,
-    pub(super) interrupt: &'a Interrupt,
+    files: CampaignFiles<'a>,
+    record: &'a Record,
+    equipment: Equipment,
+    interrupt: &'a Interrupt,
 }
 
 /// A boot that can be repeated.
@@ -152,7 +145,25 @@ struct Prepared<'a> {
     own: Option<OwnSamples>,
 }
 
-impl Here<'_> {
+impl<'a> Here<'a> {
+    /// # Errors
+    /// That the boots of the campaign cannot be repeated here; or the interrupt.
+    pub(super) fn find(
+        files: CampaignFiles<'a>,
+        record: &'a Record,
+        executable: &Path,
+        interrupt: &'a Interrupt,
+    ) -> Result<Self, LabError> {
+        check_machine(&record.identity)?;
+        let equipment = Equipment::find(&files, &record.identity, executable, interrupt)?;
+        Ok(Self {
+            files,
+            record,
+            equipment,
+            interrupt,
+        })
+    }
+
     /// Explains each sample, or says why it cannot be explained.
     ///
     /// # Errors
