@@ -42,6 +42,30 @@ pub fn omniorb() -> Option<&'static OmniOrb> {
     built.as_ref()
 }
 
+/// The options of omniORB for a certificate, which it reads together with the key, from a file that is written beside it. Both sides must
+/// show a certificate.
+///
+/// # Panics
+///
+/// A file cannot be read or written.
+#[must_use]
+pub fn tls_options(authority: &Path, certificate: &Path, key: &Path) -> Vec<String> {
+    let both = certificate.with_extension("both");
+    let read = |file| std::fs::read_to_string(file).expect("it is written");
+    let text = read(certificate) + &read(key);
+    std::fs::write(&both, text).expect("the folder can be written");
+    let options = [
+        ("-ORBsslCAFile", authority.to_string_lossy().into_owned()),
+        ("-ORBsslKeyFile", both.to_string_lossy().into_owned()),
+        ("-ORBsslKeyPassword", "none".to_owned()),
+        ("-ORBsslVerifyMode", "peer,fail".to_owned()),
+    ];
+    let options = options.into_iter();
+    options
+        .flat_map(|(name, value)| [name.to_owned(), value])
+        .collect()
+}
+
 /// omniORB, built and ready to run.
 #[derive(Debug)]
 pub struct OmniOrb {
@@ -96,6 +120,23 @@ impl OmniOrb {
         let mut command = Command::new(self.folder.join("in_flight_client"));
         let printed = output_of(command.args(["--calls", &calls.to_string()]));
         printed.trim().parse().expect("a number")
+    }
+
+    /// Runs `cubit_client`, and answers the median and the 99th percentile of the times of so many calls, in nanoseconds.
+    ///
+    /// # Panics
+    ///
+    /// It fails, or prints something else.
+    pub fn call_times(&self, reference: &str, calls: usize, options: &[&str]) -> [u64; 2] {
+        let mut command = Command::new(self.folder.join("cubit_client"));
+        let calls = calls.to_string();
+        command.args([reference, "--times", &calls]).args(options);
+        let printed = output_of(&mut command);
+        let last = printed.lines().last().unwrap_or_default();
+        let mut numbers = last
+            .split(' ')
+            .map(|number| number.parse().expect("a number"));
+        [(); 2].map(|()| numbers.next().expect("two numbers"))
     }
 
     /// Runs `cubit_client`, `desk_client`, `atlas_client` or a supplier of events against `reference`, and answers its lines, one a check, all

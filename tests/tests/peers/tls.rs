@@ -3,13 +3,12 @@
 use rtorb::{Orb, OrbBuilder};
 use rtorb_tests::ours::{Ours, check_cubit};
 use rtorb_tests::peers::jacorb::jacorb;
-use rtorb_tests::peers::omniorb::{Endpoint, omniorb};
+use rtorb_tests::peers::omniorb::{Endpoint, omniorb, tls_options};
 use rtorb_tests::running::output_of;
 use rtorb_tests::scratch::Scratch;
 use rtorb_tests::stubs::Cubit;
 use rtorb_tls::Tls;
 use rtorb_tls::keys::{AUTHORITY, Authority, IssuedFiles, Purpose, Validity};
-use std::fs;
 use std::process::Command;
 
 /// An authority in a folder, with the certificate of a server and of a client.
@@ -43,23 +42,10 @@ impl Keys {
         Orb::builder().secure_transport(tls.expect("right files").transport())
     }
 
-    /// The options of omniORB for one of the certificates, which it reads together with the key. Both sides must show one.
+    /// The options of omniORB for one of the certificates. Both sides must show one.
     fn of_omniorb(&self, files: &IssuedFiles) -> Vec<String> {
-        let both = files.certificate.with_extension("both");
-        let read = |file| fs::read_to_string(file).expect("it is written");
-        let text = read(&files.certificate) + &read(&files.key);
-        fs::write(&both, text).expect("the folder can be written");
         let authority = self.folder.join(AUTHORITY);
-        let options = [
-            ("-ORBsslCAFile", authority.to_string_lossy().into_owned()),
-            ("-ORBsslKeyFile", both.to_string_lossy().into_owned()),
-            ("-ORBsslKeyPassword", "none".to_owned()),
-            ("-ORBsslVerifyMode", "peer,fail".to_owned()),
-        ];
-        let options = options.into_iter();
-        options
-            .flat_map(|(name, value)| [name.to_owned(), value])
-            .collect()
+        tls_options(&authority, &files.certificate, &files.key)
     }
 }
 
