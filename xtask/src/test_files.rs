@@ -23,15 +23,19 @@ pub(crate) fn forgotten(package: &Package) -> anyhow::Result<Vec<PathBuf>> {
     Ok(forgotten)
 }
 
-/// The files with tests of targets whose tests cargo does not run (`test = false`).
+/// The files with tests of targets whose tests cargo does not run (`test = false`), unless another target has them for its tests.
 pub(crate) fn never_run(package: &Package) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let is_program = |target: &&Target| target.is_lib() || target.is_bin();
+    let has_other = |target: &Target| {
+        let mut tests = package.targets.iter().filter(|other| other.is_test());
+        tests.any(|other| other.src_path == target.src_path)
+    };
     for target in package
         .targets
         .iter()
         .filter(is_program)
-        .filter(|target| !target.test)
+        .filter(|target| !target.test && !has_other(target))
     {
         for file in files(target.src_path.as_std_path())? {
             let text =

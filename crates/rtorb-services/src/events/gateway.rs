@@ -7,9 +7,11 @@
 mod config;
 mod connection;
 mod message;
+mod subscribed;
 mod work_queue;
 
 pub use config::{End, Ends, Find, GatewayConfig, GatewayError, GatewayStatistics, News};
+pub use subscribed::{SubscribedEntry, subscribed_entries};
 
 use std::sync::Arc;
 

@@ -76,8 +76,12 @@ pub struct Order {
     findings: Findings,
 }
 
-#[derive(Debug)]
-struct NumberRun {
+/// The numbers of one run that came, and those that are missing.
+///
+/// [`Order`] follows all runs of all suppliers by it. A program that has numbers outside of payloads uses it alone.
+/// The default is a run that begins at 0, of which no number came yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NumberRun {
     /// The lowest number so far.
     lowest: u64,
     next: u64,
@@ -98,7 +102,9 @@ impl Order {
         let key = (source, number.run);
         let has_room = self.runs.len() < RUNS_MAX;
         match self.runs.get_mut(&key) {
-            Some(run) => run.note(number.index, &mut self.findings),
+            Some(run) => {
+                run.note(number.index, &mut self.findings);
+            }
             None if has_room => {
                 let run = NumberRun {
                     lowest: number.index,
@@ -120,30 +126,46 @@ impl Order {
 }
 
 impl NumberRun {
-    fn note(&mut self, index: u64, findings: &mut Findings) {
+    /// Notes a number. Returns true if it came for the first time, as far as the gaps that are remembered show.
+    pub fn note(&mut self, index: u64, findings: &mut Findings) -> bool {
         if index >= self.next {
-            if index > self.next {
-                findings.lose(index - self.next);
-                self.gaps.push(self.next..index);
-                self.forget_surplus_gap();
-            }
+            self.lose_below(index, findings);
             self.next = index.saturating_add(1);
-            return;
+            return true;
         }
         if index < self.lowest {
             findings.out_of_order += 1;
             self.lower(index, findings);
-            return;
+            return true;
         }
         match self.gaps.iter().position(|gap| gap.contains(&index)) {
             Some(place) => {
                 findings.lost -= 1;
                 findings.out_of_order += 1;
                 self.fill(place, index);
+                return true;
             }
             None if index < self.traced_from => findings.untraced += 1,
             None => findings.repeated += 1,
         }
+        false
+    }
+
+    /// Notes that the run has had all numbers below `next`: those that did not come are lost.
+    pub fn lose_below(&mut self, next: u64, findings: &mut Findings) {
+        if next > self.next {
+            findings.lose(next - self.next);
+            self.gaps.push(self.next..next);
+            self.forget_surplus_gap();
+            self.next = next;
+        }
+    }
+
+    /// Leaves out the numbers below `next` that did not come yet, and returns how many these are: they are not lost.
+    pub fn skip_below(&mut self, next: u64) -> u64 {
+        let skipped = next.saturating_sub(self.next);
+        self.next += skipped;
+        skipped
     }
 
     /// Notes a number below all others: what is between them is missing now.
@@ -265,6 +287,25 @@ mod tests {
             order.note(1, &payload(run, 0));
         }
         assert_eq!(order.findings().lost, u64::MAX);
+    }
+
+    #[test]
+    fn numbers_that_did_not_come_are_lost_unless_they_are_left_out() {
+        let mut found = Findings::default();
+        let mut run = NumberRun::default();
+        assert_eq!(run.skip_below(10), 10);
+        assert!(run.note(10, &mut found));
+        run.lose_below(15, &mut found);
+        assert_eq!(found.lost, 4);
+        assert!(run.note(12, &mut found), "late, and no longer lost");
+        assert_eq!((found.lost, found.out_of_order), (3, 1));
+        assert_eq!(run.skip_below(100), 85);
+        assert_eq!(run.skip_below(50), 0);
+        assert!(run.note(100, &mut found));
+        assert!(!run.note(100, &mut found));
+        assert!(!run.note(99, &mut found), "it was left out");
+        assert!(!run.note(3, &mut found), "before the beginning");
+        assert_eq!((found.lost, found.repeated), (3, 3));
     }
 
     #[test]

@@ -9,7 +9,8 @@ use rtorb_os::clock::monotonic_ns;
 
 use super::config::{End, Ends, GatewayConfig, News};
 use super::message::ForwardedMessage;
-use super::work_queue::{GatewayWork, SubscribedEntry, WorkQueue};
+use super::subscribed::{SubscribedEntry, subscribed_entries};
+use super::work_queue::{GatewayWork, WorkQueue};
 use crate::events::client::{
     ConnectError, connect_consumer, connect_supplier, consumer_refused, discard_push_consumer,
     is_there,
@@ -17,7 +18,7 @@ use crate::events::client::{
 use crate::events::filter::types;
 use crate::events::subscribe::{Interest, Publications};
 use crate::stubs::rtec_event::rtec_event_channel_admin::{
-    ConsumerQos, Dependency, EventChannel, EventChannelAppendObserverError, Observer,
+    ConsumerQos, EventChannel, EventChannelAppendObserverError, Observer,
     ObserverServant, ProxyPushConsumer, ProxyPushSupplier,
     ProxyPushSupplierConnectPushConsumerError, SupplierQos,
 };
@@ -305,7 +306,7 @@ impl ObserverServant for GatewayObserver {
         let Callback {
             work, connection, ..
         } = &self.0;
-        work.want(*connection, wanted(&sub.dependencies));
+        work.want(*connection, subscribed_entries(&sub.dependencies));
         Ok(())
     }
 
@@ -360,26 +361,6 @@ fn observer_refused(error: EventChannelAppendObserverError) -> ConnectError {
         EventChannelAppendObserverError::CantAppendObserver(_) => ConnectError::NoObserver,
         _ => ConnectError::System(local::SERVICE_FULL),
     }
-}
-
-/// The entries that a gateway must subscribe to for a union of subscriptions. Timeouts come from the consumers' own channel,
-/// groups do not tell which events they contain, and entries that select events by other means than type and source may want any.
-fn wanted(dependencies: &[Dependency]) -> Vec<SubscribedEntry> {
-    let entries = dependencies.iter().filter_map(|dependency| {
-        let header = &dependency.event.header;
-        let (event_type, source) = match header.r#type {
-            types::ANY => (types::ANY, header.source),
-            types::NEGATION | types::BITMASK | types::MASKED_TYPE | types::NULL => (types::ANY, 0),
-            reserved if reserved < types::UNDEFINED => return None,
-            event_type => (event_type, header.source),
-        };
-        Some(SubscribedEntry {
-            event_type,
-            source,
-            rt_info: dependency.rt_info,
-        })
-    });
-    entries.collect()
 }
 
 /// A disjunction of the entries.

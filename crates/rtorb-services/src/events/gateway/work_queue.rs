@@ -8,6 +8,7 @@ use rtorb_os::sync::{Condvar, Mutex};
 
 use super::config::{End, GatewayStatistics};
 use super::message::{ForwardedMessage, TtlResult};
+use super::subscribed::SubscribedEntry;
 
 /// The gateway's thread shares it with the objects that the channels call.
 #[derive(Debug)]
@@ -26,14 +27,6 @@ struct WorkState {
     wanted: Option<Vec<SubscribedEntry>>,
     lost: Option<End>,
     stop: bool,
-}
-
-/// One entry of the subscription that consumers need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct SubscribedEntry {
-    pub(super) event_type: i32,
-    pub(super) source: i32,
-    pub(super) rt_info: i32,
 }
 
 /// The next work of the gateway's thread.

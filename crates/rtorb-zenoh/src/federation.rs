@@ -1,0 +1,380 @@
+//! A member of a federation: its thread, and what its threads share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rtorb::{Orb, Poa};
+use rtorb_os::clock::monotonic_ns;
+use rtorb_os::sync::Mutex;
+use rtorb_os::thread::{JoinHandle, spawn};
+use rtorb_services::events::gateway::Find;
+use zenoh::liveliness::LivelinessToken;
+use zenoh::pubsub::{Publisher, Subscriber};
+use zenoh::sample::Locality;
+use zenoh::{Session, Wait};
+
+use crate::accounts::Accounts;
+use crate::config::{FederationConfig, FederationError, FederationNews};
+use crate::connection::ChannelConnection;
+use crate::incoming::Complaints;
+use crate::keys::{FederationKeys, KeyPattern};
+use crate::message::VERSION;
+use crate::numbers::LaneNumbers;
+use crate::session;
+use crate::statistics::{FederationCounts, FederationStatistics};
+use crate::work_queue::{FederationWork, WorkQueue};
+
+/// A member of a federation: it joins one channel to those of the other members. Dropping it stops it.
+#[derive(Debug)]
+pub struct Federation {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<Option<()>>>>,
+}
+
+impl Federation {
+    /// Starts a member with objects of `orb`, for the channel that `find` finds. The ORB must serve, and its calls should have a timeout: it
+    /// bounds each step, such as connecting to the channel. The member reports to `tell` on its own thread, so `tell` must not
+    /// [stop](Self::stop) it.
+    ///
+    /// # Errors
+    /// A value out of its range, an endpoint that Zenoh refuses or cannot listen at, or an error of the ORB or the host. Members and routers
+    /// that cannot be reached are no error, and neither is the channel: it is reported and tried again.
+    pub fn start(
+        orb: &Orb,
+        find: Find,
+        config: FederationConfig,
+        tell: impl Fn(&FederationNews) + Send + 'static,
+    ) -> Result<Self, FederationError> {
+        config.check()?;
+        let poa = orb.root_poa()?;
+        let thread = config.thread.clone();
+        let shared = Arc::new(Shared::new(config)?);
+        let declared = DeclaredKeys::declare(&shared).map_err(|error| {
+            // The callbacks hold the shared state, and the session holds them.
+            let _ = shared.session.close().wait();
+            refused(error)
+        })?;
+        let run = FederationRun {
+            orb: orb.clone(),
+            poa,
+            find,
+            shared: Arc::clone(&shared),
+            declared,
+            subscribers: BTreeMap::new(),
+        };
+        let thread = spawn("rtorb-federate", &thread, move || run.run(&tell));
+        let thread = thread.inspect_err(|_| drop(shared.session.close().wait()))?;
+        Ok(Self {
+            shared,
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// Its counts.
+    #[must_use]
+    pub fn statistics(&self) -> FederationStatistics {
+        let mut counts = self.shared.counts.get();
+        let absences = self.shared.accounts.lock().absences();
+        counts.incoming.lost = absences.lost;
+        counts.incoming.unsubscribed = absences.unsubscribed;
+        counts
+    }
+
+    /// True if it has ended: by [`stop`](Self::stop), or because it gave up.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.shared.work.has_ended()
+    }
+
+    /// Publishes what waits, leaves the federation, disconnects from the channel and waits for that, at most as long as the step in progress,
+    /// one call and the closing of links may take. Discards what waits to be delivered. If several threads call it, each of them waits.
+    pub fn stop(&self) {
+        self.shared.work.stop();
+        // Under the lock, so that another caller waits too.
+        let mut thread = self.thread.lock();
+        if let Some(thread) = thread.take() {
+            // A thread that panicked has ended as well.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Federation {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// What the threads of a member share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) config: FederationConfig,
+    pub(crate) keys: FederationKeys,
+    /// The mark of events that this federation brought.
+    pub(crate) mark: i32,
+    pub(crate) session: Session,
+    /// The session's identity in the keys of members.
+    pub(crate) session_name: String,
+    pub(crate) work: WorkQueue,
+    pub(crate) accounts: Mutex<Accounts>,
+    pub(crate) counts: FederationCounts,
+    /// The numbers of each lane.
+    pub(crate) lanes: Vec<Mutex<LaneNumbers>>,
+    /// The sessions of the other members.
+    pub(crate) members: Mutex<BTreeSet<String>>,
+    pub(crate) complaints: Mutex<Complaints>,
+    has_reported_priority: AtomicBool,
+}
+
+impl Shared {
+    fn new(config: FederationConfig) -> Result<Self, FederationError> {
+        let session = session::open(&config)?;
+        let keys = FederationKeys {
+            prefix: config.prefix.clone(),
+            name: config.name.clone(),
+        };
+        let id = session.zid().to_le_bytes();
+        // A random number of 128 bits, of which each lane changes a part.
+        let run = |place: usize| {
+            let (first, second) = id.split_at(8);
+            let number = |bytes: &[u8]| {
+                bytes
+                    .iter()
+                    .fold(0, |sum, &byte| sum << 8 | u64::from(byte))
+            };
+            number(first) ^ number(second).rotate_left(32) ^ place as u64
+        };
+        let lanes = (0..config.lanes.len()).map(|place| Mutex::new(LaneNumbers::new(run(place))));
+        Ok(Self {
+            mark: keys.mark(),
+            keys,
+            session_name: session.zid().to_string(),
+            session,
+            work: WorkQueue::new(config.queue_events, config.queue_bytes),
+            accounts: Mutex::default(),
+            counts: FederationCounts::default(),
+            lanes: lanes.collect(),
+            members: Mutex::default(),
+            complaints: Mutex::default(),
+            has_reported_priority: AtomicBool::new(false),
+            config,
+        })
+    }
+
+    /// Reports a refused priority, the first time.
+    pub(crate) fn report_once(&self, news: FederationNews) {
+        if !self.has_reported_priority.swap(true, Ordering::Relaxed) {
+            self.work.report(news);
+        }
+    }
+}
+
+fn refused(error: zenoh::Error) -> FederationError {
+    FederationError::Zenoh(error.to_string())
+}
+
+/// What a member declares in Zenoh from its start to its end.
+struct DeclaredKeys {
+    /// It is never used: by it, the session learns who subscribes to this member's events, and sends only those.
+    _events: Publisher<'static>,
+    _reports: Subscriber<()>,
+    _members: Subscriber<()>,
+    _member: LivelinessToken,
+}
+
+impl DeclaredKeys {
+    fn declare(shared: &Arc<Shared>) -> Result<Self, zenoh::Error> {
+        let (session, keys) = (&shared.session, &shared.keys);
+        let for_reports = Arc::clone(shared);
+        let for_members = Arc::clone(shared);
+        Ok(Self {
+            _events: session
+                .declare_publisher(keys.own_events())
+                .allowed_destination(Locality::Remote)
+                .wait()?,
+            _reports: session
+                .declare_subscriber(keys.all_reports())
+                .allowed_origin(Locality::Remote)
+                .callback(move |sample| for_reports.receive_report(&sample))
+                .wait()?,
+            _members: session
+                .liveliness()
+                .declare_subscriber(keys.all_members())
+                .history(true)
+                .callback(move |sample| for_members.receive_member(&sample))
+                .wait()?,
+            _member: session
+                .liveliness()
+                .declare_token(keys.own_member(VERSION, &shared.session_name))
+                .wait()?,
+        })
+    }
+}
+
+/// The member's thread.
+struct FederationRun {
+    orb: Orb,
+    poa: Poa,
+    find: Find,
+    shared: Arc<Shared>,
+    declared: DeclaredKeys,
+    /// The subscriptions to what the consumers of the channel want.
+    subscribers: BTreeMap<KeyPattern, Subscriber<()>>,
+}
+
+/// Why a connection to the channel ended.
+enum ConnectionEnd {
+    Stopped,
+    Lost(Option<rtorb::SystemException>),
+}
+
+impl FederationRun {
+    fn run(mut self, tell: &dyn Fn(&FederationNews)) {
+        let shared = Arc::clone(&self.shared);
+        let config = &shared.config;
+        let mut tries = 0;
+        while !shared.work.shall_stop() {
+            match ChannelConnection::open(&self.orb, &self.poa, &self.find, &shared) {
+                Ok(mut connection) => {
+                    shared.counts.change(|counts| counts.connections += 1);
+                    tell(&FederationNews::Connected);
+                    let (ended, has_served) = self.serve(&mut connection, tell);
+                    connection.close();
+                    self.subscribe(Vec::new(), tell);
+                    self.discard_waiting();
+                    tries = if has_served { 0 } else { tries + 1 };
+                    match ended {
+                        ConnectionEnd::Stopped => break,
+                        ConnectionEnd::Lost(exception) => tell(&FederationNews::Lost { exception }),
+                    }
+                }
+                Err(error) => {
+                    tries += 1;
+                    tell(&FederationNews::Failed { error, tries });
+                }
+            }
+            if tries >= config.tries_max {
+                tell(&FederationNews::GaveUp);
+                break;
+            }
+            self.pause(tries, tell);
+        }
+        self.leave();
+    }
+
+    /// Delivers events until the channel is lost or the member stops. Also returns whether the channel has answered a ping.
+    fn serve(
+        &mut self,
+        connection: &mut ChannelConnection,
+        tell: &dyn Fn(&FederationNews),
+    ) -> (ConnectionEnd, bool) {
+        let period_ns = self.shared.config.ping_every.as_nanos() as u64;
+        let mut ping_ns = monotonic_ns() + period_ns;
+        let mut has_served = false;
+        loop {
+            let done = match self.shared.work.next(ping_ns) {
+                FederationWork::Stop => return (ConnectionEnd::Stopped, has_served),
+                FederationWork::Lost => return (ConnectionEnd::Lost(None), has_served),
+                FederationWork::Subscribe(wanted) => {
+                    self.subscribe(wanted, tell);
+                    Ok(())
+                }
+                FederationWork::Report(news) => {
+                    tell(&news);
+                    Ok(())
+                }
+                FederationWork::Deliver(sample) => connection.deliver(&sample),
+                FederationWork::Nothing => Ok(()),
+            };
+            let done = done.and_then(|()| {
+                if monotonic_ns() < ping_ns {
+                    return Ok(());
+                }
+                ping_ns = monotonic_ns() + period_ns;
+                connection.ping()?;
+                has_served = true;
+                Ok(())
+            });
+            if let Err(exception) = done {
+                return (ConnectionEnd::Lost(Some(exception)), has_served);
+            }
+        }
+    }
+
+    /// Subscribes to what the consumers want, and to nothing else any more.
+    ///
+    /// New subscriptions are declared before events are expected by them, and old ones end after that.
+    fn subscribe(&mut self, wanted: Vec<KeyPattern>, tell: &dyn Fn(&FederationNews)) {
+        if self.subscribers.keys().copied().eq(wanted.iter().copied()) {
+            return;
+        }
+        for &pattern in &wanted {
+            if self.subscribers.contains_key(&pattern) {
+                continue;
+            }
+            let shared = Arc::clone(&self.shared);
+            let key = shared.keys.wanted(pattern);
+            let declared = (self.shared.session)
+                .declare_subscriber(&key)
+                .allowed_origin(Locality::Remote)
+                .callback(move |sample| shared.receive(pattern, &sample))
+                .wait();
+            match declared {
+                Ok(subscriber) => drop(self.subscribers.insert(pattern, subscriber)),
+                Err(error) => {
+                    let reason = error.to_string();
+                    tell(&FederationNews::NotSubscribed { key, reason });
+                }
+            }
+        }
+        let keys = wanted.len();
+        self.shared.accounts.lock().want(wanted.clone());
+        // Dropping a subscriber undeclares it.
+        self.subscribers
+            .retain(|pattern, _| wanted.contains(pattern));
+        tell(&FederationNews::Subscribed { keys });
+    }
+
+    fn discard_waiting(&self) {
+        let discarded = self.shared.work.clear();
+        self.shared.counts.incoming(|counts| {
+            counts.waiting -= discarded;
+            counts.discarded_lost += discarded;
+        });
+    }
+
+    fn pause(&self, tries: u32, tell: &dyn Fn(&FederationNews)) {
+        let config = &self.shared.config;
+        let factor = 1u32
+            .checked_shl(tries.saturating_sub(1))
+            .unwrap_or(u32::MAX);
+        let pause = config
+            .pause_min
+            .saturating_mul(factor)
+            .min(config.pause_max);
+        let until_ns = monotonic_ns() + pause.as_nanos() as u64;
+        loop {
+            self.shared.work.pause_until(until_ns);
+            match self.shared.work.take_news() {
+                Some(news) => tell(&news),
+                None => return,
+            }
+        }
+    }
+
+    /// Leaves the federation. The subscriptions hold the shared state, and the session holds them.
+    fn leave(self) {
+        let Self {
+            shared,
+            declared,
+            subscribers,
+            ..
+        } = self;
+        drop(subscribers);
+        drop(declared);
+        // The links are gone afterwards, whatever it says.
+        let _ = shared.session.close().wait();
+        shared.work.end();
+    }
+}
