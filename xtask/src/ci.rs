@@ -5,6 +5,7 @@ use std::time::Instant;
 use xshell::{Shell, cmd};
 
 use crate::metadata::target_folder;
+use crate::zenoh;
 
 /// Runs every step with the peers required, and stops at the first that fails.
 pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
@@ -14,7 +15,7 @@ pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
     }
     let static_program = target.join("static/rtorb");
     let loom = target.join("loom");
-    let features = "rtorb-cli/tls,rtorb-cli/etcd";
+    let features = zenoh::FEATURES;
     let python = target.join("python/environment/bin/python");
     for step in [
         // First what takes a moment.
@@ -31,15 +32,17 @@ pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
         cmd!(sh, "cargo test --workspace").env("RTORB_REQUIRE_PEERS", "1"),
         // With the command that the tests built.
         cmd!(sh, "cargo xtask python"),
-        // The command with TLS; and every type between all ORBs, alone, because its clients and servers use the whole host. With all
+        // The command with TLS and with Zenoh; and every type between all ORBs, alone, because its clients and servers use the whole host. With all
         // packages: the features of one alone would build half of them again.
         cmd!(
             sh,
-            "cargo test --workspace --features {features} --test peers --test cli -- matrix with_tls"
+            "cargo test --workspace --features {features} --test peers --test cli -- matrix with_tls with_zenoh"
         )
         .env("RTORB_REQUIRE_PEERS", "1")
         .env("RTORB_MATRIX", "1")
         .env("RTORB_PYTHON", python),
+        // Federations over Zenoh, which a plain `cargo test --workspace` does not build.
+        cmd!(sh, "cargo xtask zenoh").env("RTORB_REQUIRE_PEERS", "1"),
         // Everything is built differently for the interleavings of what has no lock.
         cmd!(
             sh,

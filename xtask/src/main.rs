@@ -34,6 +34,7 @@ mod support_api;
 mod test_files;
 mod type_names;
 mod valgrind;
+mod zenoh;
 
 use std::path::{Path, PathBuf};
 
@@ -136,6 +137,8 @@ enum Task {
     /// Unpacks an image and runs its program, in namespaces that `image` made.
     #[command(hide = true)]
     Unpacked { image: PathBuf, folder: PathBuf },
+    /// Runs the tests of federations over Zenoh.
+    Zenoh,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -180,6 +183,7 @@ fn main() -> anyhow::Result<()> {
         Task::Spec { json } => spec::run(sh, json),
         Task::Static(build) => static_build::run(sh, &build),
         Task::Unpacked { image, folder } => image::check_unpacked(sh, &image, &folder),
+        Task::Zenoh => zenoh::run(sh),
     }
 }
 

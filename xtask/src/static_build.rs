@@ -16,7 +16,7 @@ pub(crate) struct Build {
     /// Builds it fast, and tries it.
     #[arg(long = "try")]
     pub(crate) is_trial: bool,
-    /// What the command has beside its default features: tls, etcd.
+    /// What the command has beside its default features: tls, etcd, zenoh.
     #[arg(long, value_delimiter = ',')]
     features: Vec<String>,
 }

@@ -27,17 +27,19 @@ pub(crate) fn forgotten(package: &Package) -> anyhow::Result<Vec<PathBuf>> {
 pub(crate) fn never_run(package: &Package) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let is_program = |target: &&Target| target.is_lib() || target.is_bin();
-    let has_other = |target: &Target| {
-        let mut tests = package.targets.iter().filter(|other| other.is_test());
-        tests.any(|other| other.src_path == target.src_path)
-    };
+    let mut run_by_others = BTreeSet::new();
+    for target in package.targets.iter().filter(|target| target.is_test()) {
+        run_by_others.extend(files(target.src_path.as_std_path())?);
+    }
     for target in package
         .targets
         .iter()
         .filter(is_program)
-        .filter(|target| !target.test && !has_other(target))
+        .filter(|target| !target.test)
     {
-        for file in files(target.src_path.as_std_path())? {
+        let mut own = files(target.src_path.as_std_path())?;
+        own.retain(|file| !run_by_others.contains(file));
+        for file in own {
             let text =
                 std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
             if text.lines().any(|line| line.trim() == "#[test]") {

@@ -1,5 +1,6 @@
-//! `rtorb events`: real-time event channels, their suppliers, consumers and gateways.
+//! `rtorb events`: real-time event channels, their suppliers, consumers, gateways and federations.
 
+mod federate;
 mod followed_scheduler;
 mod gateway;
 mod list;
@@ -13,12 +14,14 @@ use std::sync::mpsc;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Subcommand};
-use rtorb::{Orb, OrbError};
+use rtorb::{Orb, OrbError, SystemException};
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use rtorb_services::events::client;
+use rtorb_services::events::gateway::Find;
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::EventChannel;
 
-use crate::reference;
+use crate::output::warn;
+use crate::reference::{self, reference_text};
 
 /// Serve and use real-time event channels (TAO's RtecEventChannelAdmin).
 #[derive(Debug, Args)]
@@ -34,6 +37,7 @@ enum EventsSubcommand {
     Watch(watch::Watch),
     List(list::List),
     Gateway(gateway::Gateway),
+    Federate(Box<federate::Federate>),
 }
 
 impl Events {
@@ -44,6 +48,7 @@ impl Events {
             EventsSubcommand::Watch(watch) => watch.run(),
             EventsSubcommand::List(list) => list.run(),
             EventsSubcommand::Gateway(gateway) => gateway.run(),
+            EventsSubcommand::Federate(federate) => federate.run(),
         }
     }
 }
@@ -53,6 +58,18 @@ fn channel(orb: &Orb, argument: &str) -> anyhow::Result<EventChannel> {
     let object = reference::object(orb, argument)?;
     client::channel(&object).map_err(|exception| {
         anyhow!("{argument} is not an event channel, or does not reply: {exception}")
+    })
+}
+
+/// Returns a function that reads the REF each time, because a restarted channel writes another reference to its file.
+fn find(orb: &Orb, argument: &str) -> Find {
+    let (orb, argument) = (orb.clone(), argument.to_owned());
+    Box::new(move || {
+        let found = reference_text(&argument).map_err(|error| {
+            warn(format!("{argument}: {error}"));
+            SystemException::from(rtorb::ExceptionKind::InvObjref)
+        })?;
+        client::channel_of(&orb, &found.text)
     })
 }
 

@@ -5,18 +5,16 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::Args;
-use rtorb::{Orb, SystemException};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::termination::Termination;
-use rtorb_services::events::client::channel_of;
 use rtorb_services::events::gateway::{
-    Ends, Find, Gateway as Running, GatewayConfig, GatewayError, GatewayStatistics, News,
+    Ends, Gateway as Running, GatewayConfig, GatewayError, GatewayStatistics, News,
 };
 
 use crate::exit_status::FAILED;
 use crate::orb_options::{ServerOptions, usage_of, usage_of_field};
-use crate::output::{line, note, print_json, warn};
-use crate::reference::{CallOptions, duration, reference_text, text_of};
+use crate::output::{line, note, print_json};
+use crate::reference::{CallOptions, duration, text_of};
 
 /// Forward the events of one channel that the consumers of another want, until it is interrupted.
 ///
@@ -63,8 +61,8 @@ impl Gateway {
             text_of(argument)?;
         }
         let ends = Ends {
-            from: find(&orb, &self.from),
-            to: find(&orb, &self.to),
+            from: super::find(&orb, &self.from),
+            to: super::find(&orb, &self.to),
         };
         let config = GatewayConfig {
             queue_pushes: self.queue_events,
@@ -124,18 +122,6 @@ fn gateway_error(error: GatewayError) -> anyhow::Error {
         "tries_max" => usage_of(&error, name, "--tries"),
         name => usage_of_field(&error, name),
     }
-}
-
-/// Returns a function that reads the REF each time, because a restarted channel writes another reference to its file.
-fn find(orb: &Orb, argument: &str) -> Find {
-    let (orb, argument) = (orb.clone(), argument.to_owned());
-    Box::new(move || {
-        let found = reference_text(&argument).map_err(|error| {
-            warn(format!("{argument}: {error}"));
-            SystemException::from(rtorb::ExceptionKind::InvObjref)
-        })?;
-        channel_of(&orb, &found.text)
-    })
 }
 
 fn print_news(news: &News) {

@@ -570,3 +570,54 @@ fn a_channel_follows_the_scheduler_of_another_process() {
     let has_followed = || (lanes() == [60, 59]).then_some(());
     within(Duration::from_secs(30), has_followed).expect("guidance is the most urgent now");
 }
+
+/// The gate builds the command with the feature for this test.
+#[cfg(feature = "zenoh")]
+#[test]
+fn members_of_a_federation_join_two_channels_with_zenoh() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = Channel::start(folder.path(), "here.ior", &[]);
+    let there = Channel::start(folder.path(), "there.ior", &[]);
+    let address = rtorb_tests::loopback::own_listener().local_addr().unwrap();
+    let endpoint = format!("tcp/{address}");
+    let member = |channel: &Channel, name: &str, option: &str| {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rtorb"));
+        command
+            .args(["events", "federate", channel.reference(), "--json"])
+            .args(["--prefix", "test/events", "--name", name, option, &endpoint])
+            .args(PATIENT)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        command.spawn().unwrap()
+    };
+    let members = [
+        member(&here, "here", "--zenoh-listen"),
+        member(&there, "there", "--zenoh-connect"),
+    ];
+    let mut watching = Watching::start(&there, &["--type", "20", "--count", "1"]);
+    let crossed = within(Duration::from_secs(60), || {
+        push(&here, &["--type", "20", "--payload", "crosses"]);
+        watching.0.as_mut().unwrap().try_wait().unwrap()
+    });
+    assert!(crossed.is_some(), "no event crosses");
+    let (status, events, _) = watching.ended();
+    assert_eq!((status, events.len()), (Some(0), 1));
+    assert_eq!(events[0]["payload"], "hex:63726f73736573");
+    let ends = members.map(|member| {
+        kill_process(Pid::from_child(&member), Signal::INT).unwrap();
+        let output = member.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        json(&output.stdout)
+    });
+    assert!(
+        ends[0]["outgoing"]["published"].as_u64() >= Some(1),
+        "{}",
+        ends[0]
+    );
+    assert!(
+        ends[1]["incoming"]["delivered"].as_u64() >= Some(1),
+        "{}",
+        ends[1]
+    );
+}

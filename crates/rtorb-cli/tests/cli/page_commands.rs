@@ -171,6 +171,10 @@ const LEFT_OUT: &[(&str, &str)] = &[
         "rtorb naming serve --store etcd",
         "it needs the feature etcd; the tests of crates/rtorb-etcd serve from etcd",
     ),
+    (
+        "rtorb events federate",
+        "it needs the feature zenoh; the tests of crates/rtorb-zenoh run members",
+    ),
     ("my-program", "the reader's own program"),
     ("cc -O2 -static -o control-loop", "the same"),
     ("gate ", "the same, in a container"),
