@@ -102,6 +102,9 @@ fn lost_and_repeated_numbers_are_counted_and_a_repeated_event_is_not_delivered()
     assert!(numbers(&all.consumer).is_empty());
 }
 
+/// Its key, its payload, and its attachment.
+type WrongSample<'s> = (&'s str, &'s [u8], Option<&'s [u8]>);
+
 #[test]
 fn each_kind_of_wrong_sample_is_counted_and_said_once_for_its_key() {
     let all = Listening::start(|config| config.event_bytes_max = 500);
@@ -111,7 +114,7 @@ fn each_kind_of_wrong_sample_is_counted_and_said_once_for_its_key() {
     newer[0] = 2;
     let mut negative = header(0);
     negative[2] = 0x80;
-    let wrong: [(&str, &[u8], Option<&[u8]>); 8] = [
+    let wrong: [WrongSample<'_>; 8] = [
         ("a/20/1", &good, None),
         ("b/20/1", &good, Some(&header(0)[..35])),
         ("c/20/1", &good, Some(&negative)),
