@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use rtorb_services::events::numbering::{Findings, NumberRun};
 
-use crate::keys::{EventKey, KeyPattern};
-use crate::numbers::{KEYS_MAX, NumberReport};
+use crate::keys::{EventKey, KEYS_MAX, KeyPattern};
+use crate::numbers::NumberReport;
 
 /// The numbers of all runs that were heard of.
 #[derive(Debug, Default)]

@@ -17,10 +17,10 @@ use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::{
 };
 
 use crate::config::{DeliveryPriority, FederationConfig, FederationNews};
-use crate::federation::Shared;
 use crate::keys::{EventKey, KeyPattern, reduced};
 use crate::message::decode_event;
 use crate::outgoing::{LanePublisher, utc_ticks};
+use crate::shared::Shared;
 use crate::work_queue::ReceivedSample;
 
 /// A connection to the channel: a consumer for each lane, a supplier, and an observer of what the consumers want.

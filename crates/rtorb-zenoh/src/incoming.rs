@@ -1,7 +1,5 @@
 //! Samples as they come from Zenoh: they are checked, counted and queued on its threads.
 
-use std::collections::BTreeSet;
-
 use rtorb_os::clock::monotonic_ns;
 use zenoh::key_expr::KeyExpr;
 use zenoh::sample::{Sample, SampleKind};
@@ -9,10 +7,10 @@ use zenoh::sample::{Sample, SampleKind};
 use crate::accounts::NumberVerdict;
 use crate::bands;
 use crate::config::FederationNews;
-use crate::federation::Shared;
 use crate::keys::{EventKey, KeyPattern};
 use crate::message::{MalformedSample, SampleHeader};
 use crate::numbers::{NumberReport, REPORT_BYTES_MAX};
+use crate::shared::Shared;
 use crate::work_queue::ReceivedSample;
 
 impl Shared {
@@ -166,9 +164,6 @@ impl Shared {
         self.work.report(FederationNews::Malformed { key, reason });
     }
 }
-
-/// The keys with wrong samples that were reported.
-pub(crate) type Complaints = BTreeSet<String>;
 
 const COMPLAINTS_MAX: usize = 64;
 const KEY_CHARACTERS_MAX: usize = 400;

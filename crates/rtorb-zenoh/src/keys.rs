@@ -200,6 +200,9 @@ fn number(text: &str) -> Option<i32> {
     (number.to_string() == text).then_some(number)
 }
 
+/// The greatest number of types and sources of a lane.
+pub(crate) const KEYS_MAX: usize = 4096;
+
 /// Zenoh's wildcards do not match names that begin with `@`.
 const REPORTS: &str = "@numbers";
 const MEMBERS: &str = "@members";

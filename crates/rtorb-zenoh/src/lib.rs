@@ -78,6 +78,7 @@ mod message;
 mod numbers;
 mod outgoing;
 mod session;
+mod shared;
 mod statistics;
 mod work_queue;
 

@@ -56,7 +56,7 @@ pub(crate) enum MalformedSample {
     Rest(usize),
     #[error("the type or the source of its event is not that of its key")]
     OtherEvent,
-    #[error("its run has more than {most} types and sources", most = crate::numbers::KEYS_MAX)]
+    #[error("its run has more than {most} types and sources", most = crate::keys::KEYS_MAX)]
     TooManyKeys,
     #[error("it is no list of numbers")]
     Report,

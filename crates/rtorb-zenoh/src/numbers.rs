@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use zenoh::key_expr::KeyExpr;
 
-use crate::keys::EventKey;
+use crate::keys::{EventKey, KEYS_MAX};
 use crate::message::{MalformedSample, VERSION};
 
 /// The numbers of one lane, which a lane keeps from one connection to its channel to the next.
@@ -135,8 +135,6 @@ impl NumberReport {
     }
 }
 
-/// The greatest number of types and sources of a lane.
-pub(crate) const KEYS_MAX: usize = 4096;
 const ENTRY_BYTES: usize = 16;
 
 /// The greatest size of a report.

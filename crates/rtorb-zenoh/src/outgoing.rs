@@ -13,9 +13,9 @@ use zenoh::sample::Locality;
 
 use crate::bands;
 use crate::config::FederationCongestion;
-use crate::federation::Shared;
 use crate::keys::EventKey;
 use crate::message::{SampleHeader, encode_event};
+use crate::shared::Shared;
 use crate::statistics::OutgoingStatistics;
 
 /// The thread of a lane, for one connection to the channel.

@@ -25,6 +25,8 @@ mod numbers;
 mod outgoing;
 #[path = "../src/session.rs"]
 mod session;
+#[path = "../src/shared.rs"]
+mod shared;
 #[path = "../src/statistics.rs"]
 mod statistics;
 #[path = "../src/work_queue.rs"]

@@ -18,9 +18,8 @@ use crate::events::client::{
 use crate::events::filter::types;
 use crate::events::subscribe::{Interest, Publications};
 use crate::stubs::rtec_event::rtec_event_channel_admin::{
-    ConsumerQos, EventChannel, EventChannelAppendObserverError, Observer,
-    ObserverServant, ProxyPushConsumer, ProxyPushSupplier,
-    ProxyPushSupplierConnectPushConsumerError, SupplierQos,
+    ConsumerQos, EventChannel, EventChannelAppendObserverError, Observer, ObserverServant,
+    ProxyPushConsumer, ProxyPushSupplier, ProxyPushSupplierConnectPushConsumerError, SupplierQos,
 };
 use crate::stubs::rtec_event::rtec_event_comm::{PushConsumer, PushSupplier, PushSupplierServant};
 
