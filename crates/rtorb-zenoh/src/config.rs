@@ -214,6 +214,13 @@ pub enum FederationNews {
         /// The reason.
         exception: SystemException,
     },
+    /// It had no link to any other for some time, and opens its session in Zenoh again.
+    OpensAgain,
+    /// The session in Zenoh cannot be opened again. It is tried later, and what is published until then is refused.
+    NotOpened {
+        /// The reason.
+        reason: String,
+    },
     /// Zenoh refused a subscription: events that match it do not come.
     NotSubscribed {
         /// The key expression.
@@ -256,6 +263,13 @@ impl fmt::Display for FederationNews {
             } => write!(
                 f,
                 "events of CORBA priority {priority} cannot be delivered at that priority, and keep the one before: {exception}"
+            ),
+            Self::OpensAgain => f.write_str(
+                "no other member and no router is reached: the session in Zenoh is opened again",
+            ),
+            Self::NotOpened { reason } => write!(
+                f,
+                "the session in Zenoh cannot be opened again, which is tried later: {reason}"
             ),
             Self::NotSubscribed { key, reason } => {
                 write!(

@@ -17,6 +17,7 @@ use crate::config::{FederationConfig, FederationError, FederationNews};
 use crate::connection::ChannelConnection;
 use crate::keys::KeyPattern;
 use crate::message::VERSION;
+use crate::session::{LinkWatch, is_linked};
 use crate::shared::Shared;
 use crate::statistics::FederationStatistics;
 use crate::work_queue::FederationWork;
@@ -48,7 +49,7 @@ impl Federation {
         let shared = Arc::new(Shared::new(config)?);
         let declared = DeclaredKeys::declare(&shared).map_err(|error| {
             // The callbacks hold the shared state, and the session holds them.
-            let _ = shared.session.close().wait();
+            let _ = shared.session().close().wait();
             refused(error)
         })?;
         let run = FederationRun {
@@ -56,11 +57,13 @@ impl Federation {
             poa,
             find,
             shared: Arc::clone(&shared),
-            declared,
+            declared: Some(declared),
             subscribers: BTreeMap::new(),
+            wanted: Vec::new(),
+            links: LinkWatch::default(),
         };
         let thread = spawn("rtorb-federate", &thread, move || run.run(&tell));
-        let thread = thread.inspect_err(|_| drop(shared.session.close().wait()))?;
+        let thread = thread.inspect_err(|_| drop(shared.session().close().wait()))?;
         Ok(Self {
             shared,
             thread: Mutex::new(Some(thread)),
@@ -117,7 +120,7 @@ struct DeclaredKeys {
 
 impl DeclaredKeys {
     fn declare(shared: &Arc<Shared>) -> Result<Self, zenoh::Error> {
-        let (session, keys) = (&shared.session, &shared.keys);
+        let (session, keys) = (shared.session(), &shared.keys);
         let for_reports = Arc::clone(shared);
         let for_members = Arc::clone(shared);
         Ok(Self {
@@ -150,9 +153,13 @@ struct FederationRun {
     poa: Poa,
     find: Find,
     shared: Arc<Shared>,
-    declared: DeclaredKeys,
+    /// `None` while there is no session.
+    declared: Option<DeclaredKeys>,
     /// The subscriptions to what the consumers of the channel want.
     subscribers: BTreeMap<KeyPattern, Subscriber<()>>,
+    /// What they want; Zenoh may have refused a subscription.
+    wanted: Vec<KeyPattern>,
+    links: LinkWatch,
 }
 
 /// Why a connection to the channel ended.
@@ -224,6 +231,7 @@ impl FederationRun {
                     return Ok(());
                 }
                 ping_ns = monotonic_ns() + period_ns;
+                self.look_at_links(tell);
                 connection.ping()?;
                 has_served = true;
                 Ok(())
@@ -238,16 +246,28 @@ impl FederationRun {
     ///
     /// New subscriptions are declared before events are expected by them, and old ones end after that.
     fn subscribe(&mut self, wanted: Vec<KeyPattern>, tell: &dyn Fn(&FederationNews)) {
-        if self.subscribers.keys().copied().eq(wanted.iter().copied()) {
+        if self.wanted == wanted && self.subscribers.len() == wanted.len() {
             return;
         }
-        for &pattern in &wanted {
+        self.wanted = wanted;
+        self.declare_wanted(tell);
+        let keys = self.wanted.len();
+        self.shared.accounts.lock().want(self.wanted.clone());
+        // Dropping a subscriber undeclares it.
+        self.subscribers
+            .retain(|pattern, _| self.wanted.contains(pattern));
+        tell(&FederationNews::Subscribed { keys });
+    }
+
+    /// Declares the subscriptions that are wanted and not there.
+    fn declare_wanted(&mut self, tell: &dyn Fn(&FederationNews)) {
+        for &pattern in &self.wanted {
             if self.subscribers.contains_key(&pattern) {
                 continue;
             }
             let shared = Arc::clone(&self.shared);
             let key = shared.keys.wanted(pattern);
-            let declared = (self.shared.session)
+            let declared = (self.shared.session())
                 .declare_subscriber(&key)
                 .allowed_origin(Locality::Remote)
                 .callback(move |sample| shared.receive(pattern, &sample))
@@ -260,12 +280,32 @@ impl FederationRun {
                 }
             }
         }
-        let keys = wanted.len();
-        self.shared.accounts.lock().want(wanted.clone());
-        // Dropping a subscriber undeclares it.
-        self.subscribers
-            .retain(|pattern, _| wanted.contains(pattern));
-        tell(&FederationNews::Subscribed { keys });
+    }
+
+    /// Opens the session again if it has had no link for too long, though it shall connect.
+    fn look_at_links(&mut self, tell: &dyn Fn(&FederationNews)) {
+        let shared = Arc::clone(&self.shared);
+        let shall_connect = !shared.config.network.connect.is_empty();
+        let is_linked = || self.declared.is_some() && is_linked(&shared.session());
+        if !shall_connect || !self.links.look(is_linked(), monotonic_ns()) {
+            return;
+        }
+        tell(&FederationNews::OpensAgain);
+        self.subscribers.clear();
+        self.declared = None;
+        let opened = shared
+            .open_again()
+            .and_then(|()| DeclaredKeys::declare(&shared).map_err(refused));
+        match opened {
+            Ok(declared) => {
+                self.declared = Some(declared);
+                self.declare_wanted(tell);
+            }
+            Err(error) => {
+                let reason = error.to_string();
+                tell(&FederationNews::NotOpened { reason });
+            }
+        }
     }
 
     fn discard_waiting(&self) {
@@ -306,7 +346,7 @@ impl FederationRun {
         drop(subscribers);
         drop(declared);
         // The links are gone afterwards, whatever it says.
-        let _ = shared.session.close().wait();
+        let _ = shared.session().close().wait();
         shared.work.end();
     }
 }

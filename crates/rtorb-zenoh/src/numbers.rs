@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use zenoh::key_expr::KeyExpr;
+use zenoh::{Session, Wait};
 
 use crate::keys::{EventKey, KEYS_MAX};
 use crate::message::{MalformedSample, VERSION};
@@ -50,6 +51,15 @@ impl LaneNumbers {
             self.keys.insert(key, PublishedKey { key_expr, next: 0 });
         }
         self.keys.get_mut(&key)
+    }
+
+    /// Declares all keys in a new session. One that it refuses goes in full with each event.
+    pub(crate) fn declare_again(&mut self, session: &Session) {
+        for published in self.keys.values_mut() {
+            if let Ok(declared) = session.declare_keyexpr(published.key_expr.clone()).wait() {
+                published.key_expr = declared;
+            }
+        }
     }
 
     /// The numbers so far, as a report has them.

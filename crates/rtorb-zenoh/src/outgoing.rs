@@ -155,7 +155,7 @@ impl LanePublisher {
         let run = numbers.run();
         let declare = || {
             let key = KeyExpr::try_from(shared.keys.events(key)).ok()?;
-            shared.session.declare_keyexpr(key).wait().ok()
+            shared.session().declare_keyexpr(key).wait().ok()
         };
         let Some(published) = numbers.key(key, declare) else {
             return OutgoingFate::NoKey;
@@ -167,7 +167,7 @@ impl LanePublisher {
             sent_ticks: utc_ticks(now_ns),
             deadline_ns: deadline_ns.saturating_sub(waited_ns),
         };
-        let put = (shared.session)
+        let put = (shared.session())
             .put(&published.key_expr, payload)
             .encoding(Encoding::APPLICATION_CDR)
             .attachment(header.to_bytes())
@@ -188,7 +188,7 @@ impl LanePublisher {
         let shared = &self.shared;
         let report = shared.lanes[self.place].lock().report();
         // A report that is lost is followed by another.
-        let _ = (shared.session)
+        let _ = (shared.session())
             .put(shared.keys.own_reports(), report.to_bytes())
             .encoding(Encoding::APPLICATION_OCTET_STREAM)
             .priority(self.quality.priority)

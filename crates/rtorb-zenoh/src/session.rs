@@ -1,4 +1,4 @@
-//! The session in Zenoh: its configuration, and the scheduling of its threads.
+//! The session in Zenoh: its configuration, the scheduling of its threads, and when it is opened again.
 
 use rtorb_os::thread::spawn;
 use zenoh::{Config, Session, Wait};
@@ -16,6 +16,50 @@ pub(crate) fn open(config: &FederationConfig) -> Result<Session, FederationError
     match thread.join() {
         Ok(Some(opened)) => opened.map_err(|error| refused(error.to_string())),
         _ => Err(refused("it panicked".to_owned())),
+    }
+}
+
+/// True if a session has a link to a member, a router or a peer.
+pub(crate) fn is_linked(session: &Session) -> bool {
+    let info = session.info();
+    info.routers_zid().wait().next().is_some() || info.peers_zid().wait().next().is_some()
+}
+
+/// When a session is opened again that has no link, though it shall connect.
+///
+/// Zenoh 1.10 notes which endpoint a link belongs to after it has opened the link. A link that breaks in between belongs to none, and Zenoh
+/// does not connect to its endpoint again.
+#[derive(Debug)]
+pub(crate) struct LinkWatch {
+    /// Since when it has had no link.
+    without_since_ns: Option<u64>,
+    /// How long it may have none; doubles each time.
+    patience_ns: u64,
+}
+
+impl LinkWatch {
+    /// Looks again. True when the session shall be opened again.
+    pub(crate) fn look(&mut self, is_linked: bool, now_ns: u64) -> bool {
+        if is_linked {
+            *self = Self::default();
+            return false;
+        }
+        let since_ns = *self.without_since_ns.get_or_insert(now_ns);
+        let is_over = now_ns.saturating_sub(since_ns) >= self.patience_ns;
+        if is_over {
+            self.without_since_ns = Some(now_ns);
+            self.patience_ns = (2 * self.patience_ns).min(PATIENCE_NS_MAX);
+        }
+        is_over
+    }
+}
+
+impl Default for LinkWatch {
+    fn default() -> Self {
+        Self {
+            without_since_ns: None,
+            patience_ns: PATIENCE_NS_MIN,
+        }
     }
 }
 
@@ -64,6 +108,11 @@ fn zenoh_config(config: &FederationConfig) -> Result<Config, String> {
 /// How long it waits before it connects again.
 const RETRY: &str = "{period_init_ms: 200, period_max_ms: 2000, period_increase_factor: 2}";
 
+/// Longer than the longest pause before Zenoh connects again, and the 10 s that an attempt may take.
+const PATIENCE_NS_MIN: u64 = 15_000_000_000;
+/// Where nobody is there, each try costs a new session.
+const PATIENCE_NS_MAX: u64 = 120_000_000_000;
+
 /// The greatest message that a session accepts: 64 MiB.
 const MESSAGE_BYTES_MAX: &str = "67108864";
 
@@ -99,6 +148,23 @@ mod tests {
         assert!(get(&made, "listen/endpoints").contains("tcp/127.0.0.1:0"));
         let key = "transport/link/tx/queue/congestion_control/block/wait_before_close";
         assert_eq!(get(&made, key), "2000000");
+    }
+
+    #[test]
+    fn a_session_without_a_link_is_opened_again_after_longer_and_longer_waits() {
+        let mut watch = LinkWatch::default();
+        let mut opened = Vec::new();
+        for second in 0..600 {
+            if watch.look(false, second * 1_000_000_000) {
+                opened.push(second);
+            }
+        }
+        assert_eq!(opened, [15, 45, 105, 225, 345, 465, 585]);
+        // A link makes it patient for the shortest time again, from the next look without one on.
+        assert!(!watch.look(true, 700_000_000_000));
+        assert!(!watch.look(false, 900_000_000_000));
+        assert!(!watch.look(false, 914_999_999_999));
+        assert!(watch.look(false, 915_000_000_000));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rtorb_os::sync::Mutex;
-use zenoh::Session;
+use zenoh::{Session, Wait};
 
 use crate::accounts::Accounts;
 use crate::config::{FederationConfig, FederationError, FederationNews};
@@ -21,8 +21,8 @@ pub(crate) struct Shared {
     pub(crate) keys: FederationKeys,
     /// The mark of events that this federation brought.
     pub(crate) mark: i32,
-    pub(crate) session: Session,
-    /// The session's identity in the keys of members.
+    session: Mutex<Session>,
+    /// The member's identity in the keys of members: that of its first session.
     pub(crate) session_name: String,
     pub(crate) work: WorkQueue,
     pub(crate) accounts: Mutex<Accounts>,
@@ -63,7 +63,7 @@ impl Shared {
             mark: keys.mark(),
             keys,
             session_name: session.zid().to_string(),
-            session,
+            session: Mutex::new(session),
             work: WorkQueue::new(config.queue_events, config.queue_bytes),
             accounts: Mutex::default(),
             counts: FederationCounts::default(),
@@ -73,6 +73,29 @@ impl Shared {
             has_reported_priority: AtomicBool::new(false),
             config,
         })
+    }
+
+    /// The session.
+    pub(crate) fn session(&self) -> Session {
+        self.session.lock().clone()
+    }
+
+    /// Opens the session again. What was declared in the old one is to be declared anew.
+    ///
+    /// # Errors
+    /// As [`session::open`]. Then there is none, and what is published is refused.
+    pub(crate) fn open_again(&self) -> Result<(), FederationError> {
+        // First, because both listen at the same endpoints. Its links are gone afterwards, whatever it says.
+        let _ = self.session().close().wait();
+        // Members that are there come anew in the new session.
+        self.members.lock().clear();
+        self.counts.change(|counts| counts.members = 0);
+        *self.session.lock() = session::open(&self.config)?;
+        let session = self.session();
+        for lane in &self.lanes {
+            lane.lock().declare_again(&session);
+        }
+        Ok(())
     }
 
     /// Reports a refused priority, the first time.
