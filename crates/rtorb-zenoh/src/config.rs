@@ -214,7 +214,7 @@ pub enum FederationNews {
         /// The reason.
         exception: SystemException,
     },
-    /// It had no link to any other for some time, and opens its session in Zenoh again.
+    /// It has had no link, or has not seen those to whom it has one, for some time: it opens its session in Zenoh again.
     OpensAgain,
     /// The session in Zenoh cannot be opened again. It is tried later, and what is published until then is refused.
     NotOpened {
@@ -264,9 +264,9 @@ impl fmt::Display for FederationNews {
                 f,
                 "events of CORBA priority {priority} cannot be delivered at that priority, and keep the one before: {exception}"
             ),
-            Self::OpensAgain => f.write_str(
-                "no other member and no router is reached: the session in Zenoh is opened again",
-            ),
+            Self::OpensAgain => {
+                f.write_str("others are not reached: the session in Zenoh is opened again")
+            }
             Self::NotOpened { reason } => write!(
                 f,
                 "the session in Zenoh cannot be opened again, which is tried later: {reason}"

@@ -17,7 +17,7 @@ use crate::config::{FederationConfig, FederationError, FederationNews};
 use crate::connection::ChannelConnection;
 use crate::keys::KeyPattern;
 use crate::message::VERSION;
-use crate::session::{LinkWatch, is_linked};
+use crate::session::LinkWatch;
 use crate::shared::Shared;
 use crate::statistics::FederationStatistics;
 use crate::work_queue::FederationWork;
@@ -141,7 +141,7 @@ impl DeclaredKeys {
                 .wait()?,
             _member: session
                 .liveliness()
-                .declare_token(keys.own_member(VERSION, &shared.session_name))
+                .declare_token(keys.own_member(VERSION, &session.zid().to_string()))
                 .wait()?,
         })
     }
@@ -282,12 +282,12 @@ impl FederationRun {
         }
     }
 
-    /// Opens the session again if it has had no link for too long, though it shall connect.
+    /// Opens the session again if it shall connect and has not reached others for too long.
     fn look_at_links(&mut self, tell: &dyn Fn(&FederationNews)) {
         let shared = Arc::clone(&self.shared);
         let shall_connect = !shared.config.network.connect.is_empty();
-        let is_linked = || self.declared.is_some() && is_linked(&shared.session());
-        if !shall_connect || !self.links.look(is_linked(), monotonic_ns()) {
+        let is_joined = || self.declared.is_some() && shared.is_joined();
+        if !shall_connect || !self.links.look(is_joined(), monotonic_ns()) {
             return;
         }
         tell(&FederationNews::OpensAgain);

@@ -58,7 +58,7 @@ impl Shared {
         let Some(member) = self.keys.read_member(sample.key_expr().as_str()) else {
             return self.refuse_other(sample.key_expr(), MalformedSample::Key);
         };
-        if member.session == self.session_name {
+        if self.is_own(&member.session) {
             return;
         }
         let is_there = sample.kind() == SampleKind::Put;
@@ -73,6 +73,10 @@ impl Shared {
         }
         let mut members = self.members.lock();
         let has_changed = if is_there {
+            let mut known = self.known_members.lock();
+            if known.len() < MEMBERS_MAX {
+                known.insert(member.session.clone());
+            }
             members.len() < MEMBERS_MAX && members.insert(member.session)
         } else {
             members.remove(&member.session)

@@ -19,35 +19,43 @@ pub(crate) fn open(config: &FederationConfig) -> Result<Session, FederationError
     }
 }
 
-/// True if a session has a link to a member, a router or a peer.
-pub(crate) fn is_linked(session: &Session) -> bool {
-    let info = session.info();
-    info.routers_zid().wait().next().is_some() || info.peers_zid().wait().next().is_some()
+/// True if nobody can connect to the member.
+fn is_client(config: &FederationConfig) -> bool {
+    let network = &config.network;
+    network.listen.is_empty() && !network.multicast
 }
 
-/// When a session is opened again that has no link, though it shall connect.
+/// The sessions of the members and routers to which a session has a link.
+pub(crate) fn linked_sessions(session: &Session) -> impl Iterator<Item = String> + use<> {
+    let info = session.info();
+    let linked = info.routers_zid().wait().chain(info.peers_zid().wait());
+    linked.map(|id| id.to_string())
+}
+
+/// When a session is opened again that shall connect and does not reach others.
 ///
-/// Zenoh 1.10 notes which endpoint a link belongs to after it has opened the link. A link that breaks in between belongs to none, and Zenoh
-/// does not connect to its endpoint again.
+/// Two faults of Zenoh 1.10 need it. It notes which endpoint a link belongs to after it has opened the link: a link that breaks in between
+/// belongs to none, and Zenoh does not connect to its endpoint again. And a router learns that another one has gone up to 0.1 s later: if
+/// that one is back before, the two do not tell each other their subscriptions and members anew.
 #[derive(Debug)]
 pub(crate) struct LinkWatch {
-    /// Since when it has had no link.
-    without_since_ns: Option<u64>,
-    /// How long it may have none; doubles each time.
+    /// Since when it has not reached them.
+    apart_since_ns: Option<u64>,
+    /// How long it may; doubles each time.
     patience_ns: u64,
 }
 
 impl LinkWatch {
     /// Looks again. True when the session shall be opened again.
-    pub(crate) fn look(&mut self, is_linked: bool, now_ns: u64) -> bool {
-        if is_linked {
+    pub(crate) fn look(&mut self, is_joined: bool, now_ns: u64) -> bool {
+        if is_joined {
             *self = Self::default();
             return false;
         }
-        let since_ns = *self.without_since_ns.get_or_insert(now_ns);
+        let since_ns = *self.apart_since_ns.get_or_insert(now_ns);
         let is_over = now_ns.saturating_sub(since_ns) >= self.patience_ns;
         if is_over {
-            self.without_since_ns = Some(now_ns);
+            self.apart_since_ns = Some(now_ns);
             self.patience_ns = (2 * self.patience_ns).min(PATIENCE_NS_MAX);
         }
         is_over
@@ -57,7 +65,7 @@ impl LinkWatch {
 impl Default for LinkWatch {
     fn default() -> Self {
         Self {
-            without_since_ns: None,
+            apart_since_ns: None,
             patience_ns: PATIENCE_NS_MIN,
         }
     }
@@ -76,8 +84,14 @@ fn zenoh_config(config: &FederationConfig) -> Result<Config, String> {
         let inserted = made.insert_json5(key, value);
         inserted.map_err(|error| format!("{key} {value}: {error}"))
     };
-    // Routers pass on what others send, in any form of network; peers only if each is connected to each.
-    set("mode", "\"router\"")?;
+    // Routers pass on what others send, in any form of network; peers only if each is connected to each. Nobody connects to a member that does
+    // not listen, so it is a client: it has one link at a time, and a router tells a client everything anew when it connects again.
+    let mode = if is_client(config) {
+        "client"
+    } else {
+        "router"
+    };
+    set("mode", &quoted(mode))?;
     set("connect/endpoints", &list(&network.connect))?;
     // Without multicast, nobody would find an endpoint that the host chooses.
     let found = ["tcp/0.0.0.0:0".to_owned()];
@@ -139,19 +153,20 @@ mod tests {
         let mut config = FederationConfig::new("plant", "press");
         let made = zenoh_config(&config).expect("it is accepted");
         let get = |made: &Config, key: &str| made.get_json(key).expect("it is there");
-        assert_eq!(get(&made, "mode"), "\"router\"");
+        assert_eq!(get(&made, "mode"), "\"client\"");
         assert_eq!(get(&made, "scouting/multicast/enabled"), "false");
         assert!(!get(&made, "listen/endpoints").contains("tcp"));
         config.network.listen = vec!["tcp/127.0.0.1:0".to_owned()];
         config.congestion = FederationCongestion::Block(std::time::Duration::from_secs(2));
         let made = zenoh_config(&config).expect("it is accepted");
+        assert_eq!(get(&made, "mode"), "\"router\"");
         assert!(get(&made, "listen/endpoints").contains("tcp/127.0.0.1:0"));
         let key = "transport/link/tx/queue/congestion_control/block/wait_before_close";
         assert_eq!(get(&made, key), "2000000");
     }
 
     #[test]
-    fn a_session_without_a_link_is_opened_again_after_longer_and_longer_waits() {
+    fn a_session_that_reaches_nobody_is_opened_again_after_longer_and_longer_waits() {
         let mut watch = LinkWatch::default();
         let mut opened = Vec::new();
         for second in 0..600 {
@@ -160,7 +175,7 @@ mod tests {
             }
         }
         assert_eq!(opened, [15, 45, 105, 225, 345, 465, 585]);
-        // A link makes it patient for the shortest time again, from the next look without one on.
+        // Once it is joined, it is patient for the shortest time again, from the next look at which it is not.
         assert!(!watch.look(true, 700_000_000_000));
         assert!(!watch.look(false, 900_000_000_000));
         assert!(!watch.look(false, 914_999_999_999));

@@ -1,6 +1,6 @@
 //! What the threads of a member share.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rtorb_os::sync::Mutex;
@@ -22,8 +22,8 @@ pub(crate) struct Shared {
     /// The mark of events that this federation brought.
     pub(crate) mark: i32,
     session: Mutex<Session>,
-    /// The member's identity in the keys of members: that of its first session.
-    pub(crate) session_name: String,
+    /// Its last sessions, as the keys of members have them. Others may hear of an old one for a while.
+    own_sessions: Mutex<VecDeque<String>>,
     pub(crate) work: WorkQueue,
     pub(crate) accounts: Mutex<Accounts>,
     pub(crate) counts: FederationCounts,
@@ -31,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) lanes: Vec<Mutex<LaneNumbers>>,
     /// The sessions of the other members.
     pub(crate) members: Mutex<BTreeSet<String>>,
+    /// These, and those of members that were there before.
+    pub(crate) known_members: Mutex<BTreeSet<String>>,
     /// The keys with wrong samples that were reported.
     pub(crate) complaints: Mutex<BTreeSet<String>>,
     has_reported_priority: AtomicBool,
@@ -62,13 +64,14 @@ impl Shared {
         Ok(Self {
             mark: keys.mark(),
             keys,
-            session_name: session.zid().to_string(),
+            own_sessions: Mutex::new([session.zid().to_string()].into()),
             session: Mutex::new(session),
             work: WorkQueue::new(config.queue_events, config.queue_bytes),
             accounts: Mutex::default(),
             counts: FederationCounts::default(),
             lanes: lanes.collect(),
             members: Mutex::default(),
+            known_members: Mutex::default(),
             complaints: Mutex::default(),
             has_reported_priority: AtomicBool::new(false),
             config,
@@ -90,12 +93,29 @@ impl Shared {
         // Members that are there come anew in the new session.
         self.members.lock().clear();
         self.counts.change(|counts| counts.members = 0);
-        *self.session.lock() = session::open(&self.config)?;
-        let session = self.session();
+        let session = session::open(&self.config)?;
+        *self.session.lock() = session.clone();
+        let mut own = self.own_sessions.lock();
+        own.truncate(OWN_SESSIONS_MAX - 1);
+        own.push_front(session.zid().to_string());
+        drop(own);
         for lane in &self.lanes {
             lane.lock().declare_again(&session);
         }
         Ok(())
+    }
+
+    /// True if a session is this member's, or was.
+    pub(crate) fn is_own(&self, session: &str) -> bool {
+        self.own_sessions.lock().iter().any(|own| own == session)
+    }
+
+    /// True if it has a link, and no link leads to a session that was a member and seems not to be one any more.
+    pub(crate) fn is_joined(&self) -> bool {
+        let mut linked = session::linked_sessions(&self.session()).peekable();
+        let (members, known) = (self.members.lock(), self.known_members.lock());
+        linked.peek().is_some()
+            && linked.all(|session| members.contains(&session) || !known.contains(&session))
     }
 
     /// Reports a refused priority, the first time.
@@ -105,3 +125,6 @@ impl Shared {
         }
     }
 }
+
+/// More than others may still hear of.
+const OWN_SESSIONS_MAX: usize = 8;

@@ -67,6 +67,35 @@ fn a_broken_link_loses_events_and_counts_each_of_them() {
 }
 
 #[test]
+fn two_listening_members_find_each_other_again_after_a_moment_without_a_link() {
+    let (one, two) = (Plant::start(), Plant::start());
+    let at = endpoint();
+    let first = Member::start(&one, listening("first", &at));
+    let relay = Relay::to(&at);
+    let mut config = listening("second", &endpoint());
+    config.network.connect = vec![relay.endpoint()];
+    let second = Member::start(&two, config);
+    first.statistics_when("they have met", |counts| counts.members == 1);
+    for _ in 0..2 {
+        relay.cut();
+        first.statistics_when("the link is gone", |counts| counts.members == 0);
+        relay.mend();
+        // Zenoh connects again before it has forgotten the other member, and then both keep silent about themselves.
+        for member in [&first, &second] {
+            member.statistics_when("they have met again", |counts| counts.members == 1);
+        }
+    }
+    // And events pass.
+    let consumer = two.consumer(Interest::event_type(TYPE));
+    warm_up(&one.supplier(), key(1), &consumer);
+    let names_itself = |news: &FederationNews| matches!(news, FederationNews::SameName { .. });
+    assert_eq!(
+        first.count_news(names_itself) + second.count_news(names_itself),
+        0
+    );
+}
+
+#[test]
 fn a_member_that_comes_back_has_an_account_of_what_it_missed() {
     let (from, to) = (Plant::start(), Plant::start());
     let at = endpoint();
