@@ -17,7 +17,7 @@ use crate::config::{FederationConfig, FederationError, FederationNews};
 use crate::connection::ChannelConnection;
 use crate::keys::KeyPattern;
 use crate::message::VERSION;
-use crate::session::LinkWatch;
+use crate::session::{LinkWatch, Reach};
 use crate::shared::Shared;
 use crate::statistics::FederationStatistics;
 use crate::work_queue::FederationWork;
@@ -286,8 +286,11 @@ impl FederationRun {
     fn look_at_links(&mut self, tell: &dyn Fn(&FederationNews)) {
         let shared = Arc::clone(&self.shared);
         let shall_connect = !shared.config.network.connect.is_empty();
-        let is_joined = || self.declared.is_some() && shared.is_joined();
-        if !shall_connect || !self.links.look(is_joined(), monotonic_ns()) {
+        let reach = match self.declared {
+            Some(_) => shared.reach(),
+            None => Reach::Nobody,
+        };
+        if !shall_connect || !self.links.look(reach, monotonic_ns()) {
             return;
         }
         tell(&FederationNews::OpensAgain);

@@ -19,12 +19,6 @@ pub(crate) fn open(config: &FederationConfig) -> Result<Session, FederationError
     }
 }
 
-/// True if nobody can connect to the member.
-fn is_client(config: &FederationConfig) -> bool {
-    let network = &config.network;
-    network.listen.is_empty() && !network.multicast
-}
-
 /// The sessions of the members and routers to which a session has a link.
 pub(crate) fn linked_sessions(session: &Session) -> impl Iterator<Item = String> + use<> {
     let info = session.info();
@@ -32,42 +26,53 @@ pub(crate) fn linked_sessions(session: &Session) -> impl Iterator<Item = String>
     linked.map(|id| id.to_string())
 }
 
+/// What a member that shall connect reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Others, as far as it knows.
+    Joined,
+    /// It has a link to a session that was a member and seems not to be one any more.
+    Silent,
+    /// Nobody: it has no link, or has seen members and sees none any more.
+    Nobody,
+}
+
 /// When a session is opened again that shall connect and does not reach others.
 ///
-/// Two faults of Zenoh 1.10 need it. It notes which endpoint a link belongs to after it has opened the link: a link that breaks in between
-/// belongs to none, and Zenoh does not connect to its endpoint again. And a router learns that another one has gone up to 0.1 s later: if
-/// that one is back before, the two do not tell each other their subscriptions and members anew.
-#[derive(Debug)]
+/// Two faults of Zenoh 1.10 need it. A router learns that another one has gone up to 0.1 s later: if that one is back before, the two do not
+/// tell each other their subscriptions and members anew. And a session notes which endpoint a link belongs to after it has opened the link: a
+/// link that breaks in between belongs to none, and Zenoh does not connect to its endpoint again.
+#[derive(Debug, Default)]
 pub(crate) struct LinkWatch {
-    /// Since when it has not reached them.
-    apart_since_ns: Option<u64>,
-    /// How long it may; doubles each time.
-    patience_ns: u64,
+    /// What it reaches instead of others, and since when.
+    apart: Option<(Reach, u64)>,
+    /// How often the session was opened again since it was joined.
+    times: u32,
 }
 
 impl LinkWatch {
     /// Looks again. True when the session shall be opened again.
-    pub(crate) fn look(&mut self, is_joined: bool, now_ns: u64) -> bool {
-        if is_joined {
-            *self = Self::default();
-            return false;
-        }
-        let since_ns = *self.apart_since_ns.get_or_insert(now_ns);
-        let is_over = now_ns.saturating_sub(since_ns) >= self.patience_ns;
+    pub(crate) fn look(&mut self, reach: Reach, now_ns: u64) -> bool {
+        let patience_ns = match reach {
+            Reach::Joined => {
+                *self = Self::default();
+                return false;
+            }
+            Reach::Silent => SILENT_NS_MAX,
+            Reach::Nobody => APART_NS_MAX,
+        };
+        let since_ns = match self.apart {
+            Some((before, since_ns)) if before == reach => since_ns,
+            _ => now_ns,
+        };
+        self.apart = Some((reach, since_ns));
+        let patience_ns = (patience_ns << self.times).min(PATIENCE_NS_MAX);
+        let is_over = now_ns.saturating_sub(since_ns) >= patience_ns;
         if is_over {
-            self.apart_since_ns = Some(now_ns);
-            self.patience_ns = (2 * self.patience_ns).min(PATIENCE_NS_MAX);
+            self.apart = None;
+            self.times = (self.times + 1).min(TIMES_MAX);
         }
         is_over
-    }
-}
-
-impl Default for LinkWatch {
-    fn default() -> Self {
-        Self {
-            apart_since_ns: None,
-            patience_ns: PATIENCE_NS_MIN,
-        }
     }
 }
 
@@ -84,14 +89,8 @@ fn zenoh_config(config: &FederationConfig) -> Result<Config, String> {
         let inserted = made.insert_json5(key, value);
         inserted.map_err(|error| format!("{key} {value}: {error}"))
     };
-    // Routers pass on what others send, in any form of network; peers only if each is connected to each. Nobody connects to a member that does
-    // not listen, so it is a client: it has one link at a time, and a router tells a client everything anew when it connects again.
-    let mode = if is_client(config) {
-        "client"
-    } else {
-        "router"
-    };
-    set("mode", &quoted(mode))?;
+    // Routers pass on what others send, in any form of network; peers only if each is connected to each.
+    set("mode", "\"router\"")?;
     set("connect/endpoints", &list(&network.connect))?;
     // Without multicast, nobody would find an endpoint that the host chooses.
     let found = ["tcp/0.0.0.0:0".to_owned()];
@@ -122,10 +121,14 @@ fn zenoh_config(config: &FederationConfig) -> Result<Config, String> {
 /// How long it waits before it connects again.
 const RETRY: &str = "{period_init_ms: 200, period_max_ms: 2000, period_increase_factor: 2}";
 
+/// Members tell of themselves within some tenths of a second.
+const SILENT_NS_MAX: u64 = 3_000_000_000;
 /// Longer than the longest pause before Zenoh connects again, and the 10 s that an attempt may take.
-const PATIENCE_NS_MIN: u64 = 15_000_000_000;
-/// Where nobody is there, each try costs a new session.
+const APART_NS_MAX: u64 = 15_000_000_000;
+/// Both double each time up to this: each time costs a session.
 const PATIENCE_NS_MAX: u64 = 120_000_000_000;
+/// Enough for the longest.
+const TIMES_MAX: u32 = 6;
 
 /// The greatest message that a session accepts: 64 MiB.
 const MESSAGE_BYTES_MAX: &str = "67108864";
@@ -153,33 +156,35 @@ mod tests {
         let mut config = FederationConfig::new("plant", "press");
         let made = zenoh_config(&config).expect("it is accepted");
         let get = |made: &Config, key: &str| made.get_json(key).expect("it is there");
-        assert_eq!(get(&made, "mode"), "\"client\"");
+        assert_eq!(get(&made, "mode"), "\"router\"");
         assert_eq!(get(&made, "scouting/multicast/enabled"), "false");
         assert!(!get(&made, "listen/endpoints").contains("tcp"));
         config.network.listen = vec!["tcp/127.0.0.1:0".to_owned()];
         config.congestion = FederationCongestion::Block(std::time::Duration::from_secs(2));
         let made = zenoh_config(&config).expect("it is accepted");
-        assert_eq!(get(&made, "mode"), "\"router\"");
         assert!(get(&made, "listen/endpoints").contains("tcp/127.0.0.1:0"));
         let key = "transport/link/tx/queue/congestion_control/block/wait_before_close";
         assert_eq!(get(&made, key), "2000000");
     }
 
+    /// The seconds of these at which a session is opened again.
+    fn opened_at(watch: &mut LinkWatch, reach: Reach, seconds: std::ops::Range<u64>) -> Vec<u64> {
+        let mut at = |&second: &u64| watch.look(reach, second * 1_000_000_000);
+        seconds.filter(|second| at(second)).collect()
+    }
+
     #[test]
     fn a_session_that_reaches_nobody_is_opened_again_after_longer_and_longer_waits() {
         let mut watch = LinkWatch::default();
-        let mut opened = Vec::new();
-        for second in 0..600 {
-            if watch.look(false, second * 1_000_000_000) {
-                opened.push(second);
-            }
-        }
-        assert_eq!(opened, [15, 45, 105, 225, 345, 465, 585]);
-        // Once it is joined, it is patient for the shortest time again, from the next look at which it is not.
-        assert!(!watch.look(true, 700_000_000_000));
-        assert!(!watch.look(false, 900_000_000_000));
-        assert!(!watch.look(false, 914_999_999_999));
-        assert!(watch.look(false, 915_000_000_000));
+        let opened = opened_at(&mut watch, Reach::Nobody, 0..500);
+        assert_eq!(opened, [15, 46, 107, 228, 349, 470]);
+        // Once it is joined, it is patient for the shortest time again.
+        assert!(!watch.look(Reach::Joined, 600_000_000_000));
+        assert_eq!(opened_at(&mut watch, Reach::Silent, 700..720), [703, 710]);
+        // A link that leads nowhere is no silent member: each has its own time.
+        assert!(!watch.look(Reach::Joined, 800_000_000_000));
+        assert!(opened_at(&mut watch, Reach::Nobody, 801..815).is_empty());
+        assert_eq!(opened_at(&mut watch, Reach::Silent, 815..819), [818]);
     }
 
     #[test]

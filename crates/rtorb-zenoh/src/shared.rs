@@ -10,7 +10,7 @@ use crate::accounts::Accounts;
 use crate::config::{FederationConfig, FederationError, FederationNews};
 use crate::keys::FederationKeys;
 use crate::numbers::LaneNumbers;
-use crate::session;
+use crate::session::{self, Reach};
 use crate::statistics::FederationCounts;
 use crate::work_queue::WorkQueue;
 
@@ -110,12 +110,17 @@ impl Shared {
         self.own_sessions.lock().iter().any(|own| own == session)
     }
 
-    /// True if it has a link, and no link leads to a session that was a member and seems not to be one any more.
-    pub(crate) fn is_joined(&self) -> bool {
+    /// What its session reaches.
+    pub(crate) fn reach(&self) -> Reach {
         let mut linked = session::linked_sessions(&self.session()).peekable();
+        let has_link = linked.peek().is_some();
         let (members, known) = (self.members.lock(), self.known_members.lock());
-        linked.peek().is_some()
-            && linked.all(|session| members.contains(&session) || !known.contains(&session))
+        let is_silent = |session| !members.contains(&session) && known.contains(&session);
+        match () {
+            () if linked.any(is_silent) => Reach::Silent,
+            () if has_link && (!members.is_empty() || known.is_empty()) => Reach::Joined,
+            () => Reach::Nobody,
+        }
     }
 
     /// Reports a refused priority, the first time.
