@@ -1306,21 +1306,20 @@ fn an_access_rule_by_user_holds_for_its_adapter_alone() {
 }
 
 thread_local! {
-    /// The trace that the thread works for; 0 for none.
-    static TRACE_ID: Cell<u64> = const { Cell::new(0) };
+    /// The `traceparent` of the span that the thread works for.
+    static TRACE_PARENT: Cell<Option<[u8; 55]>> = const { Cell::new(None) };
 }
 
 /// The id of the service context. Choose one that no other service uses.
 const TRACE_CONTEXT: u32 = 0x5452_4143;
 
-/// Passes trace ids on.
+/// Passes traces on.
 struct Tracing;
 
 impl ClientRequestInterceptor for Tracing {
     fn send_request(&self, request: &mut ClientRequest<'_>) -> Result<(), Intervention> {
-        let id = TRACE_ID.get();
-        if id != 0 {
-            request.add_context(TRACE_CONTEXT, &id.to_be_bytes())?;
+        if let Some(parent) = TRACE_PARENT.get() {
+            request.add_context(TRACE_CONTEXT, &parent)?;
         }
         Ok(())
     }
@@ -1329,8 +1328,7 @@ impl ClientRequestInterceptor for Tracing {
 impl ServerRequestInterceptor for Tracing {
     fn receive_request(&self, request: &mut ServerRequest<'_>) -> Result<(), Intervention> {
         let data = request.context(TRACE_CONTEXT);
-        let id = data.and_then(|data| data.try_into().ok());
-        TRACE_ID.set(id.map_or(0, u64::from_be_bytes));
+        TRACE_PARENT.set(data.and_then(|data| data.try_into().ok()));
         Ok(())
     }
 }
@@ -1340,8 +1338,11 @@ struct Traces(Log);
 
 impl ServerRequestInterceptor for Traces {
     fn receive_request(&self, request: &mut ServerRequest<'_>) -> Result<(), Intervention> {
-        self.0
-            .add(format!("{} {}", request.operation(), TRACE_ID.get()));
+        let parent = TRACE_PARENT.get();
+        let parent = parent.map_or("none".to_owned(), |parent| {
+            String::from_utf8_lossy(&parent).into_owned()
+        });
+        self.0.add(format!("{} {parent}", request.operation()));
         Ok(())
     }
 }
@@ -1357,16 +1358,17 @@ fn a_trace_goes_on_into_the_calls_that_a_servant_makes() {
     );
     let client = build(Orb::builder().client_interceptor(Tracing));
     let desk = desk_by(&client, &ours);
-    TRACE_ID.set(77);
+    // The example of the W3C's recommendation.
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    TRACE_PARENT.set(parent.as_bytes().try_into().ok());
     check_nested(&desk);
-    TRACE_ID.set(0);
+    TRACE_PARENT.set(None);
     assert_eq!(desk.level(), Ok(41));
     let seen = traces.take();
-    assert!(
-        seen.contains(&"level_of 77".to_owned()) && seen.contains(&"_get_level 77".to_owned()),
-        "{seen:?}"
-    );
-    assert_eq!(seen.last().map(String::as_str), Some("_get_level 0"));
+    for operation in ["level_of", "_get_level"] {
+        assert!(seen.contains(&format!("{operation} {parent}")), "{seen:?}");
+    }
+    assert_eq!(seen.last().map(String::as_str), Some("_get_level none"));
 }
 
 /// Adds the path of each adapter to its references.
