@@ -146,12 +146,6 @@ impl ClientOptions {
             .args(self.arguments())
     }
 
-    /// Returns true if the command line chooses the mapping `linear`.
-    #[cfg(feature = "zenoh")]
-    pub(crate) fn chooses_linear_mapping(&self) -> bool {
-        self.priority_mapping.as_deref() == Some("linear")
-    }
-
     /// Returns true if the mapping of priorities is `linear`, or may be: a configuration file may choose it.
     pub(crate) fn maps_linearly(&self) -> bool {
         match &self.priority_mapping {

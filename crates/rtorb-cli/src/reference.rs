@@ -40,12 +40,6 @@ impl CallOptions {
         priority.map_err(|exception| anyhow!("--priority: {exception}"))
     }
 
-    /// Returns true if this command line spreads CORBA priorities over all native ones.
-    #[cfg(feature = "zenoh")]
-    pub(crate) fn chooses_linear_mapping(&self) -> bool {
-        self.choices.chooses_linear_mapping()
-    }
-
     /// Builds the ORB, and sets the priority of the calling thread.
     pub(crate) fn orb(&self) -> anyhow::Result<Orb> {
         self.build(self.choices.apply(builder()))

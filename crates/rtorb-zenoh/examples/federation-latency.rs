@@ -34,16 +34,16 @@ fn main() -> anyhow::Result<()> {
         &mut times(&flood.from, &flood.to, count, None)?,
     );
     let urgent = Site::start(vec![URGENT])?;
-    let quiet = times(&urgent, &urgent, count, Some(URGENT))?;
-    show("urgent lane, quiet", &mut quiet.clone());
+    let mut quiet = times(&urgent, &urgent, count, Some(URGENT))?;
+    show("urgent lane, quiet", &mut quiet);
     let is_over = Arc::new(AtomicBool::new(false));
     let flooding = flood.begin(&is_over)?;
-    let beside = times(&urgent, &urgent, count, Some(URGENT))?;
+    let mut beside = times(&urgent, &urgent, count, Some(URGENT))?;
     is_over.store(true, Ordering::Relaxed);
     let pushed = flooding
         .join()
         .map_err(|_| anyhow::anyhow!("it panicked"))??;
-    show("urgent lane beside the flood", &mut beside.clone());
+    show("urgent lane beside the flood", &mut beside);
     println!("the flood: {pushed} events pushed");
     println!(
         "its publisher: {:?}",

@@ -32,6 +32,19 @@ impl PriorityBands {
         floors: [28_087, 23_406, 18_725, 14_044, 9_363, 4_682],
     };
 
+    /// The bands for the mapping of an ORB: [`LINEAR`](Self::LINEAR) if CORBA priorities have native ones beyond 99, else
+    /// [`NATIVE`](Self::NATIVE).
+    #[must_use]
+    pub fn of_orb(orb: &rtorb::Orb) -> Self {
+        let most_urgent = rtorb::rt::Priority::new(Self::LINEAR.floors[0]).ok();
+        let native = most_urgent.and_then(|it| orb.priority_mapping().to_native(it));
+        if native.is_some() {
+            Self::LINEAR
+        } else {
+            Self::NATIVE
+        }
+    }
+
     /// The band of a CORBA priority. Events without a priority have Zenoh's usual one.
     pub(crate) fn zenoh(&self, priority: Option<i16>) -> Priority {
         let Some(priority) = priority else {

@@ -200,7 +200,7 @@ pub enum FederationNews {
         /// The name.
         name: String,
     },
-    /// A sample is no event. Each key is reported once, and counted each time.
+    /// A sample is no event. Each of 64 keys is reported once, and counted each time.
     Malformed {
         /// Its key.
         key: String,

@@ -136,10 +136,13 @@ impl ChannelConnection {
         };
         shared.counts.incoming(|counts| {
             counts.waiting -= 1;
-            let count = if pushed.is_ok() {
-                &mut counts.delivered
-            } else {
-                &mut counts.discarded_lost
+            let is_late = |exception: &SystemException| {
+                remaining.is_some() && exception.kind == ExceptionKind::Timeout
+            };
+            let count = match &pushed {
+                Ok(()) => &mut counts.delivered,
+                Err(exception) if is_late(exception) => &mut counts.discarded_late,
+                Err(_) => &mut counts.discarded_lost,
             };
             *count += 1;
         });

@@ -40,12 +40,15 @@ impl Federation {
     pub fn start(
         orb: &Orb,
         find: Find,
-        config: FederationConfig,
+        mut config: FederationConfig,
         tell: impl Fn(&FederationNews) + Send + 'static,
     ) -> Result<Self, FederationError> {
         config.check()?;
+        // The member's thread creates the lanes', and takes the priorities of the events that it delivers.
+        config.thread = config.thread.or_as_here();
         let poa = orb.root_poa()?;
         let thread = config.thread.clone();
+        let listens = !config.network.listen.is_empty() || config.network.multicast;
         let shared = Arc::new(Shared::new(config)?);
         let declared = DeclaredKeys::declare(&shared).map_err(|error| {
             // The callbacks hold the shared state, and the session holds them.
@@ -60,7 +63,8 @@ impl Federation {
             declared: Some(declared),
             subscribers: BTreeMap::new(),
             wanted: Vec::new(),
-            links: LinkWatch::default(),
+            links: LinkWatch::new(listens),
+            look_ns: 0,
         };
         let thread = spawn("rtorb-federate", &thread, move || run.run(&tell));
         let thread = thread.inspect_err(|_| drop(shared.session().close().wait()))?;
@@ -77,6 +81,7 @@ impl Federation {
         let absences = self.shared.accounts.lock().absences();
         counts.incoming.lost = absences.lost;
         counts.incoming.unsubscribed = absences.unsubscribed;
+        counts.members = self.shared.members.lock().len() as u64;
         counts
     }
 
@@ -87,7 +92,8 @@ impl Federation {
     }
 
     /// Publishes what waits, leaves the federation, disconnects from the channel and waits for that, at most as long as the step in progress,
-    /// one call and the closing of links may take. Discards what waits to be delivered. If several threads call it, each of them waits.
+    /// one call and the closing of links may take; with [`FederationCongestion::Block`](crate::FederationCongestion::Block) also as long as a
+    /// full link is waited for. Discards what waits to be delivered. If several threads call it, each of them waits.
     pub fn stop(&self) {
         self.shared.work.stop();
         // Under the lock, so that another caller waits too.
@@ -160,6 +166,8 @@ struct FederationRun {
     /// What they want; Zenoh may have refused a subscription.
     wanted: Vec<KeyPattern>,
     links: LinkWatch,
+    /// When it looks at the links again.
+    look_ns: u64,
 }
 
 /// Why a connection to the channel ended.
@@ -197,6 +205,7 @@ impl FederationRun {
                 tell(&FederationNews::GaveUp);
                 break;
             }
+            self.look_at_links(tell);
             self.pause(tries, tell);
         }
         self.leave();
@@ -212,7 +221,8 @@ impl FederationRun {
         let mut ping_ns = monotonic_ns() + period_ns;
         let mut has_served = false;
         loop {
-            let done = match self.shared.work.next(ping_ns) {
+            self.look_at_links(tell);
+            let done = match self.shared.work.next(ping_ns.min(self.look_ns)) {
                 FederationWork::Stop => return (ConnectionEnd::Stopped, has_served),
                 FederationWork::Lost => return (ConnectionEnd::Lost(None), has_served),
                 FederationWork::Subscribe(wanted) => {
@@ -231,7 +241,6 @@ impl FederationRun {
                     return Ok(());
                 }
                 ping_ns = monotonic_ns() + period_ns;
-                self.look_at_links(tell);
                 connection.ping()?;
                 has_served = true;
                 Ok(())
@@ -282,15 +291,19 @@ impl FederationRun {
         }
     }
 
-    /// Opens the session again if it shall connect and has not reached others for too long.
+    /// Once a second, looks what the session reaches, and opens it again if it has not reached others for too long.
     fn look_at_links(&mut self, tell: &dyn Fn(&FederationNews)) {
+        let now_ns = monotonic_ns();
+        if now_ns < self.look_ns {
+            return;
+        }
+        self.look_ns = now_ns + LOOK_EVERY_NS;
         let shared = Arc::clone(&self.shared);
-        let shall_connect = !shared.config.network.connect.is_empty();
         let reach = match self.declared {
             Some(_) => shared.reach(),
             None => Reach::Nobody,
         };
-        if !shall_connect || !self.links.look(reach, monotonic_ns()) {
+        if !self.links.look(reach, now_ns) {
             return;
         }
         tell(&FederationNews::OpensAgain);
@@ -353,3 +366,5 @@ impl FederationRun {
         shared.work.end();
     }
 }
+
+const LOOK_EVERY_NS: u64 = 1_000_000_000;

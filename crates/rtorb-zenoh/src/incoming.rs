@@ -16,7 +16,7 @@ use crate::work_queue::ReceivedSample;
 impl Shared {
     /// Takes a sample that the subscription to `pattern` got.
     pub(crate) fn receive(&self, pattern: KeyPattern, sample: &Sample) {
-        let Some((_, key)) = self.keys.read_events(sample.key_expr().as_str()) else {
+        let Some(key) = self.keys.read_events(sample.key_expr().as_str()) else {
             return self.refuse_other(sample.key_expr(), MalformedSample::Key);
         };
         if !self.accounts.lock().is_taken_by(pattern, key) {
@@ -38,7 +38,7 @@ impl Shared {
 
     /// Takes a report of numbers.
     pub(crate) fn receive_report(&self, sample: &Sample) {
-        if self.keys.read_report(sample.key_expr().as_str()).is_none() {
+        if !self.keys.is_report(sample.key_expr().as_str()) {
             return self.refuse_other(sample.key_expr(), MalformedSample::Key);
         }
         if sample.payload().len() > REPORT_BYTES_MAX {
@@ -74,6 +74,9 @@ impl Shared {
         let mut members = self.members.lock();
         let has_changed = if is_there {
             let mut known = self.known_members.lock();
+            if known.len() == MEMBERS_MAX {
+                known.retain(|session| members.contains(session));
+            }
             if known.len() < MEMBERS_MAX {
                 known.insert(member.session.clone());
             }
@@ -81,9 +84,7 @@ impl Shared {
         } else {
             members.remove(&member.session)
         };
-        let count = members.len() as u64;
         drop(members);
-        self.counts.change(|counts| counts.members = count);
         if !has_changed {
             return;
         }

@@ -13,6 +13,20 @@ pub struct EventKey {
     pub source: i32,
 }
 
+impl EventKey {
+    /// The patterns that match it, sorted.
+    pub(crate) fn patterns(self) -> [KeyPattern; 4] {
+        let (event_type, source) = (Some(self.event_type), Some(self.source));
+        [
+            (None, None),
+            (None, source),
+            (event_type, None),
+            (event_type, source),
+        ]
+        .map(|(event_type, source)| KeyPattern { event_type, source })
+    }
+}
+
 /// Types and sources that consumers want; `None` is any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct KeyPattern {
@@ -26,12 +40,6 @@ impl KeyPattern {
         event_type: None,
         source: None,
     };
-
-    pub(crate) fn matches(self, key: EventKey) -> bool {
-        self.event_type
-            .is_none_or(|wanted| wanted == key.event_type)
-            && self.source.is_none_or(|wanted| wanted == key.source)
-    }
 
     /// True if this pattern matches all events that the other matches.
     fn covers(self, other: Self) -> bool {
@@ -114,21 +122,22 @@ impl FederationKeys {
         format!("{}/{MEMBERS}/*/*/*", self.prefix)
     }
 
-    /// Reads the key of an event: the name of its channel, its type and its source.
-    pub(crate) fn read_events<'k>(&self, key: &'k str) -> Option<(&'k str, EventKey)> {
+    /// Reads the key of an event: its type and its source.
+    pub(crate) fn read_events(&self, key: &str) -> Option<EventKey> {
         let mut parts = self.parts(key)?;
         let name = parts.next()?;
         let event_type = number(parts.next()?)?;
         let source = number(parts.next()?)?;
         let is_whole = parts.next().is_none() && is_name(name);
-        is_whole.then_some((name, EventKey { event_type, source }))
+        is_whole.then_some(EventKey { event_type, source })
     }
 
-    /// Reads the key of a report: the name of its channel.
-    pub(crate) fn read_report<'k>(&self, key: &'k str) -> Option<&'k str> {
-        let mut parts = self.parts(key)?;
-        let name = (parts.next()? == REPORTS).then(|| parts.next())??;
-        (parts.next().is_none() && is_name(name)).then_some(name)
+    /// True if this is the key of a report.
+    pub(crate) fn is_report(&self, key: &str) -> bool {
+        let Some(mut parts) = self.parts(key) else {
+            return false;
+        };
+        parts.next() == Some(REPORTS) && parts.next().is_some_and(is_name) && parts.next().is_none()
     }
 
     /// Reads the key of a member.
@@ -138,9 +147,9 @@ impl FederationKeys {
             return None;
         }
         let member = MemberKey {
-            version: parts.next()?.parse().ok()?,
+            version: number(parts.next()?)?.try_into().ok()?,
             name: parts.next().filter(|name| is_name(name))?.to_owned(),
-            session: parts.next()?.to_owned(),
+            session: parts.next().filter(|id| is_session(id))?.to_owned(),
         };
         parts.next().is_none().then_some(member)
     }
@@ -200,6 +209,12 @@ fn number(text: &str) -> Option<i32> {
     (number.to_string() == text).then_some(number)
 }
 
+/// True if this is an identity in Zenoh: up to 16 bytes in hexadecimal digits.
+fn is_session(id: &str) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    (1..=32).contains(&id.len()) && id.bytes().all(is_digit)
+}
+
 /// The greatest number of types and sources of a lane.
 pub(crate) const KEYS_MAX: usize = 4096;
 
@@ -233,11 +248,11 @@ mod tests {
         let keys = keys();
         let text = keys.events(key(20, 1));
         assert_eq!(text, "plant/events/press-1/20/1");
-        assert_eq!(keys.read_events(&text), Some(("press-1", key(20, 1))));
+        assert_eq!(keys.read_events(&text), Some(key(20, 1)));
         let extreme = key(i32::MAX, i32::MIN);
         let text = keys.events(extreme);
-        assert_eq!(keys.read_events(&text), Some(("press-1", extreme)));
-        assert_eq!(keys.read_report(&keys.own_reports()), Some("press-1"));
+        assert_eq!(keys.read_events(&text), Some(extreme));
+        assert!(keys.is_report(&keys.own_reports()));
         let member = keys
             .read_member(&keys.own_member(1, "a0"))
             .expect("a member");
@@ -262,7 +277,7 @@ mod tests {
         ] {
             assert_eq!(keys.read_events(wrong), None, "{wrong}");
         }
-        assert_eq!(keys.read_report("plant/events/@members/press-1"), None);
+        assert!(!keys.is_report("plant/events/@members/press-1"));
         assert_eq!(keys.read_member("plant/events/@members/x/press-1/0"), None);
     }
 

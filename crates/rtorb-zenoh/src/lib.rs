@@ -61,8 +61,8 @@
 //!
 //! A member has a thread that delivers, and one for each lane. Zenoh has threads of its own, six for a process, which all its sessions share:
 //! `app-0`, `acc-0`, `tx-0`, `rx-0`, `rx-1` and `net-0`, and a few more that it starts for what blocks. The first session is opened by a thread
-//! with [`FederationConfig::zenoh_thread`], SCHED_OTHER by default, and they inherit that. So no thread of Zenoh delays a real-time lane on a
-//! CPU, and none is real-time unless it is configured. The variable `ZENOH_RUNTIME` of the environment sets their number, before the process
+//! with [`FederationConfig::zenoh_thread`], SCHED_OTHER by default, and they inherit that. So no thread of Zenoh takes a CPU from a
+//! real-time lane, and none is real-time unless it is configured. But a lane that publishes takes locks of Zenoh, which do not inherit priorities. The variable `ZENOH_RUNTIME` of the environment sets their number, before the process
 //! starts; `ZENOH_RUNTIME='(rx: (handover: app), acc: (handover: app), tx: (handover: app), net: (handover: app), app: (worker_threads: 2))'`
 //! makes two of all.
 #![forbid(unsafe_code)]

@@ -79,6 +79,11 @@ impl PublishedKey {
         self.next += 1;
         number
     }
+
+    /// Gives back the number that was taken last, because its event was not published.
+    pub(crate) fn give_number_back(&mut self) {
+        self.next -= 1;
+    }
 }
 
 /// A report: the next number of each type and source of a lane. All numbers below it were published.

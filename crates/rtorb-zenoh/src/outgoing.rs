@@ -91,7 +91,7 @@ impl LanePublisher {
         while !self.is_closing.load(Ordering::Acquire) {
             let now_ns = monotonic_ns();
             if now_ns >= report_ns {
-                self.report();
+                self.report(self.quality.congestion);
                 report_ns = now_ns + period_ns;
             }
             let look_ns = report_ns.min(now_ns + LOOK_EVERY_NS);
@@ -110,7 +110,8 @@ impl LanePublisher {
             self.publish(&mut arrival);
         }
         self.count_missed();
-        self.report();
+        // No other follows, so a full link is waited for.
+        self.report(CongestionControl::Block);
         // The channel may be gone.
         let _ = self.receiver.disconnect();
     }
@@ -176,15 +177,15 @@ impl LanePublisher {
             .express(self.quality.is_express)
             .allowed_destination(Locality::Remote)
             .wait();
-        if put.is_ok() {
-            OutgoingFate::Published
-        } else {
-            OutgoingFate::Refused
+        if put.is_err() {
+            published.give_number_back();
+            return OutgoingFate::Refused;
         }
+        OutgoingFate::Published
     }
 
     /// Reports the numbers so far, behind the events: they have the same priority.
-    fn report(&self) {
+    fn report(&self, congestion: CongestionControl) {
         let shared = &self.shared;
         let report = shared.lanes[self.place].lock().report();
         // A report that is lost is followed by another.
@@ -192,7 +193,7 @@ impl LanePublisher {
             .put(shared.keys.own_reports(), report.to_bytes())
             .encoding(Encoding::APPLICATION_OCTET_STREAM)
             .priority(self.quality.priority)
-            .congestion_control(self.quality.congestion)
+            .congestion_control(congestion)
             .express(self.quality.is_express)
             .allowed_destination(Locality::Remote)
             .wait();

@@ -26,53 +26,74 @@ pub(crate) fn linked_sessions(session: &Session) -> impl Iterator<Item = String>
     linked.map(|id| id.to_string())
 }
 
-/// What a member that shall connect reaches.
+/// What a member reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// Others, as far as it knows.
     Joined,
     /// It has a link to a session that was a member and seems not to be one any more.
     Silent,
-    /// Nobody: it has no link, or has seen members and sees none any more.
+    /// Nobody, though it shall connect: it has no link, or has seen members and sees none any more.
     Nobody,
 }
 
-/// When a session is opened again that shall connect and does not reach others.
+/// When a session is opened again that does not reach others.
 ///
 /// Two faults of Zenoh 1.10 need it. A router learns that another one has gone up to 0.1 s later: if that one is back before, the two do not
 /// tell each other their subscriptions and members anew. And a session notes which endpoint a link belongs to after it has opened the link: a
 /// link that breaks in between belongs to none, and Zenoh does not connect to its endpoint again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LinkWatch {
-    /// What it reaches instead of others, and since when.
-    apart: Option<(Reach, u64)>,
+    /// How long a neighbour may be silent.
+    silent_ns_max: u64,
+    /// Since when it is not joined.
+    apart_since_ns: Option<u64>,
+    /// Since when a neighbour is silent.
+    silent_since_ns: Option<u64>,
     /// How often the session was opened again since it was joined.
     times: u32,
 }
 
 impl LinkWatch {
+    /// Others may have links to a member that listens: it leaves it to them for longer to begin anew.
+    pub(crate) fn new(listens: bool) -> Self {
+        Self {
+            silent_ns_max: if listens {
+                SILENT_TO_MANY_NS_MAX
+            } else {
+                SILENT_NS_MAX
+            },
+            apart_since_ns: None,
+            silent_since_ns: None,
+            times: 0,
+        }
+    }
+
     /// Looks again. True when the session shall be opened again.
     pub(crate) fn look(&mut self, reach: Reach, now_ns: u64) -> bool {
-        let patience_ns = match reach {
-            Reach::Joined => {
-                *self = Self::default();
-                return false;
-            }
-            Reach::Silent => SILENT_NS_MAX,
-            Reach::Nobody => APART_NS_MAX,
+        if reach == Reach::Joined {
+            (self.apart_since_ns, self.silent_since_ns) = (None, None);
+            self.times = 0;
+            return false;
+        }
+        let apart_since_ns = *self.apart_since_ns.get_or_insert(now_ns);
+        if reach == Reach::Silent {
+            self.silent_since_ns.get_or_insert(now_ns);
+        } else {
+            self.silent_since_ns = None;
+        }
+        let is_over = |since_ns: u64, patience_ns: u64| {
+            let patience_ns = (patience_ns << self.times).min(PATIENCE_NS_MAX);
+            now_ns.saturating_sub(since_ns) >= patience_ns
         };
-        let since_ns = match self.apart {
-            Some((before, since_ns)) if before == reach => since_ns,
-            _ => now_ns,
-        };
-        self.apart = Some((reach, since_ns));
-        let patience_ns = (patience_ns << self.times).min(PATIENCE_NS_MAX);
-        let is_over = now_ns.saturating_sub(since_ns) >= patience_ns;
-        if is_over {
-            self.apart = None;
+        let is_silent = |since_ns| is_over(since_ns, self.silent_ns_max);
+        let opens =
+            is_over(apart_since_ns, APART_NS_MAX) || self.silent_since_ns.is_some_and(is_silent);
+        if opens {
+            (self.apart_since_ns, self.silent_since_ns) = (None, None);
             self.times = (self.times + 1).min(TIMES_MAX);
         }
-        is_over
+        opens
     }
 }
 
@@ -123,9 +144,10 @@ const RETRY: &str = "{period_init_ms: 200, period_max_ms: 2000, period_increase_
 
 /// Members tell of themselves within some tenths of a second.
 const SILENT_NS_MAX: u64 = 3_000_000_000;
+const SILENT_TO_MANY_NS_MAX: u64 = 8_000_000_000;
 /// Longer than the longest pause before Zenoh connects again, and the 10 s that an attempt may take.
 const APART_NS_MAX: u64 = 15_000_000_000;
-/// Both double each time up to this: each time costs a session.
+/// All double each time up to this: each time costs a session.
 const PATIENCE_NS_MAX: u64 = 120_000_000_000;
 /// Enough for the longest.
 const TIMES_MAX: u32 = 6;
@@ -167,7 +189,7 @@ mod tests {
         assert_eq!(get(&made, key), "2000000");
     }
 
-    /// The seconds of these at which a session is opened again.
+    /// The seconds at which a session is opened again.
     fn opened_at(watch: &mut LinkWatch, reach: Reach, seconds: std::ops::Range<u64>) -> Vec<u64> {
         let mut at = |&second: &u64| watch.look(reach, second * 1_000_000_000);
         seconds.filter(|second| at(second)).collect()
@@ -175,16 +197,26 @@ mod tests {
 
     #[test]
     fn a_session_that_reaches_nobody_is_opened_again_after_longer_and_longer_waits() {
-        let mut watch = LinkWatch::default();
+        let mut watch = LinkWatch::new(false);
         let opened = opened_at(&mut watch, Reach::Nobody, 0..500);
         assert_eq!(opened, [15, 46, 107, 228, 349, 470]);
         // Once it is joined, it is patient for the shortest time again.
         assert!(!watch.look(Reach::Joined, 600_000_000_000));
         assert_eq!(opened_at(&mut watch, Reach::Silent, 700..720), [703, 710]);
-        // A link that leads nowhere is no silent member: each has its own time.
-        assert!(!watch.look(Reach::Joined, 800_000_000_000));
-        assert!(opened_at(&mut watch, Reach::Nobody, 801..815).is_empty());
-        assert_eq!(opened_at(&mut watch, Reach::Silent, 815..819), [818]);
+        let mut hub = LinkWatch::new(true);
+        assert_eq!(opened_at(&mut hub, Reach::Silent, 0..20), [8]);
+    }
+
+    #[test]
+    fn a_neighbour_that_is_silent_now_and_then_does_not_make_a_session_wait_for_ever() {
+        let mut watch = LinkWatch::new(false);
+        let reach = |second| match second % 4 {
+            0 | 1 => Reach::Silent,
+            _ => Reach::Nobody,
+        };
+        let at = |&second: &u64| watch.look(reach(second), second * 1_000_000_000);
+        let opened: Vec<u64> = (0..40).filter(at).collect();
+        assert_eq!(opened, [15]);
     }
 
     #[test]

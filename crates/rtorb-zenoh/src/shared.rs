@@ -90,18 +90,19 @@ impl Shared {
     pub(crate) fn open_again(&self) -> Result<(), FederationError> {
         // First, because both listen at the same endpoints. Its links are gone afterwards, whatever it says.
         let _ = self.session().close().wait();
-        // Members that are there come anew in the new session.
+        // Members that are there come anew in the new session. It has no fault from before, so those that have ended are not missed.
         self.members.lock().clear();
-        self.counts.change(|counts| counts.members = 0);
+        self.known_members.lock().clear();
         let session = session::open(&self.config)?;
-        *self.session.lock() = session.clone();
         let mut own = self.own_sessions.lock();
         own.truncate(OWN_SESSIONS_MAX - 1);
         own.push_front(session.zid().to_string());
         drop(own);
+        // The lanes wait for nothing: what they send in the old session is refused.
         for lane in &self.lanes {
             lane.lock().declare_again(&session);
         }
+        *self.session.lock() = session;
         Ok(())
     }
 
@@ -110,14 +111,16 @@ impl Shared {
         self.own_sessions.lock().iter().any(|own| own == session)
     }
 
-    /// What its session reaches.
+    /// What its session reaches. To reach nobody is right for a member to which others connect.
     pub(crate) fn reach(&self) -> Reach {
+        let shall_connect = !self.config.network.connect.is_empty();
         let mut linked = session::linked_sessions(&self.session()).peekable();
         let has_link = linked.peek().is_some();
         let (members, known) = (self.members.lock(), self.known_members.lock());
         let is_silent = |session| !members.contains(&session) && known.contains(&session);
         match () {
             () if linked.any(is_silent) => Reach::Silent,
+            () if !shall_connect => Reach::Joined,
             () if has_link && (!members.is_empty() || known.is_empty()) => Reach::Joined,
             () => Reach::Nobody,
         }

@@ -38,7 +38,7 @@ pub struct OutgoingStatistics {
     pub discarded_unsendable: u64,
     /// Events of a type and source beyond the 4,096 of a lane, or which Zenoh did not declare.
     pub discarded_keys: u64,
-    /// Events that Zenoh refused: it waited too long for a full link and closed it, or the session is closed.
+    /// Events that Zenoh refused: the session is closed, while the member opens it again.
     pub discarded_refused: u64,
 }
 
@@ -60,13 +60,14 @@ pub struct IncomingStatistics {
     pub other_version: u64,
     /// Events discarded because the queue was full.
     pub discarded_full: u64,
-    /// Events whose deadline had passed.
+    /// Events whose deadline had passed, or passed while they were pushed.
     pub discarded_late: u64,
     /// Events that are larger than the configured size.
     pub discarded_large: u64,
-    /// Events that no consumer of the channel wanted any more when they came.
+    /// Events that no consumer of the channel wanted any more when they came, or for which the subscription was just being made.
     pub discarded_unwanted: u64,
-    /// Events that waited or were being pushed when the channel was lost, or which it cannot encode.
+    /// Events that waited or were being pushed when the channel was lost, which it cannot encode, or which it did not take within the timeout of
+    /// calls.
     pub discarded_lost: u64,
     /// Events that never arrived, by the gaps in the numbers of their publishers.
     pub lost: u64,

@@ -42,6 +42,7 @@ use crate::endpoint::Endpoint;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
 use crate::limits::Limits;
 use crate::poa::{Adapters, Poa};
+use crate::realtime::PriorityMapping;
 use crate::reference::{ObjectRef, PolicyCurrent};
 use crate::server::{
     ConnectionCounts, DeferredReplyCounts, collocated, is_in_servant, is_in_upcall,
@@ -162,6 +163,12 @@ impl Orb {
     pub fn register_initial_reference(&self, name: &str, object: ObjectRef) {
         let mut references = self.core.initial_references.lock();
         references.insert(name.to_owned(), object.to_string());
+    }
+
+    /// Returns the mapping of CORBA priorities to native ones (RTCORBA::PriorityMapping).
+    #[must_use]
+    pub fn priority_mapping(&self) -> &dyn PriorityMapping {
+        &*self.core.adapters.server.rt.mapping
     }
 
     /// Returns the initial reference `RTCurrent`: the priority of the calling thread.

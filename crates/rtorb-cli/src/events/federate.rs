@@ -136,6 +136,7 @@ impl Federate {
 #[cfg(feature = "zenoh")]
 mod running {
     use anyhow::anyhow;
+    use rtorb::Orb;
     use rtorb::rt::Priority;
     use rtorb_os::clock::{monotonic_ns, sleep_until};
     use rtorb_os::termination::Termination;
@@ -158,7 +159,7 @@ mod running {
             let termination = Termination::watch()?;
             let orb = self.calling.serving_orb(&self.server)?;
             text_of(&self.reference)?;
-            let config = self.config()?;
+            let config = self.config(&orb)?;
             orb.root_poa()?;
             let serving = spawn_server(&orb)?;
             let find = find(&orb, &self.reference);
@@ -185,7 +186,7 @@ mod running {
             })
         }
 
-        fn config(&self) -> anyhow::Result<FederationConfig> {
+        fn config(&self, orb: &Orb) -> anyhow::Result<FederationConfig> {
             let host = || uname().nodename().to_string_lossy().into_owned();
             let name = self.name.clone().unwrap_or_else(host);
             Ok(FederationConfig {
@@ -196,11 +197,7 @@ mod running {
                     ..FederationNetwork::default()
                 },
                 lanes: self.lanes()?,
-                bands: if self.calling.chooses_linear_mapping() {
-                    PriorityBands::LINEAR
-                } else {
-                    PriorityBands::NATIVE
-                },
+                bands: PriorityBands::of_orb(orb),
                 congestion: match self.when_full {
                     WhenLinkFull::Drop(time) => FederationCongestion::Drop(time),
                     WhenLinkFull::Wait(time) => FederationCongestion::Block(time),
