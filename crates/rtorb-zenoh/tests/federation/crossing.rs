@@ -209,7 +209,21 @@ fn lanes_publish_with_their_priority_deadline_and_time() {
 }
 
 #[test]
-fn an_event_without_ttl_stays_and_a_late_or_large_one_is_counted() {
+fn an_event_whose_deadline_passes_before_it_is_published_is_counted() {
+    let plant = Plant::start();
+    let mut config = config("alone");
+    config.deadline = Some(std::time::Duration::from_nanos(1));
+    let member = Member::start(&plant, config);
+    plant
+        .supplier()
+        .push(&[event(key(1), 0)])
+        .expect("it is sent");
+    let counts = member.statistics_when("it came", |counts| counts.outgoing.received == 1);
+    assert_eq!(counts.outgoing.discarded_late, 1, "{counts:#?}");
+}
+
+#[test]
+fn an_event_without_ttl_stays_and_a_large_one_is_counted() {
     let from = Plant::start();
     let mut config = config("alone");
     config.event_bytes_max = 200;

@@ -85,9 +85,14 @@ fn two_listening_members_find_each_other_again_after_a_moment_without_a_link() {
             member.statistics_when("they have met again", |counts| counts.members == 1);
         }
     }
-    // And events pass.
+    // And events pass, each with an account, though a session was opened again meanwhile.
     let consumer = two.consumer(Interest::event_type(TYPE));
-    warm_up(&one.supplier(), key(1), &consumer);
+    let supplier = one.supplier();
+    let pushed = 50 + warm_up(&supplier, key(1), &consumer);
+    push(&supplier, 0..50);
+    second.statistics_when("each event has an account", |counts| {
+        accounted(&counts.incoming) == pushed && counts.incoming.waiting == 0
+    });
     let names_itself = |news: &FederationNews| matches!(news, FederationNews::SameName { .. });
     assert_eq!(
         first.count_news(names_itself) + second.count_news(names_itself),
