@@ -212,7 +212,7 @@ fn lanes_publish_with_their_priority_deadline_and_time() {
 fn an_event_whose_deadline_passes_before_it_is_published_is_counted() {
     let plant = Plant::start();
     let mut config = config("alone");
-    config.deadline = Some(std::time::Duration::from_nanos(1));
+    config.deadline = Some(std::time::Duration::from_micros(1));
     let member = Member::start(&plant, config);
     plant
         .supplier()
