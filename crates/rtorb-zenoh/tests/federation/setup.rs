@@ -76,7 +76,12 @@ pub(crate) struct Plant {
 
 impl Plant {
     pub(crate) fn start() -> Self {
-        let config = ChannelConfig::default();
+        // A slow host lets a burst wait: none of it is discarded.
+        let config = ChannelConfig {
+            queue_events: 10_000,
+            queue_bytes: 16 << 20,
+            ..ChannelConfig::default()
+        };
         let orb = Orb::builder()
             .strategies(strategies(DispatchStrategy::ThreadPerConnection))
             .collocation(Collocation::Transport)
