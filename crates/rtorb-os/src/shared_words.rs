@@ -11,14 +11,14 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Words that this process writes. They stay until it ends, so any thread may keep a reference.
 #[derive(Debug)]
 pub struct SharedWords {
     words: &'static [AtomicU64],
     /// Kept open, so that readers find it.
-    _file: OwnedFd,
+    file: OwnedFd,
 }
 
 /// Words that another process writes, for reading.
@@ -57,12 +57,19 @@ impl SharedWords {
         let base = map(&file, bytes, access).map_err(refused)?;
         // SAFETY: the mapping has `count` words, is never removed, and is only reached through these atomics.
         let words = unsafe { core::slice::from_raw_parts(base.as_ptr(), count) };
-        Ok(Self { words, _file: file })
+        Ok(Self { words, file })
     }
 
     /// Returns the words.
     pub fn words(&self) -> &'static [AtomicU64] {
         self.words
+    }
+}
+
+/// The file, which can be mapped once more.
+impl AsFd for SharedWords {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 }
 
@@ -160,7 +167,7 @@ mod tests {
     fn a_reader_sees_what_is_written_and_nothing_beyond_the_end() {
         let made = SharedWords::create("rtorb-os-test", 1000).expect("memory");
         made.words()[999].store(7, Ordering::Release);
-        let read = WordsOfOther::open(&made._file).expect("a sealed file");
+        let read = WordsOfOther::open(&made).expect("a sealed file");
         assert_eq!(
             (read.count(), read.get(0), read.get(999), read.get(1000)),
             (1000, 0, 7, 0)
@@ -172,7 +179,7 @@ mod tests {
     #[test]
     fn a_reader_that_may_write_is_seen_by_the_process_that_made_the_words() {
         let made = SharedWords::create("rtorb-os-test", 10).expect("memory");
-        let other = WritableWordsOfOther::open(&made._file).expect("a sealed file");
+        let other = WritableWordsOfOther::open(&made).expect("a sealed file");
         other.words()[9].store(7, Ordering::Release);
         assert_eq!(made.words()[9].load(Ordering::Acquire), 7);
     }

@@ -9,9 +9,8 @@
 #![forbid(unsafe_code)]
 
 use std::error::Error;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
@@ -114,26 +113,11 @@ fn execute(time: Duration) {
 /// A few pages of a file in memory, which are mapped again and again: the host of a virtual machine may take 40 us for a page that was not used for
 /// some seconds, and a record takes page faults that are so far apart for execution.
 #[derive(Debug)]
-struct Pages {
-    file: PathBuf,
-    /// Keeps the file.
-    _words: SharedWords,
-}
+struct Pages(SharedWords);
 
 impl Pages {
     fn populated() -> Result<Self, Box<dyn Error>> {
-        let words = SharedWords::create("touched", PAGES * WORDS_OF_PAGE)?;
-        let is_it = |path: &PathBuf| {
-            let target = fs::read_link(path).unwrap_or_default();
-            target.to_string_lossy().starts_with("/memfd:touched")
-        };
-        let files = fs::read_dir("/proc/self/fd")?;
-        let files: Result<Vec<PathBuf>, io::Error> = files.map(|file| Ok(file?.path())).collect();
-        let file = files?.into_iter().find(is_it).ok_or("no such file")?;
-        let pages = Self {
-            file,
-            _words: words,
-        };
+        let pages = Self(SharedWords::create("touched", PAGES * WORDS_OF_PAGE)?);
         pages.touch_each()?;
         Ok(pages)
     }
@@ -147,8 +131,7 @@ impl Pages {
     }
 
     fn touch_each(&self) -> io::Result<()> {
-        let file = File::options().read(true).write(true).open(&self.file)?;
-        let mapped = WritableWordsOfOther::open(&file)?;
+        let mapped = WritableWordsOfOther::open(&self.0)?;
         let pages = mapped.words().iter().step_by(WORDS_OF_PAGE);
         pages.for_each(|word| word.store(1, Ordering::Relaxed));
         Ok(())
