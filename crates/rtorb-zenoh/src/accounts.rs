@@ -109,8 +109,8 @@ impl Accounts {
         }
     }
 
-    /// The account of a key. The numbers below `next` are not lost if nobody wanted them: they are counted so. `None` if there are too many
-    /// keys.
+    /// Returns the account of a key. If no consumer wanted its events until now, the numbers below `next` count as unsubscribed, and not as lost.
+    /// `None` if there are too many keys.
     fn open(
         &mut self,
         run: u64,
@@ -158,11 +158,8 @@ impl Accounts {
 
 /// The first pattern of sorted ones that matches.
 fn first_match(wanted: &[KeyPattern], key: EventKey) -> Option<KeyPattern> {
-    let all = key.patterns();
-    let mut found = all
-        .into_iter()
-        .filter(|pattern| wanted.binary_search(pattern).is_ok());
-    found.next()
+    let mut all = key.patterns().into_iter();
+    all.find(|pattern| wanted.binary_search(pattern).is_ok())
 }
 
 /// Bounds of what is remembered: many more runs than a federation has members, and their types and sources.

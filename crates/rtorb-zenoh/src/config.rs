@@ -214,7 +214,7 @@ pub enum FederationNews {
         /// The reason.
         exception: SystemException,
     },
-    /// It has had no link, or has not seen those to whom it has one, for some time: it opens its session in Zenoh again.
+    /// For some time it had no link, or saw no member at the other end of a link. It opens its session in Zenoh again.
     OpensAgain,
     /// The session in Zenoh cannot be opened again. It is tried later, and what is published until then is refused.
     NotOpened {

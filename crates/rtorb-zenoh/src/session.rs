@@ -33,7 +33,7 @@ pub(crate) enum Reach {
     Joined,
     /// It has a link to a session that was a member and seems not to be one any more.
     Silent,
-    /// Nobody, though it shall connect: it has no link, or has seen members and sees none any more.
+    /// It shall connect, and reaches nobody: it has no link, or it saw members and sees none now.
     Nobody,
 }
 
