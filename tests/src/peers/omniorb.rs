@@ -4,6 +4,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::thread;
 
 use super::make::{files, has, once, step};
 use crate::raw::{Connection, LOCATE_REQUEST, Stream};
@@ -275,54 +276,66 @@ fn build() -> PathBuf {
     let idl = package.join("../crates/rtorb-idl/idl");
     let mut needs = files(&sources);
     needs.extend(files(&idl));
+    // All interfaces at a time: on a host with other work, one compiler after the other takes longer than a test may.
     once("omniorb", &needs, |folder| {
-        for (interface, programs) in [
-            ("atlas", &["atlas_server", "atlas_client"][..]),
-            (
-                "cubit",
-                &["cubit_server", "cubit_client", "in_flight_client"],
-            ),
-            ("exchange", &["desk_server", "desk_client"]),
-            ("cos_event", &["plain_supplier", "plain_consumer"]),
-            ("rtec_event", &["rtec_supplier", "rtec_consumer"]),
-            ("rtec_scheduler", &["scheduler_client"]),
-        ] {
-            let source = idl.join(interface).with_extension("idl");
-            step(
-                folder,
-                "omniidl",
-                ["-bcxx", "-Wba", "-Wbinline", path(&source)],
-            );
-            let objects = ["SK", "DynSK"].map(|part| format!("{interface}{part}"));
-            for object in &objects {
-                step(
-                    folder,
-                    "g++",
-                    ["-std=c++17", "-O1", "-c", "-I.", &format!("{object}.cc")],
-                );
+        thread::scope(|scope| {
+            for (interface, programs) in PROGRAMS {
+                let (idl, sources) = (&idl, &sources);
+                scope.spawn(move || build_programs(folder, idl, sources, interface, programs));
             }
-            for program in programs {
-                let source = sources.join(program).with_extension("cc");
-                let objects = objects.each_ref().map(|object| format!("{object}.o"));
-                let mut arguments = vec![
-                    "-std=c++17",
-                    "-O1",
-                    "-I.",
-                    "-I",
-                    path(&sources),
-                    "-o",
-                    program,
-                    path(&source),
-                ];
-                arguments.extend(objects.iter().map(String::as_str));
-                if *program == "cubit_server" || *program == "cubit_client" {
-                    arguments.extend(TLS);
-                }
-                arguments.extend(LIBRARIES);
-                step(folder, "g++", arguments);
-            }
-        }
+        });
     })
+}
+
+/// The programs, by the interface that they use.
+const PROGRAMS: &[(&str, &[&str])] = &[
+    ("atlas", &["atlas_server", "atlas_client"]),
+    (
+        "cubit",
+        &["cubit_server", "cubit_client", "in_flight_client"],
+    ),
+    ("exchange", &["desk_server", "desk_client"]),
+    ("cos_event", &["plain_supplier", "plain_consumer"]),
+    ("rtec_event", &["rtec_supplier", "rtec_consumer"]),
+    ("rtec_scheduler", &["scheduler_client"]),
+];
+
+/// Builds the programs of an interface.
+fn build_programs(folder: &Path, idl: &Path, sources: &Path, interface: &str, programs: &[&str]) {
+    let source = idl.join(interface).with_extension("idl");
+    step(
+        folder,
+        "omniidl",
+        ["-bcxx", "-Wba", "-Wbinline", path(&source)],
+    );
+    let objects = ["SK", "DynSK"].map(|part| format!("{interface}{part}"));
+    for object in &objects {
+        step(
+            folder,
+            "g++",
+            ["-std=c++17", "-O1", "-c", "-I.", &format!("{object}.cc")],
+        );
+    }
+    for program in programs {
+        let source = sources.join(program).with_extension("cc");
+        let objects = objects.each_ref().map(|object| format!("{object}.o"));
+        let mut arguments = vec![
+            "-std=c++17",
+            "-O1",
+            "-I.",
+            "-I",
+            path(sources),
+            "-o",
+            program,
+            path(&source),
+        ];
+        arguments.extend(objects.iter().map(String::as_str));
+        if *program == "cubit_server" || *program == "cubit_client" {
+            arguments.extend(TLS);
+        }
+        arguments.extend(LIBRARIES);
+        step(folder, "g++", arguments);
+    }
 }
 
 fn path(path: &Path) -> &str {
