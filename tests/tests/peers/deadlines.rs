@@ -41,7 +41,8 @@ fn jacorb_does_not_carry_out_our_oneways_that_expire_in_its_queue() {
     let busy: Desk = other.string_to_reference(&reference).expect("a Desk");
     for (deadline, served) in [(LONG, 1), (SHORT, 0)] {
         let before = desk.noted().expect("a count");
-        let given_up = busy.with_timeout(SHORT).sleep(1_000);
+        // Longer than a busy host delays the oneway.
+        let given_up = busy.with_timeout(SHORT).sleep(4_000);
         let given_up = given_up.expect_err("the servant sleeps longer");
         assert_eq!(given_up.kind, ExceptionKind::Timeout);
         desk.with_deadline(deadline).note(1).expect("it is sent");
