@@ -1,5 +1,6 @@
 //! `rtorb top`: what running processes call and serve, live.
 
+use std::cmp::Reverse;
 use std::fs;
 use std::io::{self, IsTerminal, stdout};
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use clap::Args;
+use indicatif::HumanBytes;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Style, Stylize as _};
@@ -15,9 +17,11 @@ use ratatui::text::Line;
 use ratatui::widgets::{Cell, Paragraph, Row, Table};
 use ratatui::{DefaultTerminal, Frame};
 use rtorb::recorder::ProcessSnapshot;
+use rtorb_recording::connections::{self, ConnectionRow, TcpCounters};
 use rtorb_recording::counters::{LaneRow, OperationRow, ProcessCounters, UnservedRequests};
 use rtorb_sched::model::rounded;
 use rtorb_services::recorder::{self, Recorder};
+use serde::Serialize;
 
 use crate::orb_options::usage;
 use crate::output::{line, print_json, printable};
@@ -29,6 +33,9 @@ use crate::trace::processes;
 /// The processes have -ORBRecorder yes among the options of their ORBs. They are neither stopped nor delayed: their recorders are memory
 /// that this command reads. A process on another host is called for its counters: it serves them by rtorb_services::recorder, as serve,
 /// record, naming serve, events serve and scheduling serve do. Times are the upper ends of buckets, at most a quarter above the times themselves; the longest is exact.
+///
+/// The connections of a process of this host are those that the kernel knows: the bytes in each direction and the segments sent again over TCP, and
+/// the bytes that wait in its sockets. `rtorb events list` shows the counters of an event channel.
 ///
 /// Exit status 0: shown. 1: no such process, or one without a recorder; the call failed.
 #[derive(Debug, Args)]
@@ -60,11 +67,11 @@ impl Top {
         }
         let mut watched = self.watched()?;
         if self.once {
-            let counters = watched.look()?;
+            let looks = watched.look()?;
             if self.json {
-                print_json(&counters)?;
+                print_json(&looks)?;
             } else {
-                counters.iter().flat_map(lines).try_for_each(line)?;
+                looks.iter().flat_map(lines).try_for_each(line)?;
             }
         } else {
             let ended = show(&mut watched, Duration::from_secs(self.every));
@@ -88,7 +95,29 @@ enum CounterSource {
     Object(Recorder),
 }
 
+/// A look at a process.
+#[derive(Serialize)]
+struct Look {
+    #[serde(flatten)]
+    counters: ProcessCounters,
+    /// Its TCP and UNIX connections; `None` if they are not known.
+    connections: Option<Vec<ConnectionRow>>,
+    /// Why they are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connections_unknown: Option<String>,
+}
+
 impl CounterSource {
+    /// Returns the connections of the process, or why they are not known.
+    fn connections(&self) -> Result<Vec<ConnectionRow>, String> {
+        match self {
+            Self::Memory(process) => {
+                connections::of_process(*process).map_err(|error| error.to_string())
+            }
+            Self::Object(_) => Err("only the host of the process can tell".to_owned()),
+        }
+    }
+
     fn read(&self) -> anyhow::Result<ProcessSnapshot> {
         Ok(match self {
             Self::Memory(process) => ProcessSnapshot::counters_of_process(*process)?,
@@ -155,13 +184,18 @@ impl Top {
 impl Watched {
     /// Returns the counters since the look before. What cannot be read is left out; it is an error if nothing can, unless all processes
     /// have ended.
-    fn look(&mut self) -> anyhow::Result<Vec<ProcessCounters>> {
+    fn look(&mut self) -> anyhow::Result<Vec<Look>> {
         let mut looks = Vec::with_capacity(self.processes.len());
         let mut failed = None;
         for (source, before) in &mut self.processes {
             match source.read() {
                 Ok(now) => {
-                    looks.push(ProcessCounters::of(&now, before.as_ref()));
+                    let connections = source.connections();
+                    looks.push(Look {
+                        counters: ProcessCounters::of(&now, before.as_ref()),
+                        connections_unknown: connections.as_ref().err().cloned(),
+                        connections: connections.ok(),
+                    });
                     *before = Some(now);
                 }
                 Err(_) if source.has_ended() => {}
@@ -179,12 +213,12 @@ impl Watched {
 fn show(watched: &mut Watched, every: Duration) -> anyhow::Result<()> {
     let mut terminal = ratatui::try_init()?;
     loop {
-        let counters = watched.look()?;
-        if counters.is_empty() {
+        let looks = watched.look()?;
+        if looks.is_empty() {
             return Ok(());
         }
-        terminal.draw(|frame| draw(frame, &counters))?;
-        if is_ended_within(every, &mut terminal, &counters)? {
+        terminal.draw(|frame| draw(frame, &looks))?;
+        if is_ended_within(every, &mut terminal, &looks)? {
             return Ok(());
         }
     }
@@ -194,7 +228,7 @@ fn show(watched: &mut Watched, every: Duration) -> anyhow::Result<()> {
 fn is_ended_within(
     every: Duration,
     terminal: &mut DefaultTerminal,
-    counters: &[ProcessCounters],
+    looks: &[Look],
 ) -> anyhow::Result<bool> {
     let until = Instant::now() + every;
     while let left = until.saturating_duration_since(Instant::now())
@@ -204,7 +238,7 @@ fn is_ended_within(
             match event::read()? {
                 Event::Key(key) if ends(key) => return Ok(true),
                 Event::Resize(..) => {
-                    terminal.draw(|frame| draw(frame, counters))?;
+                    terminal.draw(|frame| draw(frame, looks))?;
                 }
                 _ => {}
             }
@@ -220,29 +254,103 @@ fn ends(key: KeyEvent) -> bool {
 }
 
 /// Draws the processes below each other, as far as there is room.
-fn draw(frame: &mut Frame<'_>, counters: &[ProcessCounters]) {
-    let heights = counters.iter().map(|process| {
-        // A title, the names of columns, and a free line.
-        let lines = process.operations.len() + process.lanes.len() + 3;
+fn draw(frame: &mut Frame<'_>, looks: &[Look]) {
+    let titles: Vec<Vec<String>> = looks.iter().map(titles).collect();
+    let heights = looks.iter().zip(&titles).map(|(look, titles)| {
+        // The names of columns, and a free line.
+        let lines = titles.len() + look.counters.operations.len() + 2;
         Constraint::Max(u16::try_from(lines).unwrap_or(u16::MAX))
     });
     let constraints: Vec<Constraint> = heights
         .chain([Constraint::Fill(1), Constraint::Length(1)])
         .collect();
     let areas = Layout::vertical(constraints).split(frame.area());
-    for (process, area) in counters.iter().zip(areas.iter()) {
-        let titles: Vec<Line<'_>> = core::iter::once(Line::from(heading(process)).bold())
-            .chain(process.lanes.iter().map(|row| Line::from(lane(row))))
-            .collect();
+    for ((look, titles), area) in looks.iter().zip(titles).zip(areas.iter()) {
         let height = u16::try_from(titles.len()).unwrap_or(u16::MAX);
+        let mut titles: Vec<Line<'_>> = titles.into_iter().map(Line::from).collect();
+        if let Some(heading) = titles.first_mut() {
+            *heading = core::mem::take(heading).bold();
+        }
         let [title, table] =
             Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(*area);
         frame.render_widget(Paragraph::new(titles), title);
-        frame.render_widget(operations(process), table);
+        frame.render_widget(operations(&look.counters), table);
     }
     if let Some(last) = areas.last() {
         frame.render_widget(Paragraph::new("q ends").dim(), *last);
     }
+}
+
+/// Returns the lines above the operations of a process: its heading, its lanes and its connections.
+fn titles(look: &Look) -> Vec<String> {
+    core::iter::once(heading(&look.counters))
+        .chain(look.counters.lanes.iter().map(lane))
+        .chain(connection_lines(look))
+        .collect()
+}
+
+/// The most connections that are shown. JSON has all.
+const CONNECTIONS_SHOWN: usize = 8;
+
+/// Describes the connections with the most bytes, and counts the others.
+fn connection_lines(look: &Look) -> Vec<String> {
+    let Some(connections) = &look.connections else {
+        let unknown = look.connections_unknown.as_deref().unwrap_or_default();
+        return vec![format!("  connections are not known: {unknown}")];
+    };
+    let mut busiest: Vec<&ConnectionRow> = connections.iter().collect();
+    busiest.sort_by_key(|row| Reverse(row.bytes()));
+    let more = busiest.len().saturating_sub(CONNECTIONS_SHOWN);
+    busiest.truncate(CONNECTIONS_SHOWN);
+    let more = (more > 0).then(|| format!("  and {more} connections more"));
+    busiest.into_iter().map(connection).chain(more).collect()
+}
+
+/// Describes a connection in a line.
+fn connection(row: &ConnectionRow) -> String {
+    let ConnectionRow {
+        own,
+        peer,
+        unread_bytes,
+        unsent_bytes,
+        tcp,
+    } = row;
+    let end = |name: &str| match name {
+        "" => "unnamed".to_owned(),
+        name => name.to_owned(),
+    };
+    let counted = tcp.map(|tcp| {
+        let TcpCounters {
+            received_bytes,
+            sent_bytes,
+            retransmitted_segments,
+            round_trip_us,
+        } = tcp;
+        let again = match retransmitted_segments {
+            0 => String::new(),
+            segments => format!(", {segments} segments sent again"),
+        };
+        let round_trip = rounded(f64::from(round_trip_us) * 1e3);
+        format!(
+            ": {} in, {} out, round trip {round_trip}{again}",
+            HumanBytes(received_bytes),
+            HumanBytes(sent_bytes)
+        )
+    });
+    let waiting = [
+        (unread_bytes, "not read"),
+        (unsent_bytes, "not acknowledged"),
+    ];
+    let waiting = waiting.into_iter().filter(|(bytes, _)| **bytes > 0);
+    let waiting: Vec<String> = waiting
+        .map(|(bytes, what)| format!(", {} {what}", HumanBytes(u64::from(*bytes))))
+        .collect();
+    let (own, peer) = (end(own), end(peer));
+    format!(
+        "  {own} to {peer}{}{}",
+        counted.unwrap_or_default(),
+        waiting.concat()
+    )
 }
 
 fn operations(process: &ProcessCounters) -> Table<'_> {
@@ -373,7 +481,7 @@ fn lane(row: &LaneRow) -> String {
 }
 
 /// Describes a process in lines, which do not act on a terminal: names are those that others chose.
-fn lines(process: &ProcessCounters) -> Vec<String> {
+fn lines(look: &Look) -> Vec<String> {
     let row = |cells: [String; COLUMNS.len()]| {
         let cells = cells.iter().zip(COLUMNS).enumerate();
         let texts = cells.map(|(column, (text, (_, width)))| {
@@ -387,9 +495,9 @@ fn lines(process: &ProcessCounters) -> Vec<String> {
         texts.collect::<Vec<_>>().join(" ").trim_end().to_owned()
     };
     let names = COLUMNS.map(|(name, _)| name.to_owned());
-    let rows = process.operations.iter().map(cells);
-    core::iter::once(heading(process))
-        .chain(process.lanes.iter().map(lane))
+    let rows = look.counters.operations.iter().map(cells);
+    titles(look)
+        .into_iter()
         .chain(core::iter::once(names).chain(rows).map(row))
         .map(|text| printable(&text))
         .collect()
@@ -441,7 +549,33 @@ mod tests {
             threads: Vec::new(),
             lanes: Vec::new(),
         };
-        let lines = lines(&process);
+        let connection = ConnectionRow {
+            own: "@a\u{1b}[2J".to_owned(),
+            peer: String::new(),
+            unread_bytes: u32::MAX,
+            unsent_bytes: 0,
+            tcp: Some(TcpCounters {
+                received_bytes: most,
+                sent_bytes: most,
+                retransmitted_segments: u32::MAX,
+                round_trip_us: u32::MAX,
+            }),
+        };
+        let mut look = Look {
+            counters: process,
+            connections: Some(vec![connection; CONNECTIONS_SHOWN + 2]),
+            connections_unknown: None,
+        };
+        let with_connections = lines(&look);
+        let first = &with_connections[1];
+        assert!(first.starts_with("  @a\u{fffd}[2J to unnamed: "), "{first}");
+        assert!(first.ends_with("sent again, 4.00 GiB not read"), "{first}");
+        assert_eq!(
+            with_connections[1 + CONNECTIONS_SHOWN],
+            "  and 2 connections more"
+        );
+        look.connections = Some(Vec::new());
+        let lines = lines(&look);
         assert!(
             lines[0].starts_with("a\u{fffd}]0;b\u{fffd} (7): "),
             "{lines:?}"
@@ -453,7 +587,7 @@ mod tests {
         assert!(lines[2].contains(&most.to_string()), "{lines:?}");
         let unserved = format!(", {most} refused, 3 expired, in ");
         assert!(lines[0].contains(&unserved), "{lines:?}");
-        let _ = operations(&process);
+        let _ = operations(&look.counters);
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! `rtorb top` of a running server.
 
 use std::fs;
+use std::io::Write as _;
+use std::net::TcpStream;
 use std::process;
 use std::time::Duration;
 
 use rtorb_tests::running::Running;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
-use serde_json::Value;
+use serde_json::{Value, json as value};
 
 use crate::support::{CubitServer, PATIENT, json, rtorb, within};
 
@@ -69,8 +71,47 @@ fn the_calls_of_a_running_server_are_counted_by_operation() {
         lines.next().unwrap().contains(&format!("({process}): ")),
         "{shown}"
     );
-    assert!(lines.next().unwrap().starts_with("operation"), "{shown}");
+    // Connections of clients that have ended may be between them.
+    assert!(lines.any(|line| line.starts_with("operation")), "{shown}");
     assert!(lines.any(|line| line.starts_with("cube_short")), "{shown}");
+}
+
+#[test]
+fn the_bytes_of_each_connection_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("orb.toml");
+    fs::write(&config, "recorder = true\n").unwrap();
+    let server = CubitServer::start(folder.path(), &["--config", config.to_str().unwrap()]);
+    let process = server.running.id().to_string();
+    let mut client = TcpStream::connect(("127.0.0.1", port(server.reference()))).unwrap();
+    client.write_all(b"GIOP").unwrap();
+    let own = client.local_addr().unwrap().to_string();
+    let row = within(Duration::from_secs(20), || {
+        let look = json(&top(&[&process, "--once", "--json"]))[0].clone();
+        let rows = look["connections"].as_array().cloned().unwrap_or_default();
+        let found = rows.into_iter().find(|row| row["peer"] == own);
+        found.filter(|row| row["received_bytes"] == 4 && row["unread_bytes"] == 0)
+    });
+    let row = row.expect("the server has read four bytes of the connection");
+    assert_eq!(row["own"], client.peer_addr().unwrap().to_string());
+    assert_eq!(
+        (&row["sent_bytes"], &row["unsent_bytes"]),
+        (&value!(0), &value!(0))
+    );
+    let shown = String::from_utf8(top(&[&process, "--once"])).unwrap();
+    let line = shown.lines().find(|line| line.contains(&own));
+    let line = line.expect("the connection has a line");
+    assert!(line.contains(": 4 B in, 0 B out, round trip "), "{line}");
+}
+
+/// Returns the port in a reference.
+fn port(reference: &str) -> u16 {
+    let shown = rtorb().args(["ior", "show", reference, "--json"]).assert();
+    let shown = json(&shown.success().get_output().stdout);
+    let mut fields = shown["profiles"][0]["fields"].as_array().unwrap().iter();
+    let port = fields.find(|field| field["name"] == "port").unwrap()["value"].clone();
+    let port = port.as_u64().or_else(|| port.as_str()?.parse().ok());
+    u16::try_from(port.unwrap()).unwrap()
 }
 
 #[test]
@@ -114,10 +155,7 @@ fn a_server_on_another_host_is_asked_for_its_counters_by_a_call() {
         .args(["--config", config.to_str().unwrap(), "--ior-file"])
         .arg(&ready);
     let (naming, reference) = Running::until_written(&mut command, &ready);
-    let shown = rtorb().args(["ior", "show", &reference, "--json"]).assert();
-    let shown = json(&shown.success().get_output().stdout);
-    let mut fields = shown["profiles"][0]["fields"].as_array().unwrap().iter();
-    let port = fields.find(|field| field["name"] == "port").unwrap()["value"].clone();
+    let port = port(&reference);
     let listed = ["naming", "list", "--name-service", &reference];
     rtorb().args(listed).args(PATIENT).assert().success();
 
