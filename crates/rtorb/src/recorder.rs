@@ -97,7 +97,8 @@ pub(crate) fn claim(lane: Option<RecordedLane>) -> Option<&'static ThreadPart> {
         parts.find(|part| part.claim(lane, suitable))
     });
     if let Some(part) = part {
-        call_copies::touch(part.number());
+        part.populate();
+        call_copies::populate(part.number());
     } else {
         recorder.page.words[page_word::REFUSED_THREADS].fetch_add(1, Ordering::Relaxed);
     }

@@ -8,7 +8,7 @@ use rtorb::recorder::{
     CallEvent, CallOutcome, CallSide, CountedOperation, EVENTS_MAX, OPERATIONS_MAX,
     ProcessSnapshot, ReadError, RecordedLane, THREADS_MAX, ThreadSnapshot,
 };
-use rtorb::rt::{Priority, ThreadpoolLane};
+use rtorb::rt::{Priority, RequestOrder, ThreadpoolLane};
 use rtorb::skeleton::ServerCall;
 use rtorb::thread::{SchedPolicy, ThreadConfig};
 use rtorb::timing::{EarlyCalls, ExecutionClock, Overrun};
@@ -62,6 +62,10 @@ fn main() {
         (
             "requests_that_are_not_served_are_counted_by_the_reason",
             requests_that_are_not_served_are_counted_by_the_reason,
+        ),
+        (
+            "a_request_that_is_shed_for_a_more_critical_one_is_counted",
+            a_request_that_is_shed_for_a_more_critical_one_is_counted,
         ),
         (
             "the_threads_of_lanes_are_known_by_their_lane",
@@ -450,6 +454,52 @@ fn requests_that_are_not_served_are_counted_by_the_reason() {
         );
         assert_eq!(transient.count(), 2);
     });
+}
+
+fn a_request_that_is_shed_for_a_more_critical_one_is_counted() {
+    if !has_priorities() {
+        return;
+    }
+    let shed = |thread: &ThreadSnapshot| thread.shed;
+    let before = sum_of(shed);
+    let lane = ThreadpoolLane {
+        lane_priority: Priority::new(2).expect("a priority"),
+        static_threads: 1,
+        order: RequestOrder::FifoShedding,
+        ..ThreadpoolLane::default()
+    };
+    let limits = Limits::with(|limits| limits.queued_requests_max = 1);
+    let builder = Orb::builder().dispatch(DispatchStrategy::Lanes);
+    let ours = Ours::serve_as(builder.lanes([lane]).limits(limits).recorder());
+    let (begun, begins) = mpsc::channel::<()>();
+    let (open, gate) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    let works = Works::executing(move |_| {
+        begun.send(()).expect("the test waits");
+        // It ends with its other end.
+        let _ = gate.lock().expect("no panic").recv();
+        Ok(())
+    });
+    let object = clockwork(&ours, works);
+    thread::scope(|scope| {
+        let executed = scope.spawn(|| object.execute(0));
+        begins.recv().expect("it is executed");
+        let queued = scope.spawn(|| object.execute(0));
+        until("it waits", || {
+            let threads = snapshot().threads;
+            let mut lanes = threads.iter().filter(|it| it.lane == Some(self::lane(2)));
+            lanes.any(|it| it.most_accepted >= 2).then_some(())
+        });
+        // Its deadline is counted, not enforced.
+        let critical = scope.spawn(|| object.answer_after(0));
+        let ended = queued.join().expect("no panic");
+        let ended = ended.expect_err("a more critical request has its place");
+        assert_eq!(ended.kind, ExceptionKind::Transient);
+        drop(open);
+        executed.join().expect("no panic").expect("it is served");
+        critical.join().expect("no panic").expect("it is served");
+    });
+    assert_eq!(sum_of(shed), before + 1);
 }
 
 const fn lane(priority: i16) -> RecordedLane {

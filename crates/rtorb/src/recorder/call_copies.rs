@@ -7,6 +7,7 @@ use super::layout::THREADS_MAX;
 use core::sync::atomic::{AtomicU64, Ordering};
 use rtorb_os::Refused;
 use rtorb_os::clock::monotonic_ns;
+use rtorb_os::memory;
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::shared_words::SharedWords;
 use rtorb_wire::code_sets::CodeSets;
@@ -140,12 +141,11 @@ pub(crate) fn begin(part: usize) -> Option<BegunCopy> {
     }
 }
 
-/// Touches the memory of the ring of that part, so that no call waits for the host to provide it.
+/// Populates the ring of that part, so that no call waits for the host to provide its memory.
 #[cold]
-pub(super) fn touch(part: usize) {
-    let ring = COPIES.get().and_then(|copies| copies.rings.get(part));
-    for word in ring.iter().flat_map(|ring| ring.words.iter().step_by(512)) {
-        word.fetch_or(0, Ordering::Relaxed);
+pub(super) fn populate(part: usize) {
+    if let Some(ring) = COPIES.get().and_then(|copies| copies.rings.get(part)) {
+        memory::populate(ring.words);
     }
 }
 

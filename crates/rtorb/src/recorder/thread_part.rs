@@ -6,6 +6,7 @@ use super::layout::{event_word, operation_word, thread_word};
 use super::snapshot::{CallOutcome, CallSide, RecordedLane};
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 use rtorb_os::clock::{TickClock, monotonic_ns};
+use rtorb_os::memory;
 use rtorb_os::thread::thread_id;
 
 /// The part of one thread. Only that thread writes it, so plain stores count.
@@ -129,6 +130,19 @@ impl ThreadPart {
             head[thread_word::OPERATIONS].store(2, Ordering::Release);
         }
         true
+    }
+
+    /// Populates its memory, so that no call waits for the host to provide it.
+    #[cold]
+    pub(super) fn populate(&self) {
+        let ThreadWords {
+            head,
+            operations,
+            events,
+        } = self.words;
+        for words in [&head[..], operations.as_flattened(), events.as_flattened()] {
+            memory::populate(words);
+        }
     }
 
     /// Returns its place among the parts.
