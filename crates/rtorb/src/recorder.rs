@@ -14,6 +14,8 @@
 //! ended goes to a new one of the same lane, or to one without a lane if it had none, which continues its counters: those of a lane never
 //! become less. Only if all parts are used does it go to a thread of another lane, and its counters with it.
 //!
+//! The memory of a part is populated when a thread gets it, before its first call.
+//!
 //! With `-ORBRecordCalls BYTES`, whole calls can be copied too, with their arguments and results: each thread has a ring of that size for the
 //! messages of requests and replies. It copies them only while a [`CallReader`] asks for it, after the reply is sent. What has no room is
 //! counted as lost; nothing that is not read yet is overwritten, so that no copy is torn.
