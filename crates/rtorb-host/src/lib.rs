@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+pub mod connections;
 pub mod cpu_use;
 pub mod description;
 pub mod idle_states;

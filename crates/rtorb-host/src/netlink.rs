@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use rustix::net::netlink::SOCK_DIAG;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
@@ -80,18 +81,41 @@ impl<'a> Request<'a> {
         acknowledged(&buffer[..received])
     }
 
+    /// A request about sockets (sock_diag(7)). The body begins with the header that requests of an address family have.
+    pub(crate) fn sockets(body: &'a [u8]) -> Self {
+        Self {
+            protocol: Some(SOCK_DIAG),
+            kind: SOCK_DIAG_BY_FAMILY,
+            body,
+        }
+    }
+
     /// Returns the bodies of the kernel's messages, one for each object; `None` if the kernel refuses.
     fn dump(self) -> Option<Vec<Vec<u8>>> {
-        let socket = self.sent(NLM_F_DUMP).ok()?;
-        let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
         let mut bodies = Vec::new();
-        for _ in 0..DATAGRAMS_MAX {
-            let (received, _) = recv(&socket, buffer.as_mut_slice(), RecvFlags::empty()).ok()?;
-            if let Part::Last = read_datagram(&buffer[..received], &mut bodies)? {
-                return Some(bodies);
+        let take = |body: &[u8]| bodies.push(body.to_vec());
+        self.dump_each(DATAGRAMS_MAX, take).ok()?;
+        Some(bodies)
+    }
+
+    /// Passes on the body of each of the kernel's messages, one for each object, of so many datagrams at most.
+    ///
+    /// # Errors
+    /// What the kernel said; FileTooLarge if there are more.
+    pub(crate) fn dump_each(
+        self,
+        datagrams_max: usize,
+        mut take: impl FnMut(&[u8]),
+    ) -> io::Result<()> {
+        let socket = self.sent(NLM_F_DUMP)?;
+        let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
+        for _ in 0..datagrams_max {
+            let (received, _) = recv(&socket, buffer.as_mut_slice(), RecvFlags::empty())?;
+            if let Part::Last = read_datagram(&buffer[..received], &mut take)? {
+                return Ok(());
             }
         }
-        None
+        Err(io::ErrorKind::FileTooLarge.into())
     }
 
     /// A socket that will receive the kernel's answer.
@@ -126,33 +150,39 @@ enum Part {
     Last,
 }
 
-/// Appends the bodies of a datagram's messages. Returns `None` if one is an error or malformed.
-fn read_datagram(datagram: &[u8], bodies: &mut Vec<Vec<u8>>) -> Option<Part> {
+/// Passes on the bodies of a datagram's messages. It is an error if one is an error or malformed.
+fn read_datagram(datagram: &[u8], mut take: impl FnMut(&[u8])) -> io::Result<Part> {
+    let malformed = || io::Error::from(io::ErrorKind::InvalidData);
     let mut rest = datagram;
     while !rest.is_empty() {
-        let length = usize::try_from(u32_at(rest, 0)?).ok()?;
-        let body = rest.get(HEADER_BYTES..length)?;
-        match u16_at(rest, 4)? {
-            NLMSG_ERROR => return None,
-            NLMSG_DONE => return (u32_at(body, 0).unwrap_or(0) == 0).then_some(Part::Last),
-            kind if kind >= NLMSG_MIN_TYPE => bodies.push(body.to_vec()),
+        let length = u32_at(rest, 0).ok_or_else(malformed)? as usize;
+        let body = rest.get(HEADER_BYTES..length).ok_or_else(malformed)?;
+        match u16_at(rest, 4).ok_or_else(malformed)? {
+            NLMSG_ERROR => return Err(code(body).err().unwrap_or_else(malformed)),
+            NLMSG_DONE if body.is_empty() => return Ok(Part::Last),
+            NLMSG_DONE => return code(body).map(|()| Part::Last),
+            kind if kind >= NLMSG_MIN_TYPE => take(body),
             _ => {}
         }
         rest = rest.get(aligned(length)..).unwrap_or_default();
     }
-    Some(Part::More)
+    Ok(Part::More)
 }
 
-/// Reads the kernel's answer to a request that changes something: an error, of which 0 is none.
-fn acknowledged(datagram: &[u8]) -> io::Result<()> {
-    let code = match u16_at(datagram, 4) {
-        Some(NLMSG_ERROR) => u32_at(datagram, HEADER_BYTES),
-        _ => None,
-    };
-    match code.map(u32::cast_signed) {
+/// Reads the number at the beginning of a body: that of an error, of which 0 is none.
+fn code(body: &[u8]) -> io::Result<()> {
+    match u32_at(body, 0).map(u32::cast_signed) {
         Some(0) => Ok(()),
         Some(code) => Err(io::Error::from_raw_os_error(code.saturating_neg())),
         None => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+/// Reads the kernel's answer to a request that changes something.
+fn acknowledged(datagram: &[u8]) -> io::Result<()> {
+    match (u16_at(datagram, 4), datagram.get(HEADER_BYTES..)) {
+        (Some(NLMSG_ERROR), Some(body)) => code(body),
+        _ => Err(io::ErrorKind::InvalidData.into()),
     }
 }
 
@@ -167,7 +197,7 @@ pub fn attribute_bytes(kind: u16, value: &[u8]) -> Vec<u8> {
 }
 
 /// The first attribute of a kind.
-fn attribute(attributes: &[u8], kind: u16) -> Option<&[u8]> {
+pub(crate) fn attribute(attributes: &[u8], kind: u16) -> Option<&[u8]> {
     let mut rest = attributes;
     while !rest.is_empty() {
         let length = usize::from(u16_at(rest, 0)?);
@@ -181,13 +211,18 @@ fn attribute(attributes: &[u8], kind: u16) -> Option<&[u8]> {
 }
 
 /// An attribute's text without its final zero byte.
-fn text(value: &[u8]) -> String {
+pub(crate) fn text(value: &[u8]) -> String {
     String::from_utf8_lossy(value)
         .trim_end_matches('\0')
         .to_owned()
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    let bytes = bytes.get(at..)?.first_chunk()?;
+    Some(u64::from_ne_bytes(*bytes))
+}
+
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     let bytes = bytes.get(at..)?.first_chunk()?;
     Some(u32::from_ne_bytes(*bytes))
 }
@@ -211,6 +246,8 @@ const NLM_F_ACK: u16 = 0x4;
 const NLM_F_REPLACE: u16 = 0x100;
 const NLM_F_DUMP: u16 = 0x300;
 const NLM_F_CREATE: u16 = 0x400;
+/// linux/sock_diag.h.
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const NLMSG_MIN_TYPE: u16 = 16;
@@ -236,11 +273,12 @@ mod tests {
 
     #[test]
     fn a_datagram_has_several_messages() {
-        let mut bodies = Vec::new();
+        let mut bodies: Vec<Vec<u8>> = Vec::new();
+        let mut take = |body: &[u8]| bodies.push(body.to_vec());
         let two = [message(21, b"first"), message(21, b"second")].concat();
-        assert_eq!(read_datagram(&two, &mut bodies), Some(Part::More));
+        assert_eq!(read_datagram(&two, &mut take).unwrap(), Part::More);
         let last = message(NLMSG_DONE, &[0; 4]);
-        assert_eq!(read_datagram(&last, &mut bodies), Some(Part::Last));
+        assert_eq!(read_datagram(&last, &mut take).unwrap(), Part::Last);
         assert_eq!(bodies.len(), 2);
         assert!(bodies[1].starts_with(b"second"));
     }
@@ -254,8 +292,15 @@ mod tests {
         let mut long = message(21, b"body");
         long[..4].copy_from_slice(&u32::MAX.to_ne_bytes());
         let cut = message(21, b"body")[..10].to_vec();
-        for datagram in [refused, failed, empty, long, cut] {
-            assert_eq!(read_datagram(&datagram, &mut Vec::new()), None);
+        for (datagram, code) in [
+            (refused, Some(95)),
+            (failed, Some(95)),
+            (empty, None),
+            (long, None),
+            (cut, None),
+        ] {
+            let failed = read_datagram(&datagram, |_| ()).unwrap_err();
+            assert_eq!(failed.raw_os_error(), code);
         }
     }
 
