@@ -298,10 +298,11 @@ fn call(orb: &Orb, target: &Target, own: i16, mut random: Random, first: u32) ->
         let begun_ns = world::now_ns();
         let outcome = worker.work(call, own, asleep_us, busy_us, &[1, 2, 3]);
         let Observed { below_ns, .. } = world::with(|world| world.core.observed);
-        // The first call that is served connects.
+        // The first call connects, and so does one after a call that was given up, whose connection is closed: the server knows the client
+        // of a new connection only once it has served it, and may let it wait with other strangers.
         if is_most_urgent
             && target.is_separate
-            && ended.iter().any(CallEnd::is_done)
+            && ended.last().is_some_and(CallEnd::is_done)
             && outcome.is_ok()
             && below_ns > target.inversion_ns
         {

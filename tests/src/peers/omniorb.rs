@@ -276,7 +276,7 @@ fn build() -> PathBuf {
     let idl = package.join("../crates/rtorb-idl/idl");
     let mut needs = files(&sources);
     needs.extend(files(&idl));
-    // All interfaces at a time: on a host with other work, one compiler after the other takes longer than a test may.
+    // All interfaces at once: on a host with other work, one compiler after the other takes longer than a test may.
     once("omniorb", &needs, |folder| {
         thread::scope(|scope| {
             for (interface, programs) in PROGRAMS {
