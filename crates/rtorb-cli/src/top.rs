@@ -17,7 +17,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Cell, Paragraph, Row, Table};
 use ratatui::{DefaultTerminal, Frame};
 use rtorb::recorder::ProcessSnapshot;
-use rtorb_recording::connections::{self, ConnectionRow, TcpCounters};
+use rtorb_host::connections::{self, ConnectionRow, TcpCounters};
 use rtorb_recording::counters::{LaneRow, OperationRow, ProcessCounters, UnservedRequests};
 use rtorb_sched::model::rounded;
 use rtorb_services::recorder::{self, Recorder};
@@ -108,13 +108,11 @@ struct Look {
 }
 
 impl CounterSource {
-    /// Returns the connections of the process, or why they are not known.
-    fn connections(&self) -> Result<Vec<ConnectionRow>, String> {
+    /// Returns the process, if it is one of this host.
+    fn local(&self) -> Option<u32> {
         match self {
-            Self::Memory(process) => {
-                connections::of_process(*process).map_err(|error| error.to_string())
-            }
-            Self::Object(_) => Err("only the host of the process can tell".to_owned()),
+            Self::Memory(process) => Some(*process),
+            Self::Object(_) => None,
         }
     }
 
@@ -187,10 +185,17 @@ impl Watched {
     fn look(&mut self) -> anyhow::Result<Vec<Look>> {
         let mut looks = Vec::with_capacity(self.processes.len());
         let mut failed = None;
+        let local = self.processes.iter();
+        let local: Vec<u32> = local.filter_map(|(source, _)| source.local()).collect();
+        let mut of_local = connections::of_processes(&local).into_iter();
         for (source, before) in &mut self.processes {
+            let known = source.local().and_then(|_| of_local.next());
+            let connections = match known {
+                Some(known) => known.map_err(|error| error.to_string()),
+                None => Err("only the host of the process can tell".to_owned()),
+            };
             match source.read() {
                 Ok(now) => {
-                    let connections = source.connections();
                     looks.push(Look {
                         counters: ProcessCounters::of(&now, before.as_ref()),
                         connections_unknown: connections.as_ref().err().cloned(),
@@ -255,37 +260,50 @@ fn ends(key: KeyEvent) -> bool {
 
 /// Draws the processes below each other, as far as there is room.
 fn draw(frame: &mut Frame<'_>, looks: &[Look]) {
-    let titles: Vec<Vec<String>> = looks.iter().map(titles).collect();
-    let heights = looks.iter().zip(&titles).map(|(look, titles)| {
-        // The names of columns, and a free line.
-        let lines = titles.len() + look.counters.operations.len() + 2;
-        Constraint::Max(u16::try_from(lines).unwrap_or(u16::MAX))
-    });
+    let height = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX);
+    let parts: Vec<[Vec<String>; 2]> = looks
+        .iter()
+        .map(|look| [titles(&look.counters), connection_lines(look)])
+        .collect();
+    // A line has the names of columns.
+    let rows = |look: &Look| look.counters.operations.len() + 1;
+    let heights = looks
+        .iter()
+        .zip(&parts)
+        .map(|(look, [titles, connections])| {
+            // And a free line.
+            Constraint::Max(height(titles.len() + rows(look) + connections.len() + 1))
+        });
     let constraints: Vec<Constraint> = heights
         .chain([Constraint::Fill(1), Constraint::Length(1)])
         .collect();
     let areas = Layout::vertical(constraints).split(frame.area());
-    for ((look, titles), area) in looks.iter().zip(titles).zip(areas.iter()) {
-        let height = u16::try_from(titles.len()).unwrap_or(u16::MAX);
-        let mut titles: Vec<Line<'_>> = titles.into_iter().map(Line::from).collect();
+    for ((look, [titles, connections]), area) in looks.iter().zip(parts).zip(areas.iter()) {
+        // Without room for all, the connections are cut first.
+        let [title, table, below] = Layout::vertical([
+            Constraint::Length(height(titles.len())),
+            Constraint::Length(height(rows(look))),
+            Constraint::Fill(1),
+        ])
+        .areas(*area);
+        let lines = |texts: Vec<String>| texts.into_iter().map(Line::from).collect::<Vec<_>>();
+        let mut titles = lines(titles);
         if let Some(heading) = titles.first_mut() {
             *heading = core::mem::take(heading).bold();
         }
-        let [title, table] =
-            Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(*area);
         frame.render_widget(Paragraph::new(titles), title);
         frame.render_widget(operations(&look.counters), table);
+        frame.render_widget(Paragraph::new(lines(connections)), below);
     }
     if let Some(last) = areas.last() {
         frame.render_widget(Paragraph::new("q ends").dim(), *last);
     }
 }
 
-/// Returns the lines above the operations of a process: its heading, its lanes and its connections.
-fn titles(look: &Look) -> Vec<String> {
-    core::iter::once(heading(&look.counters))
-        .chain(look.counters.lanes.iter().map(lane))
-        .chain(connection_lines(look))
+/// Returns the lines above the operations of a process: its heading and its lanes.
+fn titles(process: &ProcessCounters) -> Vec<String> {
+    core::iter::once(heading(process))
+        .chain(process.lanes.iter().map(lane))
         .collect()
 }
 
@@ -312,7 +330,7 @@ fn connection(row: &ConnectionRow) -> String {
         own,
         peer,
         unread_bytes,
-        unsent_bytes,
+        unacknowledged_bytes,
         tcp,
     } = row;
     let end = |name: &str| match name {
@@ -337,9 +355,14 @@ fn connection(row: &ConnectionRow) -> String {
             HumanBytes(sent_bytes)
         )
     });
+    let not_taken = if tcp.is_some() {
+        "not acknowledged"
+    } else {
+        "not read by the other end"
+    };
     let waiting = [
         (unread_bytes, "not read"),
-        (unsent_bytes, "not acknowledged"),
+        (unacknowledged_bytes, not_taken),
     ];
     let waiting = waiting.into_iter().filter(|(bytes, _)| **bytes > 0);
     let waiting: Vec<String> = waiting
@@ -496,10 +519,13 @@ fn lines(look: &Look) -> Vec<String> {
     };
     let names = COLUMNS.map(|(name, _)| name.to_owned());
     let rows = look.counters.operations.iter().map(cells);
-    titles(look)
+    // A name with another line in it must not look like a row.
+    let in_a_line = |text: String| printable(&text).replace(['\n', '\t'], " ");
+    titles(&look.counters)
         .into_iter()
         .chain(core::iter::once(names).chain(rows).map(row))
-        .map(|text| printable(&text))
+        .chain(connection_lines(look))
+        .map(in_a_line)
         .collect()
 }
 
@@ -512,6 +538,22 @@ const EXAMPLES: &str = "Examples:
 mod tests {
     use super::*;
     use rtorb_recording::counters::Failures;
+
+    /// What the kernel may say of a connection.
+    fn any_connection() -> ConnectionRow {
+        ConnectionRow {
+            own: "@a\u{1b}[2J\nb".to_owned(),
+            peer: String::new(),
+            unread_bytes: u32::MAX,
+            unacknowledged_bytes: 0,
+            tcp: Some(TcpCounters {
+                received_bytes: u64::MAX,
+                sent_bytes: u64::MAX,
+                retransmitted_segments: u32::MAX,
+                round_trip_us: u32::MAX,
+            }),
+        }
+    }
 
     /// The memory of a process and the reply of an object may hold anything.
     #[test]
@@ -549,29 +591,20 @@ mod tests {
             threads: Vec::new(),
             lanes: Vec::new(),
         };
-        let connection = ConnectionRow {
-            own: "@a\u{1b}[2J".to_owned(),
-            peer: String::new(),
-            unread_bytes: u32::MAX,
-            unsent_bytes: 0,
-            tcp: Some(TcpCounters {
-                received_bytes: most,
-                sent_bytes: most,
-                retransmitted_segments: u32::MAX,
-                round_trip_us: u32::MAX,
-            }),
-        };
         let mut look = Look {
             counters: process,
-            connections: Some(vec![connection; CONNECTIONS_SHOWN + 2]),
+            connections: Some(vec![any_connection(); CONNECTIONS_SHOWN + 2]),
             connections_unknown: None,
         };
         let with_connections = lines(&look);
-        let first = &with_connections[1];
-        assert!(first.starts_with("  @a\u{fffd}[2J to unnamed: "), "{first}");
+        let first = &with_connections[3];
+        assert!(
+            first.starts_with("  @a\u{fffd}[2J b to unnamed: "),
+            "{first}"
+        );
         assert!(first.ends_with("sent again, 4.00 GiB not read"), "{first}");
         assert_eq!(
-            with_connections[1 + CONNECTIONS_SHOWN],
+            with_connections[3 + CONNECTIONS_SHOWN],
             "  and 2 connections more"
         );
         look.connections = Some(Vec::new());

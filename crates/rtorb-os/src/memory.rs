@@ -56,22 +56,14 @@ static IS_RESERVED: AtomicBool = AtomicBool::new(false);
 
 /// Populates the pages of words, so that no thread faults when it writes them. What they contain stays, also while others write.
 ///
-/// It takes as long as the host needs for its pages: call it before a thread has anything to do in time. If the host has no memory for them, they are
-/// populated when they are written.
+/// It takes as long as the host needs for its pages: call it before a thread has anything to do in time. If the host has no memory for them, or a
+/// kernel before Linux 5.14, they are populated when they are written.
 pub fn populate(words: &[AtomicU64]) {
     let bytes = words.as_ptr_range();
     let lowest = bytes.start as usize & !(PAGE_BYTES_MIN - 1);
     let count = bytes.end as usize - lowest;
     // SAFETY: the pages are those of the words; the advice does not change what they or their neighbours in these pages contain.
-    let populated = unsafe { madvise(lowest as *mut c_void, count, Advice::LinuxPopulateWrite) };
-    if populated.is_ok() {
-        return;
-    }
-    // A kernel before Linux 5.14. No atomic operation that a compiler makes a load, such as adding 0.
-    for word in words.iter().step_by(PAGE_BYTES_MIN / size_of::<u64>()) {
-        let now = word.load(Ordering::Relaxed);
-        let _ = word.compare_exchange(now, now, Ordering::Relaxed, Ordering::Relaxed);
-    }
+    let _ = unsafe { madvise(lowest as *mut c_void, count, Advice::LinuxPopulateWrite) };
 }
 
 /// Populates the calling thread's stack and returns its size.

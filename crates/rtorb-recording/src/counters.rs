@@ -250,7 +250,7 @@ impl OperationRow {
         Self {
             side: match counted.side {
                 CallSide::Server => "server",
-                CallSide::Client | CallSide::Collocated => "client",
+                CallSide::Client | CallSide::Collocated | CallSide::Started => "client",
             },
             operation: counted.name.clone(),
             calls,

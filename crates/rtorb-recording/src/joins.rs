@@ -154,7 +154,9 @@ impl Joins {
     pub fn of(recording: &Recording) -> Self {
         let mut joins = Self::default();
         let servers = ends(recording, CallSide::Server);
-        let clients = ends(recording, CallSide::Client);
+        let mut clients = ends(recording, CallSide::Client);
+        clients.extend(ends(recording, CallSide::Started));
+        clients.sort_unstable();
         for clients in clients.chunk_by(|one, other| one.request() == other.request()) {
             let request = clients[0].request();
             let first = servers.partition_point(|end| end.request() < request);
@@ -191,9 +193,8 @@ impl Joins {
         let of_side = |is_caller: bool| {
             let calls = thread.calls.iter().enumerate();
             let calls = calls.filter(move |(_, call)| match call.side {
-                CallSide::Client => is_caller,
                 CallSide::Server => !is_caller && call.second_ns != 0,
-                CallSide::Collocated => is_caller,
+                CallSide::Client | CallSide::Collocated | CallSide::Started => is_caller,
             });
             calls.collect::<Vec<_>>()
         };

@@ -140,11 +140,11 @@ impl Judge<'_> {
         let limit = match judged {
             Judged::BySystem(bounds) => match (call.side, joins.server_of.get(&place)) {
                 // Where its servant was seen and has a bound, the call is judged there.
-                (CallSide::Client, Some(server)) => {
+                (CallSide::Client | CallSide::Started, Some(server)) => {
                     let of_server = bounds.limit(self.recording, joins, *server);
                     given_up(None).filter(|_| of_server.is_none())
                 }
-                (CallSide::Client, None) => given_up(None),
+                (CallSide::Client | CallSide::Started, None) => given_up(None),
                 _ => bounds.limit(self.recording, joins, place),
             },
             Judged::ByLimit(limit_ns) => {

@@ -102,7 +102,9 @@ impl SystemBounds {
 fn first_of(recording: &Recording, joins: &Joins, place: CallPlace) -> CallPlace {
     let before = |place: &CallPlace| match recording.call(*place).side {
         CallSide::Server => joins.client_of.get(place).copied(),
-        CallSide::Client | CallSide::Collocated => joins.within.get(place).copied(),
+        CallSide::Client | CallSide::Collocated | CallSide::Started => {
+            joins.within.get(place).copied()
+        }
     };
     let led = std::iter::successors(Some(place), before).take(CALLS_MAX);
     led.last().unwrap_or(place)

@@ -87,7 +87,8 @@ impl<'a> Divider<'a> {
             .collect();
         let mut executed: BTreeMap<CallPlace, Vec<usize>> = BTreeMap::new();
         for (place, call) in recording.places() {
-            if call.side != CallSide::Client && call.second_ns != 0 {
+            let is_executed = matches!(call.side, CallSide::Server | CallSide::Collocated);
+            if is_executed && call.second_ns != 0 {
                 let at = CallPlace { call: 0, ..place };
                 executed.entry(at).or_default().push(place.call);
             }
@@ -155,7 +156,7 @@ impl<'a> Divider<'a> {
         let second_ns = self.common_ns(place, call.second_or_last_ns());
         let last_ns = self.common_ns(place, call.last_ns);
         match call.side {
-            CallSide::Client => {
+            CallSide::Client | CallSide::Started => {
                 self.execute(place, second_ns, parts);
                 match self.joins.server_of.get(&place) {
                     Some(server) => {
@@ -215,7 +216,29 @@ impl<'a> Divider<'a> {
             parts.fill(end_ns, Cause::Unknown, what);
         }
         let what = || format!("reply of {operation} on its way");
-        self.wait(self.worker(client), end_ns, parts, (Cause::Network, &what));
+        if self.recording.call(client).side == CallSide::Started {
+            self.reply_to_started(client, end_ns, parts, &what);
+        } else {
+            self.wait(self.worker(client), end_ns, parts, (Cause::Network, &what));
+        }
+    }
+
+    /// The reply to a started call: the thread that started it may execute, and read replies only then.
+    fn reply_to_started(
+        &self,
+        client: CallPlace,
+        end_ns: u64,
+        parts: &mut Parts,
+        what: &dyn Fn() -> String,
+    ) {
+        let caller = self.worker(client);
+        for moment in self.moments(caller, end_ns, parts) {
+            if moment.doing == Doing::Running {
+                self.execute(client, moment.end_ns, parts);
+            } else {
+                self.wait(caller, moment.end_ns, parts, (Cause::Network, what));
+            }
+        }
     }
 
     /// A time in which the thread of a call executes its code.
@@ -511,7 +534,7 @@ impl Parts {
 
 fn name_of(call: &CallRecord) -> String {
     match call.side {
-        CallSide::Client => format!("the caller of {}", call.operation),
+        CallSide::Client | CallSide::Started => format!("the caller of {}", call.operation),
         CallSide::Server | CallSide::Collocated => call.operation.clone(),
     }
 }

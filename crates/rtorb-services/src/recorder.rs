@@ -144,7 +144,7 @@ impl From<CountedOperation> for idl::Operation {
         Self {
             name: counted.name,
             side: match counted.side {
-                CallSide::Client => idl::CallSide::Client,
+                CallSide::Client | CallSide::Started => idl::CallSide::Client,
                 CallSide::Server => idl::CallSide::Server,
                 CallSide::Collocated => idl::CallSide::Collocated,
             },

@@ -3,7 +3,7 @@
 //! An ORB with `-ORBRecorder yes` starts it. From then on it records the calls that ORBs with the option make, and all that the process serves on
 //! threads that begin later. It is memory that other processes may read at
 //! any time ([`ProcessSnapshot::of_process`]), as `rtorb top` and `rtorb trace` do. Each thread that calls objects or serves them has a part of
-//! its own there and is the only one that writes it: a call takes no lock, no heap call and no system call, and waits for no reader.
+//! its own there and is the only one that writes it: after the first, a call takes no lock, no heap call and no system call, and waits for no reader.
 //!
 //! | kept for each thread | bound |
 //! |---|---|
@@ -14,7 +14,8 @@
 //! ended goes to a new one of the same lane, or to one without a lane if it had none, which continues its counters: those of a lane never
 //! become less. Only if all parts are used does it go to a thread of another lane, and its counters with it.
 //!
-//! The memory of a part is populated when a thread gets it, before its first call.
+//! The memory of a part, 136 KiB, is populated when a thread gets it: a thread that serves before its first request, any other in its first call,
+//! which takes that time and these system calls. The ring of a thread that serves is populated then, too.
 //!
 //! With `-ORBRecordCalls BYTES`, whole calls can be copied too, with their arguments and results: each thread has a ring of that size for the
 //! messages of requests and replies. It copies them only while a [`CallReader`] asks for it, after the reply is sent. What has no room is
@@ -22,8 +23,10 @@
 //!
 //! A process that is forked later has the memory too. What it calls and serves is counted there, for its parent; it has no recorder of its own.
 //!
-//! Not recorded: calls of a servant in the same ORB without a request ([collocation](crate::Collocation)); on the client's side, calls that are
-//! started, oneways that wait for nothing, and requests that a proxy passes on; on the server's side, requests that are refused before their
+//! A call that was [started](crate::Call) is recorded when its result is taken, and ends when its reply has come.
+//!
+//! Not recorded: calls of a servant in the same ORB without a request ([collocation](crate::Collocation)); on the client's side, started calls whose
+//! results nobody takes, oneways that wait for nothing, and requests that a proxy passes on; on the server's side, requests that are refused before their
 //! object is looked for, such as those without room in a queue or whose deadline has passed. Operations that an object does not have are
 //! counted as `...`, because clients could fill the places of others by them.
 
@@ -34,7 +37,9 @@ mod layout;
 mod snapshot;
 mod thread_part;
 
-pub(crate) use call_copies::{BegunCopy, ServedCall, begin as begin_copy, start as start_copies};
+pub(crate) use call_copies::{
+    BegunCopy, ServedCall, begin as begin_copy, populate as populate_copies, start as start_copies,
+};
 pub use call_copies::{RING_BYTES_MAX, RING_BYTES_MIN};
 pub use call_reader::{CallReader, CopiedCall};
 #[doc(inline)]
@@ -44,7 +49,7 @@ pub use snapshot::{
     CallEvent, CallOutcome, CallSide, CountedOperation, ProcessSnapshot, ReadError, RecordedLane,
     ThreadSnapshot,
 };
-pub(crate) use thread_part::{BegunRequest, CallNote, ThreadPart, UNNAMED};
+pub(crate) use thread_part::{BegunRequest, CallNote, StartedTimes, ThreadPart, UNNAMED};
 
 use core::sync::atomic::Ordering;
 use layout::{FILE_NAME, Page, VERSION, page_word};
@@ -88,6 +93,14 @@ pub fn is_running() -> bool {
     RECORDER.get().is_some()
 }
 
+/// Returns the ticks now; 0 if this process has no recorder.
+#[cold]
+pub(crate) fn now() -> u64 {
+    let parts = RECORDER.get().map(|recorder| &recorder.parts);
+    let first = parts.and_then(|parts| parts.first());
+    first.map_or(0, ThreadPart::now)
+}
+
 /// Gives the calling thread, which serves that lane or none, a part of the recorder, which it [releases](ThreadPart::release) when it ends. `None`
 /// if the recorder has no part left, which is counted.
 #[cold]
@@ -100,7 +113,6 @@ pub(crate) fn claim(lane: Option<RecordedLane>) -> Option<&'static ThreadPart> {
     });
     if let Some(part) = part {
         part.populate();
-        call_copies::populate(part.number());
     } else {
         recorder.page.words[page_word::REFUSED_THREADS].fetch_add(1, Ordering::Relaxed);
     }

@@ -174,6 +174,14 @@ pub(crate) fn enter_recorder_of(lane: RecordedLane) {
     claim(lane);
 }
 
+/// Gives the calling thread a part of the recorder for the calls that it serves, if the recorder runs and it has none; and memory for copies of them.
+#[cold]
+pub(crate) fn enter_recorder_to_serve() {
+    if let Some(part) = enter_recorder() {
+        recorder::populate_copies(part.number());
+    }
+}
+
 #[cold]
 fn claim(lane: Option<RecordedLane>) -> Option<&'static ThreadPart> {
     // While a thread ends, nothing would give the part back.

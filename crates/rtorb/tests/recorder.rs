@@ -16,6 +16,7 @@ use rtorb::{
     ConnectionStrategy, Deadlines, DispatchStrategy, ExceptionKind, Limits, ObjectRef, Orb,
     SystemException, WaitStrategy,
 };
+use rtorb_instruments::usage;
 use rtorb_os::sched::current_policy;
 use rtorb_tests::clockwork::Works;
 use rtorb_tests::ours::Ours;
@@ -31,77 +32,88 @@ use std::thread;
 use std::time::Duration;
 
 fn main() {
-    rtorb_tests::alone::run_each(&[
-        // First: later there is one.
-        (
-            "threads_that_start_it_at_once_start_one",
-            threads_that_start_it_at_once_start_one,
-        ),
-        // While there are parts that no thread had.
-        (
-            "the_calls_of_a_lane_stay_its_own",
-            the_calls_of_a_lane_stay_its_own,
-        ),
-        (
-            "both_ends_of_a_call_are_joined_over_every_transport_and_strategy",
-            both_ends_of_a_call_are_joined_over_every_transport_and_strategy,
-        ),
-        (
-            "a_call_is_recorded_with_its_priority_and_outcome_and_counted",
-            a_call_is_recorded_with_its_priority_and_outcome_and_counted,
-        ),
-        (
-            "the_times_of_requests_in_a_queue_are_counted_apart",
-            the_times_of_requests_in_a_queue_are_counted_apart,
-        ),
-        (
-            "a_call_beyond_the_deadline_of_its_annotation_is_counted_at_both_ends",
-            a_call_beyond_the_deadline_of_its_annotation_is_counted_at_both_ends,
-        ),
-        ("a_demoted_servant_is_counted", a_demoted_servant_is_counted),
-        (
-            "requests_that_are_not_served_are_counted_by_the_reason",
-            requests_that_are_not_served_are_counted_by_the_reason,
-        ),
-        (
-            "a_request_that_is_shed_for_a_more_critical_one_is_counted",
-            a_request_that_is_shed_for_a_more_critical_one_is_counted,
-        ),
-        (
-            "the_threads_of_lanes_are_known_by_their_lane",
-            the_threads_of_lanes_are_known_by_their_lane,
-        ),
-        (
-            "a_call_within_another_one_leaves_what_is_known_of_that",
-            a_call_within_another_one_leaves_what_is_known_of_that,
-        ),
-        (
-            "a_request_that_was_never_sent_is_told_from_one_that_went_over_no_connection",
-            a_request_that_was_never_sent_is_told_from_one_that_went_over_no_connection,
-        ),
-        (
-            "operations_that_an_object_does_not_have_take_no_place_of_a_server",
-            operations_that_an_object_does_not_have_take_no_place_of_a_server,
-        ),
-        (
-            "threads_that_end_leave_their_part_to_others_and_their_counts_stay",
-            threads_that_end_leave_their_part_to_others_and_their_counts_stay,
-        ),
-        (
-            "a_process_with_the_file_of_another_one_has_no_recorder_of_its_own",
-            a_process_with_the_file_of_another_one_has_no_recorder_of_its_own,
-        ),
-        (
-            "a_process_without_a_recorder_is_told_from_one_that_does_not_exist",
-            a_process_without_a_recorder_is_told_from_one_that_does_not_exist,
-        ),
-        // Last: the parts of its threads have no place for operations of other tests.
-        (
-            "what_is_overwritten_and_what_has_no_place_is_counted",
-            what_is_overwritten_and_what_has_no_place_is_counted,
-        ),
-    ]);
+    rtorb_tests::alone::run_each(TESTS);
 }
+
+/// In their order.
+const TESTS: &[(&str, fn())] = &[
+    // First: later there is one.
+    (
+        "threads_that_start_it_at_once_start_one",
+        threads_that_start_it_at_once_start_one,
+    ),
+    // While there are parts that no thread had.
+    (
+        "the_calls_of_a_lane_stay_its_own",
+        the_calls_of_a_lane_stay_its_own,
+    ),
+    (
+        "both_ends_of_a_call_are_joined_over_every_transport_and_strategy",
+        both_ends_of_a_call_are_joined_over_every_transport_and_strategy,
+    ),
+    (
+        "a_call_is_recorded_with_its_priority_and_outcome_and_counted",
+        a_call_is_recorded_with_its_priority_and_outcome_and_counted,
+    ),
+    (
+        "the_times_of_requests_in_a_queue_are_counted_apart",
+        the_times_of_requests_in_a_queue_are_counted_apart,
+    ),
+    (
+        "a_call_beyond_the_deadline_of_its_annotation_is_counted_at_both_ends",
+        a_call_beyond_the_deadline_of_its_annotation_is_counted_at_both_ends,
+    ),
+    ("a_demoted_servant_is_counted", a_demoted_servant_is_counted),
+    (
+        "requests_that_are_not_served_are_counted_by_the_reason",
+        requests_that_are_not_served_are_counted_by_the_reason,
+    ),
+    (
+        "a_request_that_is_shed_for_a_more_critical_one_is_counted",
+        a_request_that_is_shed_for_a_more_critical_one_is_counted,
+    ),
+    (
+        "a_started_call_is_recorded_once_its_result_is_taken",
+        a_started_call_is_recorded_once_its_result_is_taken,
+    ),
+    (
+        "calls_of_a_thread_that_has_its_part_fault_no_page",
+        calls_of_a_thread_that_has_its_part_fault_no_page,
+    ),
+    (
+        "the_threads_of_lanes_are_known_by_their_lane",
+        the_threads_of_lanes_are_known_by_their_lane,
+    ),
+    (
+        "a_call_within_another_one_leaves_what_is_known_of_that",
+        a_call_within_another_one_leaves_what_is_known_of_that,
+    ),
+    (
+        "a_request_that_was_never_sent_is_told_from_one_that_went_over_no_connection",
+        a_request_that_was_never_sent_is_told_from_one_that_went_over_no_connection,
+    ),
+    (
+        "operations_that_an_object_does_not_have_take_no_place_of_a_server",
+        operations_that_an_object_does_not_have_take_no_place_of_a_server,
+    ),
+    (
+        "threads_that_end_leave_their_part_to_others_and_their_counts_stay",
+        threads_that_end_leave_their_part_to_others_and_their_counts_stay,
+    ),
+    (
+        "a_process_with_the_file_of_another_one_has_no_recorder_of_its_own",
+        a_process_with_the_file_of_another_one_has_no_recorder_of_its_own,
+    ),
+    (
+        "a_process_without_a_recorder_is_told_from_one_that_does_not_exist",
+        a_process_without_a_recorder_is_told_from_one_that_does_not_exist,
+    ),
+    // Last: the parts of its threads have no place for operations of other tests.
+    (
+        "what_is_overwritten_and_what_has_no_place_is_counted",
+        what_is_overwritten_and_what_has_no_place_is_counted,
+    ),
+];
 
 fn snapshot() -> ProcessSnapshot {
     ProcessSnapshot::of_process(process::id()).expect("this process has a recorder")
@@ -143,7 +155,7 @@ impl DynamicServant for Anything {
 
     fn dispatch(&self, operation: &str, call: &mut ServerCall<'_>) -> Result<(), SystemException> {
         match operation {
-            "busy" => Err(ExceptionKind::Transient.into()),
+            "busy" | "busy_later" => Err(ExceptionKind::Transient.into()),
             "unknown" => Err(ExceptionKind::BadOperation.into()),
             _ => call.reply(|_| Ok(())),
         }
@@ -500,6 +512,96 @@ fn a_request_that_is_shed_for_a_more_critical_one_is_counted() {
         critical.join().expect("no panic").expect("it is served");
     });
     assert_eq!(sum_of(shed), before + 1);
+}
+
+fn calls_of_a_thread_that_has_its_part_fault_no_page() {
+    await_places();
+    let ours = Ours::serve_as(Orb::builder().recorder());
+    on_a_thread(move || {
+        let object = recorded_object(&ours, ConnectionStrategy::Exclusive);
+        call(&object, "faultless");
+        let before = usage::of_thread().page_faults;
+        for _ in 0..EVENTS_MAX {
+            call(&object, "faultless");
+        }
+        // The calls have 12 pages of the recorder.
+        let faults = usage::of_thread().page_faults.since(before).minor;
+        assert!(faults < 6, "{faults}");
+    });
+}
+
+fn a_started_call_is_recorded_once_its_result_is_taken() {
+    for (wait, operation) in [
+        (WaitStrategy::LeaderFollowers, "by_leader"),
+        (WaitStrategy::Reactor, "by_reactor"),
+        (WaitStrategy::ConnectionThread, "by_thread"),
+    ] {
+        await_places();
+        let ours = Ours::serve_as(Orb::builder().recorder());
+        on_a_thread(move || {
+            let shared = ConnectionStrategy::Multiplexed { wait };
+            let object = recorded_object(&ours, shared);
+            let start = || object.start(operation, |_| Ok(()), |_| Ok(()));
+            let (first, second, given_up) = (start(), start(), start());
+            second.wait().expect("it is served");
+            assert_eq!(events(CallSide::Started, operation).len(), 1);
+            let own = this_thread();
+            // A thread records what it has taken, of whatever thread.
+            thread::scope(|scope| {
+                scope.spawn(|| first.wait().expect("it is served"));
+            });
+            given_up.cancel();
+            let calls = events(CallSide::Started, operation);
+            assert_eq!(calls.len(), 2, "{calls:?}");
+            for call in &calls {
+                check_started(call, own, operation);
+            }
+            let counted = counters(CallSide::Client, operation).expect("it was called");
+            assert_eq!(counted.calls(), 2);
+        });
+    }
+    on_a_thread(|| {
+        let ours = Ours::serve_as(Orb::builder().recorder());
+        let (shared, exclusive) = (
+            ConnectionStrategy::Multiplexed {
+                wait: WaitStrategy::LeaderFollowers,
+            },
+            ConnectionStrategy::Exclusive,
+        );
+        for (connection, operation, outcome) in [
+            (shared, "busy_later", CallOutcome::Transient),
+            (exclusive, "unsent", CallOutcome::SystemException),
+        ] {
+            let object = recorded_object(&ours, connection);
+            let started = object.start(operation, |_| Ok(()), |_| Ok(()));
+            started.wait().expect_err("it fails");
+            let calls = events(CallSide::Started, operation);
+            assert_eq!(calls.len(), 1, "{calls:?}");
+            assert_eq!(calls[0].outcome, outcome);
+            assert_eq!(calls[0].second_ns == 0, operation == "unsent", "{calls:?}");
+        }
+    });
+}
+
+/// Checks what is recorded of a call that the thread `own` started, beside its server's end.
+fn check_started(call: &CallEvent, own: u32, operation: &str) {
+    assert_eq!((call.thread, call.outcome), (own, CallOutcome::Done));
+    assert_ne!(call.connection, 0, "{call:?}");
+    let served = until("the call is recorded at its server", || {
+        let mut served = events(CallSide::Server, operation).into_iter();
+        served.find(|it| (it.connection, it.request_id) == (call.connection, call.request_id))
+    });
+    let times = [
+        call.first_ns,
+        served.first_ns,
+        served.second_ns,
+        call.last_ns,
+    ];
+    assert!(times.is_sorted(), "{call:?} {served:?}");
+    assert!(
+        (call.first_ns..=call.last_ns).contains(&call.second_ns),
+        "{call:?}"
+    );
 }
 
 const fn lane(priority: i16) -> RecordedLane {

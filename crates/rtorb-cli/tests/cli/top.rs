@@ -84,24 +84,28 @@ fn the_bytes_of_each_connection_are_shown() {
     let server = CubitServer::start(folder.path(), &["--config", config.to_str().unwrap()]);
     let process = server.running.id().to_string();
     let mut client = TcpStream::connect(("127.0.0.1", port(server.reference()))).unwrap();
-    client.write_all(b"GIOP").unwrap();
+    // CancelRequest of a request that nobody has sent: it has no answer.
+    client
+        .write_all(b"GIOP\x01\x02\x01\x02\x04\0\0\0\x07\0\0\0")
+        .unwrap();
     let own = client.local_addr().unwrap().to_string();
     let row = within(Duration::from_secs(20), || {
         let look = json(&top(&[&process, "--once", "--json"]))[0].clone();
         let rows = look["connections"].as_array().cloned().unwrap_or_default();
-        let found = rows.into_iter().find(|row| row["peer"] == own);
-        found.filter(|row| row["received_bytes"] == 4 && row["unread_bytes"] == 0)
+        let found = rows.iter().find(|row| row["peer"] == own).cloned();
+        assert!(rows.iter().all(|row| row["own"] != own), "{rows:?}");
+        found.filter(|row| row["received_bytes"] == 16 && row["unread_bytes"] == 0)
     });
-    let row = row.expect("the server has read four bytes of the connection");
+    let row = row.expect("the server has read the message");
     assert_eq!(row["own"], client.peer_addr().unwrap().to_string());
     assert_eq!(
-        (&row["sent_bytes"], &row["unsent_bytes"]),
+        (&row["sent_bytes"], &row["unacknowledged_bytes"]),
         (&value!(0), &value!(0))
     );
     let shown = String::from_utf8(top(&[&process, "--once"])).unwrap();
     let line = shown.lines().find(|line| line.contains(&own));
     let line = line.expect("the connection has a line");
-    assert!(line.contains(": 4 B in, 0 B out, round trip "), "{line}");
+    assert!(line.contains(": 16 B in, 0 B out, round trip "), "{line}");
 }
 
 /// Returns the port in a reference.

@@ -169,7 +169,7 @@ impl MissRecorder {
 fn counted_as(side: CallSide) -> CallSide {
     match side {
         CallSide::Server => CallSide::Server,
-        CallSide::Client | CallSide::Collocated => CallSide::Client,
+        CallSide::Client | CallSide::Collocated | CallSide::Started => CallSide::Client,
     }
 }
 

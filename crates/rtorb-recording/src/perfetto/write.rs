@@ -333,7 +333,7 @@ fn draw(call: &CallRecord, flow: Option<u64>, executed: &mut Vec<Drawn>, queued:
         executed.push(plain(execution, last));
     } else {
         let name = match call.side {
-            CallSide::Client => "reply awaited",
+            CallSide::Client | CallSide::Started => "reply awaited",
             _ => "servant",
         };
         let inner = TrackEvent {
@@ -380,7 +380,7 @@ fn annotations(call: &CallRecord) -> Vec<DebugAnnotation> {
 /// The name of the time from the first moment of a call to the second.
 pub(super) fn before_second(side: CallSide) -> &'static str {
     match side {
-        CallSide::Client => "sent_after_ns",
+        CallSide::Client | CallSide::Started => "sent_after_ns",
         CallSide::Server => "queued_ns",
         CallSide::Collocated => "turn_after_ns",
     }

@@ -248,6 +248,30 @@ fn a_nested_call_has_its_own_causes() {
     );
 }
 
+/// The thread reads the reply late, because it executes meanwhile: that is no network.
+#[test]
+fn a_thread_that_executes_beside_its_started_call_has_the_time() {
+    let mut recording = recording(Planted::Nothing);
+    let host = &mut recording.hosts[0];
+    let call = &mut host.processes[0].threads[0].calls[6];
+    let slept_ns = call.last_ns + 5_000;
+    call.last_ns += DELAY_NS;
+    call.side = CallSide::Started;
+    let record = host.kernel.as_mut().unwrap();
+    let of_cpu = record.events.get_mut(&0).unwrap();
+    let slept = of_cpu.iter_mut().find(|event| event.at_ns == slept_ns);
+    slept.unwrap().at_ns += DELAY_NS;
+    let found = one(&recording);
+    assert_eq!(found.cause, Cause::Execution, "{found:#?}");
+    assert!(
+        found.evidence[0].contains("the caller of get in client"),
+        "{found:#?}"
+    );
+
+    recording.hosts[0].processes[0].threads[0].calls[6].side = CallSide::Client;
+    assert_eq!(one(&recording).cause, Cause::Network);
+}
+
 const SYSTEM: &str = r#"
 name = "plant"
 [[node]]

@@ -185,7 +185,12 @@ fn damaged_files_cause_no_panic() {
 }
 
 fn any_call() -> impl Strategy<Value = CallRecord> {
-    let sides = [CallSide::Client, CallSide::Server, CallSide::Collocated];
+    let sides = [
+        CallSide::Client,
+        CallSide::Server,
+        CallSide::Collocated,
+        CallSide::Started,
+    ];
     let outcomes = [
         CallOutcome::Transient,
         CallOutcome::Deferred,
@@ -196,7 +201,7 @@ fn any_call() -> impl Strategy<Value = CallRecord> {
     ];
     let numbers = (any::<u16>(), any::<i16>(), 0..4_u32, 0..3_u64);
     let times = (0..1_000_u64, proptest::option::of(0..200_u64), 0..200_u64);
-    (0..3_usize, 0..6_usize, "[a-c]{1,2}", numbers, times).prop_map(
+    (0..4_usize, 0..6_usize, "[a-c]{1,2}", numbers, times).prop_map(
         move |(side, outcome, operation, (cpu, priority, request_id, connection), times)| {
             let first_ns = times.0 + 1;
             let second_ns = times.1.map_or(0, |after_ns| first_ns + after_ns);

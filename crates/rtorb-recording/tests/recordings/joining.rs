@@ -61,8 +61,14 @@ fn a_connection_that_is_known_decides() {
         connection: 8,
         ..own.clone()
     };
-    let joins = Joins::of(&joined(vec![client], vec![other, own]));
-    assert_eq!(joins.server_of, [(place(0, 0), place(1, 1))].into());
+    for side in [CallSide::Client, CallSide::Started] {
+        let client = CallRecord {
+            side,
+            ..client.clone()
+        };
+        let joins = Joins::of(&joined(vec![client], vec![other.clone(), own.clone()]));
+        assert_eq!(joins.server_of, [(place(0, 0), place(1, 1))].into());
+    }
 }
 
 /// Without connections, only what is not ambiguous joins.

@@ -17,6 +17,7 @@ use crate::clock::monotonic_ns;
 use crate::distributable::{ActiveCall, ThreadCall};
 use crate::exception::SystemException;
 use crate::outgoing::{self, CancelRequest, CancelSent};
+use crate::recorder;
 use crate::thread_state;
 use crate::transport::Stream;
 use crate::wait::connection_thread::{MessageInProgress, Remaining, ThreadSignal};
@@ -247,6 +248,10 @@ impl SharedConnection {
         slot: &mut CallSlot,
         arguments: Arguments<'_, 'a>,
     ) -> Result<PendingCall, CallError> {
+        let is_recorded = invocation.core.is_recorded();
+        if is_recorded {
+            slot.waiter.time_delivery();
+        }
         let caller = self.caller(invocation, &slot.waiter, Others::Any);
         let mut w = invocation.writer(core::mem::take(&mut slot.out));
         let sent = self.send_request(invocation, &caller, &mut w, arguments);
@@ -254,11 +259,17 @@ impl SharedConnection {
         (slot.out, request_bytes) = w.finish_whole();
         sent?;
         let request_id = caller.request_id;
+        let sent = if is_recorded {
+            (recorder::now(), self.stream.identity())
+        } else {
+            (0, 0)
+        };
         Ok(PendingCall {
             source: Arc::<Self>::clone(self),
             waiter: Arc::clone(&slot.waiter),
             await_started: self.await_started,
             request_id,
+            sent,
             request_bytes,
             is_connection_new,
             version: invocation.route.version,

@@ -365,7 +365,7 @@ impl OrbBuilder {
     fn start_recorder(&mut self) -> Result<(), OrbError> {
         if let Some(bytes) = self.config.record_calls {
             self.config.recorder = Some(true);
-            // Before the recorder: a thread touches its ring when it enters that.
+            // Before the recorder: a thread that serves populates its ring when it enters that.
             recorder::start_copies(bytes.get()).map_err(OrbError::Refused)?;
         }
         if self.config.recorder == Some(true) {

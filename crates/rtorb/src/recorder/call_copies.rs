@@ -141,11 +141,13 @@ pub(crate) fn begin(part: usize) -> Option<BegunCopy> {
     }
 }
 
-/// Populates the ring of that part, so that no call waits for the host to provide its memory.
+/// Populates the ring of that part, so that no call that a thread serves waits for the host to provide its memory.
 #[cold]
-pub(super) fn populate(part: usize) {
+pub(crate) fn populate(part: usize) {
     if let Some(ring) = COPIES.get().and_then(|copies| copies.rings.get(part)) {
-        memory::populate(ring.words);
+        for words in [ring.head, ring.words] {
+            memory::populate(words);
+        }
     }
 }
 

@@ -79,7 +79,11 @@ impl CallReader {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 file => file.map_err(failed)?,
             };
-            let words = WritableWordsOfOther::open(&file).map_err(|errno| failed(errno.into()))?;
+            let words = match WritableWordsOfOther::open(&file) {
+                // It is being made: its size may still change.
+                Err(Errno::PERM) => continue,
+                words => words.map_err(|errno| failed(errno.into()))?,
+            };
             let page = words.words();
             let version = word(page, page_word::VERSION);
             if version != 0 && version != VERSION {

@@ -11,6 +11,7 @@ use rtorb_core::exception::ExceptionKind;
 use rtorb_os::clock::{Moment, TickClock};
 use rtorb_os::shared_words::WordsOfOther;
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -78,7 +79,7 @@ impl Display for RecordedLane {
 pub struct CountedOperation {
     /// Its name on the wire, of which 48 bytes are kept; `...` for all operations beyond [`OPERATIONS_MAX`].
     pub name: String,
-    /// Client for collocated calls too. A server counts operations that an object does not have as `...`.
+    /// Client for collocated and started calls too. A server counts operations that an object does not have as `...`.
     pub side: CallSide,
     /// Calls by their outcome, in the order of [`CallOutcome`].
     pub outcomes: [u64; 6],
@@ -98,7 +99,7 @@ pub struct CountedOperation {
 /// A call that has ended. Times are in ns of CLOCK_MONOTONIC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallEvent {
-    /// The number of the thread.
+    /// The number of the thread: of a started call, of that which started it.
     pub thread: u32,
     /// Who has recorded it.
     pub side: CallSide,
@@ -106,7 +107,7 @@ pub struct CallEvent {
     pub outcome: CallOutcome,
     /// The operation's name on the wire, of which 48 bytes are kept.
     pub operation: String,
-    /// The CPU on which it ended.
+    /// The CPU on which it ended, or on which the result of a started call was taken.
     pub cpu: u16,
     /// The CORBA priority of the thread; `None` if it has none.
     pub priority: Option<i16>,
@@ -133,6 +134,8 @@ pub enum CallSide {
     Server,
     /// The client, which served the request itself.
     Collocated,
+    /// Its client, whose thread went on once the request was sent ([`Call`](crate::Call)).
+    Started,
 }
 
 /// How a call ended.
@@ -236,7 +239,7 @@ impl core::error::Error for ReadError {
 }
 
 impl CallSide {
-    const ALL: [Self; 3] = [Self::Client, Self::Server, Self::Collocated];
+    const ALL: [Self; 4] = [Self::Client, Self::Server, Self::Collocated, Self::Started];
 
     /// Returns its name, as traces have it.
     #[must_use]
@@ -245,6 +248,7 @@ impl CallSide {
             Self::Client => "client",
             Self::Server => "server",
             Self::Collocated => "collocated",
+            Self::Started => "started",
         }
     }
 
@@ -259,6 +263,7 @@ impl CallSide {
         match number {
             1 => Self::Server,
             2 => Self::Collocated,
+            3 => Self::Started,
             _ => Self::Client,
         }
     }
@@ -446,7 +451,11 @@ fn open(process: u32) -> Result<WordsOfOther, ReadError> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             file => file.map_err(failed)?,
         };
-        let words = WordsOfOther::open(&file).map_err(|errno| failed(errno.into()))?;
+        let words = match WordsOfOther::open(&file) {
+            // It is being made: its size may still change.
+            Err(Errno::PERM) => continue,
+            words => words.map_err(|errno| failed(errno.into()))?,
+        };
         // Until the recorder runs, the version is 0. A child has the file of the process that forked it.
         let is_own = match words.get(page_word::VERSION) {
             VERSION => words.get(page_word::PROCESS) == u64::from(own_id),

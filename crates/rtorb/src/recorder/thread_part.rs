@@ -50,6 +50,15 @@ pub(crate) struct BegunCall {
     outer: [u64; 3],
 }
 
+/// When a started call began, was sent and had its reply, in ticks, and the thread that started it. 0 for what did not come so far.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StartedTimes {
+    pub(crate) began: u64,
+    pub(crate) sent: u64,
+    pub(crate) arrived: u64,
+    pub(crate) thread: u32,
+}
+
 /// Which parts a thread may take.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Suitable {
@@ -260,6 +269,26 @@ impl ThreadPart {
         self.set_sent(begun.outer);
     }
 
+    /// Records a call that a thread has started, once this one has its result. It counts as a client's.
+    #[cold]
+    pub(crate) fn started(&self, note: &CallNote<'_>, times: &StartedTimes) {
+        let (now, cpu) = self.clock.now_on_cpu();
+        let StartedTimes {
+            began,
+            sent,
+            arrived,
+            thread,
+        } = *times;
+        let last = if arrived == 0 { now } else { arrived };
+        // Another thread may have read the reply before this one noted that the request was sent.
+        self.record_ended(note, [began, sent.min(last), last], cpu, u64::from(thread));
+    }
+
+    /// Returns the number of the thread that has the part.
+    pub(crate) fn thread(&self) -> u32 {
+        self.words.head[thread_word::THREAD].load(Ordering::Relaxed) as u32
+    }
+
     #[inline(always)]
     fn set_sent(&self, sent: [u64; 3]) {
         for (place, value) in SENT.into_iter().zip(sent) {
@@ -306,6 +335,14 @@ impl ThreadPart {
     #[inline(always)]
     fn record(&self, note: &CallNote<'_>, first: u64, second: u64) {
         let (last, cpu) = self.clock.now_on_cpu();
+        let thread = self.words.head[thread_word::THREAD].load(Ordering::Relaxed);
+        self.record_ended(note, [first, second, last], cpu, thread);
+    }
+
+    /// Records a call of that thread whose end is known.
+    #[inline(always)]
+    fn record_ended(&self, note: &CallNote<'_>, times: [u64; 3], cpu: u16, thread: u64) {
+        let [first, second, last] = times;
         let operation = self.place_of(note.side, note.operation);
         let counters = &self.words.operations[operation];
         let outcome = note.outcome as usize;
@@ -336,7 +373,6 @@ impl ThreadPart {
         set(&event[event_word::FIRST], first);
         set(&event[event_word::SECOND], second);
         set(&event[event_word::LAST], last);
-        let thread = head[thread_word::THREAD].load(Ordering::Relaxed);
         let request = u64::from(note.request_id) | thread << 32;
         set(&event[event_word::REQUEST], request);
         set(&event[event_word::CONNECTION], note.connection);

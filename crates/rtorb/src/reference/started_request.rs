@@ -1,6 +1,7 @@
 //! A started call without its types: it sends the request, follows the object if it has moved, and reads the reply.
 
 use super::call::{CallRequest, ends_forward};
+use super::recorded_call::BegunStart;
 use super::route_choice::{permits_other_route, too_late};
 use super::timeout::CallTime;
 use super::{Inner, ObjectRef};
@@ -11,6 +12,7 @@ use crate::distributable;
 use crate::exception::{SystemException, local};
 use crate::interceptors::{ClientInterception, Ending, OtherEnding};
 use crate::realtime::Priority;
+use crate::recorder::CallOutcome;
 use crate::thread_state;
 use crate::wait::call_table::CallPlace;
 use crate::wait::pending_call::PendingCall;
@@ -18,7 +20,7 @@ use core::sync::atomic::Ordering;
 use core::task::Waker;
 use rtorb_wire::code_sets;
 use rtorb_wire::giop::contexts::CodeSets;
-use rtorb_wire::giop::{ContextBuffer, PassedRequest, Response};
+use rtorb_wire::giop::{ContextBuffer, PassedRequest, ReplyStatus, Response};
 
 /// A started call: its request was sent, or could not be.
 #[derive(Debug)]
@@ -50,6 +52,8 @@ pub(super) struct InFlight {
     is_at_known: bool,
     /// True once its reply was read, and the request is not sent again.
     has_ended: bool,
+    /// Its beginning, if the call is recorded.
+    begun: Option<BegunStart>,
 }
 
 /// Where a request went.
@@ -98,7 +102,12 @@ impl StartedRequest {
         operation: &str,
         arguments: Arguments<'_, '_>,
     ) -> Self {
-        match InFlight::start(object, at, operation, arguments) {
+        let started = if object.inner.client.core.is_recorded() {
+            InFlight::start_recorded(object, at, operation, arguments)
+        } else {
+            InFlight::start(object, at, operation, arguments)
+        };
+        match started {
             Ok(in_flight) => Self::InFlight(in_flight),
             Err(exception) => Self::Failed(exception),
         }
@@ -131,7 +140,7 @@ impl StartedRequest {
     /// Reads the reply, once the call is ready. Returns `None` if the request was sent again instead.
     pub(super) fn take(&mut self, results: Results<'_>) -> Option<Result<(), SystemException>> {
         match core::mem::replace(self, Self::Taken) {
-            Self::InFlight(mut it) => match it.end(results) {
+            Self::InFlight(mut it) => match it.end_and_record(results) {
                 Ok(true) => Some(Ok(())),
                 Ok(false) => {
                     *self = Self::InFlight(it);
@@ -146,6 +155,30 @@ impl StartedRequest {
 }
 
 impl InFlight {
+    /// Starts a call that is recorded.
+    #[cold]
+    #[inline(never)]
+    fn start_recorded(
+        object: &ObjectRef,
+        at: Option<Priority>,
+        operation: &str,
+        arguments: Arguments<'_, '_>,
+    ) -> Result<Self, SystemException> {
+        let begun = BegunStart::now();
+        let started = Self::start(object, at, operation, arguments);
+        match (started, begun) {
+            (Ok(mut it), begun) => {
+                it.begun = begun;
+                Ok(it)
+            }
+            (Err(exception), Some(begun)) => {
+                begun.record_unsent(operation, &exception);
+                Err(exception)
+            }
+            (refused, None) => refused,
+        }
+    }
+
     fn start(
         object: &ObjectRef,
         at: Option<Priority>,
@@ -271,6 +304,7 @@ impl InFlight {
             retries_left: RETRIES_MAX,
             is_readdressed: false,
             has_ended: false,
+            begun: None,
         }
     }
 
@@ -302,6 +336,40 @@ impl InFlight {
             route,
             target,
         })
+    }
+
+    /// Reads the reply, and records the call if it has ended. Returns false if the request was sent again.
+    fn end_and_record(&mut self, results: Results<'_>) -> Result<bool, SystemException> {
+        match self.begun {
+            None => self.end(results),
+            Some(begun) => self.end_recorded(begun, results),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_recorded(
+        &mut self,
+        begun: BegunStart,
+        results: Results<'_>,
+    ) -> Result<bool, SystemException> {
+        let mut outcome = CallOutcome::Done;
+        let ended = self.end(&mut |status, r| {
+            if status == ReplyStatus::UserException {
+                outcome = CallOutcome::UserException;
+            }
+            results(status, r)
+        });
+        let outcome = match &ended {
+            Ok(false) => return ended,
+            Ok(true) => outcome,
+            Err(exception) => CallOutcome::of(exception.kind),
+        };
+        let sent = self.place.slot.out.get(..self.call.request_bytes);
+        if let Some(Ok(request)) = sent.map(|sent| PassedRequest::parse(sent, None)) {
+            begun.record(request.request().operation, outcome, &self.call);
+        }
+        ended
     }
 
     /// Reads the reply. Returns false if the request was sent again.

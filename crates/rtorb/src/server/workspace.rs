@@ -21,7 +21,7 @@ const ROOM_BYTES: usize = 512;
 impl Workspace {
     /// Makes the workspace of the calling thread, which has that priority rule.
     pub(crate) fn new(priority: ThreadPriority) -> Self {
-        thread_state::enter_recorder();
+        thread_state::enter_recorder_to_serve();
         Self {
             out: Vec::with_capacity(ROOM_BYTES),
             scratch: Scratch::default(),

@@ -18,6 +18,8 @@ pub(crate) struct PendingCall {
     /// Waits on the calling thread, and leaves the call as it is if the time passes first.
     pub(crate) await_started: AwaitReply,
     pub(crate) request_id: u32,
+    /// When the request was sent, in ticks of the recorder, and the identity of its connection; both 0 if the call is not recorded.
+    pub(crate) sent: (u64, u64),
     /// The length of the request, which stays in the slot of the call.
     pub(crate) request_bytes: usize,
     /// True if the connection was opened for the request. If the server closes it, it refuses connections.

@@ -2,6 +2,7 @@
 
 use crate::clock::monotonic_ns;
 use crate::interceptors::ClientInterception;
+use crate::recorder;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::task::Waker;
@@ -28,6 +29,10 @@ pub(crate) struct Delivery {
     pub(crate) bytes: usize,
     /// The reason why there is no reply.
     pub(crate) error: Option<ReplyError>,
+    /// When it was delivered, in ticks of the recorder, if the call is recorded; otherwise 0.
+    pub(crate) arrived: u64,
+    /// True if `arrived` is to be noted.
+    is_timed: bool,
     /// The task that waits. It is under the same lock as the reply, so that no wake-up is lost.
     task: Option<Waker>,
 }
@@ -61,6 +66,14 @@ impl Waiter {
         self.state.store(AWAKE, Ordering::Relaxed);
     }
 
+    /// Has the time of the next delivery noted.
+    #[cold]
+    pub(crate) fn time_delivery(&self) {
+        let mut delivery = self.delivery.lock();
+        delivery.is_timed = true;
+        delivery.arrived = 0;
+    }
+
     /// Sets whether another thread may cancel the wait.
     pub(crate) fn set_cancellable(&self, is_cancellable: bool) {
         self.is_cancellable.store(is_cancellable, Ordering::Relaxed);
@@ -84,6 +97,9 @@ impl Waiter {
     pub(crate) fn deliver(&self, put: impl FnOnce(&mut Delivery)) -> Option<Waker> {
         let mut delivery = self.delivery.lock();
         put(&mut delivery);
+        if delivery.is_timed {
+            delivery.arrived = recorder::now();
+        }
         let task = delivery.task.take();
         let is_asleep = self.add(REPLIED);
         drop(delivery);
